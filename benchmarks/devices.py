@@ -19,7 +19,7 @@ from time import perf_counter
 import torch
 
 import isogloss
-from isogloss.engine.devices import CONTEXT, described, gpus
+from isogloss.engine.devices import CONTEXT, describe_device, gpus
 
 SIZES = {"epochs": 5, "examples": 2000, "seeds": 4}
 QUICK = {"epochs": 1, "examples": 32, "seeds": 2}
@@ -34,7 +34,7 @@ def main() -> None:
     if not devices:
         print("There is no GPU here that torch can use: nothing to compare.")
         return
-    print("\n".join(f"{device}: {described(device)}" for device in devices))
+    print("\n".join(f"{device}: {describe_device(device)}" for device in devices))
     ways = {"one": ("0", 1), f"{options.jobs} on one": ("0", options.jobs)}
     if len(devices) > 1:
         ways[f"one on each of {len(devices)}"] = ("all", len(devices))

@@ -12,7 +12,7 @@ from isogloss.core.identity import identity
 from isogloss.planning.plan import plan_recipe
 from isogloss.reports.report import CLAIMS
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain, unreplicated
+from isogloss.runs.pretrain import Pretrain, list_unreplicated
 from isogloss.translators import seq2seq
 
 pytestmark = pytest.mark.slow
@@ -162,11 +162,11 @@ def test_a_plan_for_display_lists_what_its_runs_require_and_a_run_refuses():
 
 def test_encoders_of_one_pretraining_seed_decide_nothing_and_a_dry_run_says_so():
     counts = {
-        scale: unreplicated(plan("interference/claims", scale).runs)
+        scale: list_unreplicated(plan("interference/claims", scale).runs)
         for scale in each(("published", "published-en-ar"))
     }
     assert [re.match(r"\d+ encoders", warning).group() for (warning,) in counts.values()] == [
         "43 encoders",
         "7 encoders",
     ]
-    assert unreplicated(plan("interference/claims", "built-in").runs) == []
+    assert list_unreplicated(plan("interference/claims", "built-in").runs) == []

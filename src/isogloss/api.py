@@ -54,7 +54,7 @@ def run(
     command: str = "",
     **execution: Unpack[ExecutionOptions],
 ) -> Result:
-    """Run a recipe; runs with a record are not made again.
+    """Run a recipe. Runs with a record are not made again.
 
     A recipe is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
     ``Recipe``, whose methods and measurements may be values of their classes. The runs of several recipes
@@ -292,7 +292,7 @@ def finished(
     changes: Mapping[str, object] | None = None,
     scale: str = "",
 ) -> Result | None:
-    """Return the result of an earlier run of a recipe; None unless it is complete and nothing changed since.
+    """Return the result of an earlier run of a recipe. None unless it is complete and up to date.
 
     Does not import torch, and writes nothing. Compares the recipe, changes, scale, the package, the files of
     the data and of whatever the recipe names, all records, and the report.

@@ -71,7 +71,7 @@ class Study:
         return f"{type(self).__name__}({str(self.address or self.out)!r}: {_states(self.runs)})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: folder, states of runs, frames, main scores, a figure of paths."""
+        """Return HTML for a notebook: folder, states of runs, frames, main scores, a figure of paths."""
         from isogloss.reports.landscapes import path_figures
 
         frames = self.measurements.frames
@@ -96,7 +96,7 @@ class Result(Study):
 
 
 def _states(runs: "Sequence[PlannedRun]") -> str:
-    """Return how many runs are in which state, in words."""
+    """Return the number of runs in each state, in words."""
     return ", ".join(f"{count} {state}" for state, count in Counter(run.state for run in runs).items())
 
 
@@ -106,7 +106,7 @@ def _html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def read(out: str | Path) -> Study:
-    """Read a folder of runs, or those below a URL; ConfigError without a plan or a record.
+    """Read a folder of runs, or those below a URL. Raises ConfigError without a plan or a record.
 
     Device: none. Cost: reads all records of the folder when they are first asked for.
     """

@@ -271,7 +271,7 @@ def _run(
 
 
 def _train(study: Mapping[str, Any], methods: Sequence[Method], out: Path) -> dict[str, str]:
-    """Train the models of a study and of further methods; return digests of their files."""
+    """Train the models of a study and of further methods, and return digests of their files."""
     return _files_of(_run(_with_methods(study, methods), out))
 
 

@@ -11,7 +11,7 @@ from networks import IDS, LABELS, refusal
 from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.loading import load_model, load_with_new_head
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.runs.pretrained import model_folder, pretrained
+from isogloss.runs.pretrained import identify_encoder, model_folder
 from isogloss.using import load_model as load_fine_tuned
 
 peft = pytest.importorskip("peft")
@@ -65,8 +65,8 @@ def test_adapters_are_an_encoder(make, auto_class):
     with torch.no_grad():
         states = getattr(inner, "bert", inner)(IDS).last_hidden_state
         torch.testing.assert_close(encoder(IDS).last_hidden_state, states, atol=1e-5, rtol=1e-5)
-    named = pretrained(str(folder))
-    assert named.source == "theirs" and named == pretrained(str(folder))
+    named = identify_encoder(str(folder))
+    assert named.source == "theirs" and named == identify_encoder(str(folder))
 
 
 def test_a_new_head_is_put_on_them(make):

@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.families import family_of
-from isogloss.runs.pretrained import model_folders, pretrained
+from isogloss.runs.pretrained import identify_encoder, model_folders
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])
 
@@ -49,7 +49,7 @@ def test_a_language_without_adapters_is_refused(model, xmod_folder):
     model.config.default_language = None
     with pytest.raises(ConfigError, match="unspecified"):
         states(model, languages="")
-    encoder, folders = pretrained(str(xmod_folder)), model_folders([str(xmod_folder)])
+    encoder, folders = identify_encoder(str(xmod_folder)), model_folders([str(xmod_folder)])
     encoder.check_read(["en", "sw"], folders, "here")
     with pytest.raises(ConfigError, match=r"modules.*'fr'"):
         encoder.check_read(["fr"], folders, "here")

@@ -27,10 +27,10 @@ from isogloss.engine.devices import (
     Room,
     assign_devices,
     choose_device,
+    choose_devices,
     choose_share,
-    chosen,
-    in_new_process,
-    numbered,
+    compute_in_new_process,
+    number_gpus,
     precision_on,
     starting,
 )
@@ -52,7 +52,7 @@ VARIABLE = "HIP_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES
 
 
 def chosen_devices(asked, found=FOUR):
-    return chosen(asked, found, {UUID.visible: UUID}.get)
+    return choose_devices(asked, found, {UUID.visible: UUID}.get)
 
 
 def test_devices_are_those_named_and_all_where_none_is():
@@ -85,14 +85,14 @@ def test_gpus_are_numbered_among_those_that_this_process_was_given():
             Device(value, name, GB) for value in values for name in ("A", "B")[: 1 if "MIG" in value else 2]
         ]
 
-    assert [one.visible for one in numbered("", seen)] == ["0", "1"]
-    few = numbered("6,3", seen)
+    assert [one.visible for one in number_gpus("", seen)] == ["0", "1"]
+    few = number_gpus("6,3", seen)
     assert [(one.visible, one.number, str(one)) for one in few] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
     with pytest.raises(ConfigError, match="found no GPU '6'"):
-        chosen("6", few, lambda _: None)
-    parts = numbered("MIG-a,MIG-b", seen)  # Each is seen only by a process that sees no other.
+        choose_devices("6", few, lambda _: None)
+    parts = number_gpus("MIG-a,MIG-b", seen)  # Each is seen only by a process that sees no other.
     assert [(one.visible, one.here) for one in parts] == [("MIG-a", True), ("MIG-b", False)]
-    assert chosen("MIG-b,0", parts, lambda _: None) == parts[::-1]
+    assert choose_devices("MIG-b,0", parts, lambda _: None) == parts[::-1]
 
 
 def test_processes_get_gpus_in_turn_and_take_memory_of_theirs():
@@ -130,15 +130,15 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
     first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
     needs = MemoryNeeds(context_of(planned))
     estimate = peak_memory(first, planned.sources.encoders, on=Machine(gpu=True))
-    assert needs.of(first) == needs.of(second) == round(RESERVED * estimate)
+    assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * estimate)
     folder = planned.store.start(first)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
         (folder / MADE).write_text(json.dumps({"device": device, "peak_memory": peak}))
         needs.learn(first, "Made-up 80")
         needs.learn(second, "Made-up 80")
-    assert needs.of(first) == needs.of(second) == round(RESERVED * 1000)
+    assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * 1000)
     wider = replace(second, optimization=replace(second.optimization, batch_size=999))
-    assert needs.of(wider) != needs.of(second)
+    assert needs.find_need(wider) != needs.find_need(second)
 
 
 @pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
@@ -150,7 +150,7 @@ def test_different_gpus_compute_in_one_precision(tmp_path, monkeypatch, second, 
         future.set_result(answers[visible])
         return future
 
-    monkeypatch.setattr(devices, "in_new_process", measured)
+    monkeypatch.setattr(devices, "compute_in_new_process", measured)
     store = Store(tmp_path)
     assert precision_on([FOUR[0], Device("4", "Old", GB)], store) == precision
     assert precision_on([FOUR[0]], store) == precision
@@ -220,7 +220,7 @@ def test_what_new_processes_see_is_not_left_in_this_one(monkeypatch):
 
 
 def test_a_question_about_gpus_is_answered_by_a_process_that_sees_them_alone():
-    assert in_new_process("MIG-a", partial(os.getenv, VARIABLE)).result() == "MIG-a"
+    assert compute_in_new_process("MIG-a", partial(os.getenv, VARIABLE)).result() == "MIG-a"
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class Takes:
 
     bytes_of: dict[str, int | None]
 
-    def of(self, run: str) -> int | None:
+    def find_need(self, run: str) -> int | None:
         return self.bytes_of[run]
 
 
@@ -299,7 +299,7 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
         name = f"process-{next(process)}"
         with monkeypatch.context() as patch:
             patch.setattr(devices, "this_process", lambda: name)
-            with Room(folder, device, (first, second), needs).taken(run, leases, alone=alone) as seat:
+            with Room(folder, device, (first, second), needs).reserve(run, leases, alone=alone) as seat:
                 patch.undo()
                 yield seat
                 patch.setattr(devices, "this_process", lambda: name)
@@ -338,9 +338,9 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
                 now = devices.monotonic()
                 patch.setattr(devices, "this_process", lambda name=name: name)
                 patch.setattr(devices, "monotonic", lambda now=now, age=age: now - age)
-                taking = room.taken(run, leases, alone=True)
+                taking = room.reserve(run, leases, alone=True)
                 taking.__enter__()
-            with room.taken("next", leases, alone=True) as seat:
+            with room.reserve("next", leases, alone=True) as seat:
                 assert seat == expected, (name, run, age)
             with monkeypatch.context() as patch:
                 patch.setattr(devices, "this_process", lambda name=name: name)

@@ -157,7 +157,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
     def scored(trial, request, planned, outcome):
         return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
 
-    monkeypatch.setattr("isogloss.engine.searching._scored", scored)
+    monkeypatch.setattr("isogloss.engine.searching._score_trial", scored)
     methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
     text = (
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.

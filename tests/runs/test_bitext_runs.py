@@ -123,7 +123,7 @@ def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned
     for run in of(Adjust, found.runs):
         with pytest.raises(AttributeError):  # No encoder was trained.
             make(context, run)
-    whole = aligned.linked(context)
+    whole = aligned.read_links(context)
     samples = [setting.bitext["qaa-qad"] for setting in settings]
     assert [len(sample) for sample in samples] == [24, 24, 12]
     assert all([one for one in whole if one in sample] == sample for sample in samples)
@@ -141,7 +141,7 @@ def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(pla
     tokenizer = load_tokenizer(run.tokenizer.weights(context))
     cut = in_subwords(pairs, tokenizer)
     expected = FastAlign().align(AlignSetting(pairs=cut))
-    read = run.linked(context)
+    read = run.read_links(context)
     assert [one.links for one in read] == [one.links for one in expected]
     assert [(one.first, one.words) for one in read] == [(one.first, one.words) for one in pairs]
     assert record.rows[0]["gold_pairs"] == 0  # Gold links are of words.

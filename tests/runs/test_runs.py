@@ -9,7 +9,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.run import in_order, needs
+from isogloss.runs.run import needs, order_runs
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def forests(draw):
 
 @given(forests())
 def test_what_is_needed_comes_first_and_each_run_once(runs):
-    ordered = in_order(runs)
+    ordered = order_runs(runs)
     ids = [identity(run) for run in ordered]
     assert len(set(ids)) == len(ids)
     assert {identity(run) for run in runs} <= set(ids)
@@ -55,8 +55,8 @@ def test_what_is_needed_comes_first_and_each_run_once(runs):
 
 @given(forests())
 def test_ordering_twice_changes_nothing(runs):
-    ordered = in_order(runs)
-    assert in_order(tuple(ordered)) == ordered
+    ordered = order_runs(runs)
+    assert order_runs(tuple(ordered)) == ordered
 
 
 def test_an_encoder_that_exists_is_no_run_to_make():
@@ -64,9 +64,9 @@ def test_an_encoder_that_exists_is_no_run_to_make():
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=Method(), source=("en",)
     )
     assert needs(model) == ()
-    assert in_order((model,)) == [model]
+    assert order_runs((model,)) == [model]
 
 
 def test_equal_needs_are_one_run():
     one, two = (Measure(diagnostic=Method(n), subjects=(pretrain(0),)) for n in (0, 1))
-    assert in_order((one, two)) == [pretrain(0), one, two]
+    assert order_runs((one, two)) == [pretrain(0), one, two]

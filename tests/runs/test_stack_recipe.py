@@ -16,7 +16,7 @@ from isogloss.encoders.loading import load_masked_lm
 from isogloss.methods.peft import TaskAdapter
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
-from isogloss.runs.pretrained import model_folders, pretrained
+from isogloss.runs.pretrained import identify_encoder, model_folders
 from isogloss.using import load_model
 from tiny import of
 from trained import weights
@@ -124,7 +124,11 @@ def test_its_tasks_are_small_and_its_languages_swapped(made):
     runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}
     folder = made.out / runs["pretrain"] / "model"
     assert not (folder / "model.safetensors").exists()
-    assert pretrained(str(folder)).module_languages(model_folders([str(folder)])) == {"qaa", "qad", "qag"}
+    assert identify_encoder(str(folder)).module_languages(model_folders([str(folder)])) == {
+        "qaa",
+        "qad",
+        "qag",
+    }
     model = load_model(made.out / runs["pretrain"], precision="float32")
     dev = Sources().examples("ud", "qag", "dev", examples=8)
     assert len(model.predict(dev, language="qag")) == 8

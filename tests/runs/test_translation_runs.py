@@ -110,7 +110,7 @@ def made(context, **fields):
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
     )
     record = make(context, run)
-    return run, record, run.translated(context)
+    return run, record, run.read_examples(context)
 
 
 @pytest.mark.slow

@@ -224,14 +224,14 @@ def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(fault
 
 def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
     """The duration of a run varies, so its file would not match the other machine's manifest."""
-    other, upload = elsewhere(store, tmp_path), Remote._put
+    other, upload = elsewhere(store, tmp_path), Remote._upload_files
 
     def paused(remote, names):
-        monkeypatch.setattr(Remote, "_put", upload)
+        monkeypatch.setattr(Remote, "_upload_files", upload)
         made(other, seconds=22)
         upload(remote, names)
 
-    monkeypatch.setattr(Remote, "_put", paused)
+    monkeypatch.setattr(Remote, "_upload_files", paused)
     made(store, seconds=1)
     third = MirroredStore(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
     third.download([RUN])

@@ -23,7 +23,7 @@ from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.translate import described
+from isogloss.runs.translate import describe_part
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import gradient_conflict
@@ -432,7 +432,7 @@ def test_a_method_that_is_not_watched_keeps_its_id():
 
 
 def test_watching_is_no_part_of_a_methods_label():
-    assert described(Bilingual(conflict=WATCHED)) == "bilingual"
+    assert describe_part(Bilingual(conflict=WATCHED)) == "bilingual"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words
 PROGRAM = "eflomal"
 
 ITERATIONS_FOR_ONE_PAIR = 5000
-"""Sampling iterations for one pair; for n pairs divided by √n, as in the program's own front end."""
+"""Sampling iterations for one pair, divided by √n for n pairs, as in the program's own front end."""
 
 MAX_SENTENCE_WORDS = 1024
 """Sentences of this many words are skipped, as in the program's front end."""
@@ -46,7 +46,7 @@ class Eflomal:
     only forward or backward."""
 
     model: Literal[1, 2, 3] = 3
-    """1: only words (IBM 1); 2: also order (HMM); 3: also fertility."""
+    """Model 1 uses only words (IBM 1), 2 also order (HMM), and 3 also fertility."""
 
     samplers: Positive = 3
     """Samplers whose links are averaged."""
@@ -84,7 +84,7 @@ class Eflomal:
         return forward, backward
 
     def _options(self, pairs: int) -> list[str]:
-        """Return the options of model and iterations; the simpler models run first, a quarter as long."""
+        """Return the options of model and iterations. The simpler models run first, a quarter as long."""
         rounds = max(2, round(self.length * ITERATIONS_FOR_ONE_PAIR / sqrt(max(pairs, 1))))
         quarter = max(1, rounds // 4)
         by_model = {1: (rounds, 0, 0), 2: (max(2, quarter), rounds, 0), 3: (max(2, quarter), quarter, rounds)}
@@ -120,7 +120,7 @@ def _program() -> str:
 
 
 def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
-    """Write sentences as numbers of words; sentences that are too long become empty."""
+    """Write sentences as ids of words. Sentences that are too long become empty."""
     numbers: dict[str, int] = {}
     rows = [
         [numbers.setdefault(word, len(numbers)) for word in words] if len(words) < MAX_SENTENCE_WORDS else []

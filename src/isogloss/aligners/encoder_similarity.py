@@ -163,7 +163,7 @@ class EncoderSimilarity:
     """Rule that links subwords: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
 
     layer: Whole | None = None
-    """Layer whose states are compared: 0 the embeddings, -1 the last; default at two thirds of the depth."""
+    """Layer whose states are compared: 0 the embeddings, -1 the last. Default: at two thirds of the depth."""
 
     unit: Literal["subword", "word"] = "subword"
     """Whether subwords are matched, or words as the mean of their subwords."""
@@ -175,7 +175,7 @@ class EncoderSimilarity:
     """Penalty on the similarity of words at different relative positions (kappa), 0 to 1."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair; nothing is learned."""
+        """Align every pair. Nothing is learned."""
         if not setting.encoder:
             raise ConfigError(
                 "aligner encoder: no encoder is given. Name one (shipped, a folder, a hub name), or choose "
@@ -206,7 +206,7 @@ class EncoderSimilarity:
         return aligned
 
     def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
-        """Align a block of pairs; their two sides alternate."""
+        """Align a block of pairs. Their two sides alternate."""
         units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
         pairs = range(len(splits) // 2)
         results = [Aligned(links=())] * len(pairs)
@@ -244,7 +244,10 @@ class EncoderSimilarity:
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Yield groups of pairs of similar size, without those with an empty side, so that little is padded."""
+    """Yield groups of pairs of similar size, which need little padding.
+
+    Pairs with an empty side are skipped.
+    """
     group: list[int] = []
     longest = (0, 0)
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -273,7 +276,7 @@ def cosine_similarities(
     second: Float[Tensor, "pair second dim"],
     lengths: tuple[Tensor, Tensor],
 ) -> Similarities:
-    """Return (c + 1) / 2 of the cosines c of unit vectors; ``lengths`` are their numbers without padding."""
+    """Return (c + 1) / 2 of the cosines c of unit vectors. ``lengths`` are their numbers without padding."""
     rows, columns = (
         torch.arange(side.shape[1], device=side.device)[None, :] < length[:, None]
         for side, length in zip((first, second), lengths, strict=True)
@@ -302,7 +305,7 @@ def distorted(similarities: Similarities, weight: float) -> Similarities:
 
 
 def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
-    """Return the links of every pair. ``rounds`` are the iterations of itermax; argmax has one."""
+    """Return the links of every pair. ``rounds`` is the number of iterations of itermax. Argmax has one."""
     if matching == "match":
         return match(similarities)
     return itermax(similarities, rounds if matching == "itermax" else 1)

@@ -16,7 +16,7 @@ class GivenLinks:
     needs_encoder: ClassVar[bool] = False
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Return the links of every pair; DataError at a pair without links."""
+        """Return the links of every pair. Raises DataError at a pair without links."""
         aligned = []
         for pair in setting.pairs:
             if pair.links is None:

@@ -15,10 +15,10 @@ class AlignSetting:
 
     pairs: list[Translation]
     languages: tuple[str, str] = ("", "")
-    """Languages of the first and the second sides; required by an encoder with language modules or maps."""
+    """Languages of the two sides. An encoder with language modules or maps requires them."""
 
     encoder: str = ""
-    """Folder or name of an encoder; empty for an aligner that needs none."""
+    """Folder or name of an encoder. Empty for an aligner that needs none."""
 
     precision: str = "auto"
     """Precision of the encoder: auto, float32 or bfloat16."""
@@ -27,7 +27,7 @@ class AlignSetting:
 
 
 class Aligner(Named, Protocol):
-    """A word aligner; its fields are its hyper-parameters."""
+    """A word aligner. Its fields are its hyper-parameters."""
 
     needs_encoder: ClassVar[bool]
     """Whether it uses the states of an encoder (instead of only the statistics of the bitext)."""

@@ -310,7 +310,7 @@ def machine(data: str | None) -> Rows:
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.corpora.described import list_shipped
     from isogloss.data.hub import data_source
-    from isogloss.engine.devices import described, gpus
+    from isogloss.engine.devices import describe_device, gpus
     from isogloss.training.precision import faster, matrix_speeds
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -320,7 +320,10 @@ def machine(data: str | None) -> Rows:
         ("python", platform.python_version()),
         *((name, _version(name)) for name in ("torch", "transformers", "accelerate")),
         *_extras(),
-        *([(str(gpu), described(gpu)) for gpu in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
+        *(
+            [(str(gpu), describe_device(gpu)) for gpu in gpus()]
+            or [("device", f"CPU, {os.cpu_count()} cores")]
+        ),
         ("GFLOP/s, one layer", ", ".join(f"{name} {speed / 1e9:.0f}" for name, speed in speeds.items())),
         ("precision chosen", faster(speeds)),
         ("corpora known", ", ".join(sorted({*CORPORA, *list_shipped()}))),

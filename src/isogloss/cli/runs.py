@@ -209,7 +209,7 @@ def _grouped(
 
 
 def _stored_models(planned: "Planned", done: Set[str]) -> tuple[int, int | None]:
-    """Return how many models the runs to make store, and their bytes; None where a size is unknown."""
+    """Return the number and the bytes of the models that runs will store. None if a size is unknown."""
     sizes = [
         _model_bytes(run, planned)
         for run in planned.runs
@@ -226,7 +226,7 @@ BYTES_OF_A_WEIGHT = 4
 
 
 def _model_bytes(run: "Run", planned: "Planned") -> int | None:
-    """Return the bytes of the weights of a run's model, with all of its encoder's; None where unknown."""
+    """Return the bytes of the weights of a run's model, including its encoder. None if unknown."""
     encoder = getattr(run, "encoder", run)
     shape = encoder.shape(planned.sources.encoders) if hasattr(encoder, "shape") else None
     return BYTES_OF_A_WEIGHT * shape.parameters if shape else None
@@ -299,16 +299,16 @@ def _operations(count: float | None) -> str:
 
 
 def _plan_warnings(plan: "Planned") -> Iterator[str]:
-    """Yield what was missing for a plan, what it assumes, and what its runs cannot decide."""
+    """Yield missing data and assumptions of a plan, and questions that its runs cannot decide."""
     from isogloss.engine.engine import check_packages
     from isogloss.runs.execute import size_warnings
     from isogloss.runs.fine_tune import assumed_sizes
-    from isogloss.runs.pretrain import unreplicated
+    from isogloss.runs.pretrain import list_unreplicated
 
     yield from _unread_sources(plan)
     yield from assumed_sizes(plan.runs)
     yield from size_warnings(plan.runs)
-    yield from unreplicated(plan.runs)
+    yield from list_unreplicated(plan.runs)
     with plan.sources.assuming_packages():
         check_packages(plan.runs)
 

@@ -34,7 +34,7 @@ EXPECTED = {
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
 }
-"""What was expected, by pydantic's error types, in the words of recipes."""
+"""Expected values by pydantic's error types, in the words of recipes."""
 
 EXPECTED_HERE = EXPECTED | {
     "bool_type": "True or False",
@@ -54,7 +54,7 @@ Returned = TypeVar("Returned")
 
 
 def describe_mismatch(details: Any, expected: Mapping[str, str] = EXPECTED) -> str:
-    """Return what was found and what was expected, with the nearest name, by an error of pydantic."""
+    """Describe found and expected values of pydantic's error details, with the nearest name."""
     allowed = expected.get(details["type"], details["msg"]).format(**details.get("ctx", {}))
     near = did_you_mean(str(details["input"]), _QUOTED.findall(allowed))
     return f"found {repr(details['input'])[:60]}; expected {allowed}.{near}"
@@ -104,7 +104,7 @@ def is_checked(hint: Any) -> bool:
 
 
 def adapter_of(hint: Any) -> TypeAdapter[Any]:
-    """Return pydantic's adapter for a type, without conversions; sequences of any kind are tuples to it."""
+    """Return pydantic's adapter for a type, without conversions. Sequences of any kind are tuples to it."""
     return TypeAdapter(_of_tuples(hint), config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
@@ -118,7 +118,7 @@ def _of_tuples(hint: Any) -> Any:
 
 
 def make_plain(value: Any) -> Any:
-    """Return sequences of any library as tuples, and numbers of NumPy as Python's; others stay the same."""
+    """Return sequences of any library as tuples, and numbers of NumPy as Python's. Others stay the same."""
     if isinstance(value, str | bytes | Mapping) or value is None:
         return value
     if hasattr(value, "tolist"):

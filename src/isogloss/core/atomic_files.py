@@ -64,7 +64,10 @@ def check_unicode(folder: Path) -> None:
 
 
 def make_folder(folder: Path, name: str = "") -> None:
-    """Make a missing folder and its parents; OSError within a guarded folder that cannot be reached."""
+    """Make a missing folder and its parents.
+
+    Raises OSError within a guarded folder that cannot be reached.
+    """
     path = folder / name
     if is_folder(folder, name) if name else folder.is_dir():
         return
@@ -95,7 +98,7 @@ def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
 
 
 def _number_and_path(error: BaseException) -> tuple[int | None, str]:
-    """Return the system's error number and the file of an error; None and an empty text if unknown."""
+    """Return the system's error number and the file of an error. They are None and empty if unknown."""
     if isinstance(error, StorageError):
         return error.number, error.path
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
@@ -111,7 +114,7 @@ def _is_below(path: str, folder: Path) -> bool:
 
 
 def system_error(error: BaseException) -> int | None:
-    """Return the errno of a system error; libraries in Rust write it into their messages."""
+    """Return the errno of a system error. Libraries in Rust write it into their messages."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
@@ -119,7 +122,7 @@ def system_error(error: BaseException) -> int | None:
 
 
 def as_os_error(error: BaseException) -> OSError:
-    """Return the system's error behind the error of a library; a generic one if the library hides it."""
+    """Return the system's error behind a library's error. If the library hides it, return a generic one."""
     if isinstance(error, OSError):
         return error
     number = system_error(error)
@@ -127,7 +130,7 @@ def as_os_error(error: BaseException) -> OSError:
 
 
 def disk_error(error: BaseException) -> OSError | None:
-    """Return the system's error if the disk is the reason; None if the file or its content is."""
+    """Return the system's error if the disk is the reason. None if the file or its content is."""
     number = system_error(error)
     if number is None or number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
         return None
@@ -159,7 +162,7 @@ def write_bytes(folder: Path, name: str, content: bytes, *, is_swept: bool = Fal
 def open_atomically(
     folder: Path, name: str, mode: Literal["w", "wb"], *, is_swept: bool = False
 ) -> Iterator[IO[Any]]:
-    """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
+    """Open a file under a temporary name. On success it is flushed to disk and renamed, else removed."""
     path = folder / name
     temporary = temporary_name(name, "tmp")
     encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
@@ -229,7 +232,7 @@ def sweep_folder(folder: Path, name: str = "") -> list[str]:
 
 @contextmanager
 def atomic_file(folder: Path, name: str) -> Iterator[IO[str]]:
-    """Open a text file for writing; rename it to its final name on success, remove it on failure.
+    """Open a text file for writing. It gets its final name on success and is removed on failure.
 
     Raises StorageError immediately if the name belongs to a folder, a device or any other irregular file.
     """
@@ -242,7 +245,7 @@ def atomic_file(folder: Path, name: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
-    """Yield an empty folder to fill; it gets its name on success and is removed on failure.
+    """Yield an empty folder to fill. It gets its name on success and is removed on failure.
 
     A folder with the same content is not replaced, so that its readers miss no file for a moment. A link that
     has the name is replaced, and what it leads to stays.
@@ -274,7 +277,7 @@ def remove_folder(folder: Path, name: str) -> None:
 
 
 def _copy_permissions(folder: Path) -> None:
-    """Give the contents of a new folder its own permissions; libraries make weights readable by one user."""
+    """Give the contents of a new folder its own permissions. Libraries make weights readable by one user."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -282,7 +285,7 @@ def _copy_permissions(folder: Path) -> None:
 
 
 def _replace(folder: Path, name: str, new: str) -> None:
-    """Replace a folder by a new one; the old one is removed last, and restored on failure."""
+    """Replace a folder by a new one. The old one is removed last, and restored on failure."""
     old = temporary_name(name, "old")
     remove(folder, old)
     if is_taken(folder, name):
@@ -362,7 +365,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 
 
 def _describe_refusal(path: Path, error: OSError) -> str:
-    """Say who owns the file or folder that refused access, and its mode; empty for other errors."""
+    """Describe owner and mode of the file or folder that refused access. Empty for other errors."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return ""
     for above in (path, *path.parents):

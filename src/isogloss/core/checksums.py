@@ -128,7 +128,7 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
 
 
 def from_text(content: str | bytes, source: str | Path = CHECKSUMS) -> dict[str, Checksum]:
-    """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
+    """Return the checksums in a file. Raises ValueError if it is damaged, StorageError for an unsafe name."""
     try:
         entries = {name: dict(entry) for name, entry in parse_json(content).items()}
         for name in filterfalse(is_safe, entries):
@@ -151,7 +151,7 @@ def _checksum(size: object, crc32: object) -> Checksum:
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
-    """Read the checksums of a folder, empty without a file of them; ValueError if that file is damaged."""
+    """Read the checksums of a folder. Empty without their file. Raises ValueError if that file is damaged."""
     try:
         return from_text(read_file(folder, CHECKSUMS), folder / CHECKSUMS)
     except FileNotFoundError:
@@ -201,7 +201,7 @@ def _reason(error: ValueError) -> str:
 
 
 def difference(actual: Checksum, written: Checksum) -> str:
-    """Describe how a file differs from what was written; empty if it does not."""
+    """Describe how a file differs from what was written. Empty if it does not."""
     if actual.size != written.size:
         return f"{actual.size:,} bytes, of {written.size:,} that were written"
     equal = not written.crc32 or actual.crc32 == written.crc32
@@ -209,7 +209,7 @@ def difference(actual: Checksum, written: Checksum) -> str:
 
 
 def stamp(paths: Iterable[Path]) -> str:
-    """Return the stamp of files and folders with their contents; a missing file changes the stamp as well."""
+    """Return the stamp of files and folders with their contents. A missing file changes the stamp as well."""
     digest = sha256()
     for path in sorted(paths, key=str):
         for facts in _file_facts(path):
@@ -226,7 +226,7 @@ def package_stamp() -> str:
 
 
 def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield name, size and modification times of a file, or of each file in a folder; links are followed."""
+    """Yield name, size and modification times of a file, or of each file in a folder. Links are followed."""
     try:
         is_folder = S_ISDIR((status := path.stat()).st_mode)
     except OSError:

@@ -8,7 +8,7 @@ IsoglossError
 ├── ModelError          an encoder or model folder cannot be used; exit code 2
 ├── StorageError        the disk is full, or a record was damaged; exit code 2
 └── RunError            a run started and could not finish; exit code 1
-    └── DivergedError   training left the numbers that make sense
+    └── DivergedError   a loss or weight is no longer a finite number
 
 A message has a location, what was found, what is allowed and what to do. Text that is safe to show, write or
 record has no secrets, control characters or direction overrides.
@@ -32,7 +32,7 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "acceler
 """Packages installed by the extra ``torch``."""
 
 _FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
-"""Start of a message whose field is within the location around it: .method[0], [1]; not a path."""
+"""Start of a message with a field relative to the location around it (.method[0], [1]), unlike a path."""
 
 MAX_WORD, MAX_MESSAGE_START, MAX_MESSAGE_END = 300, 1000, 400
 """Maximum length of a shown message in characters: per word, and at the start and end of a longer message."""
@@ -49,7 +49,7 @@ def shortened(message: str) -> str:
 
 
 class IsoglossError(Exception):
-    """Any error isogloss raises on purpose; no secret stays in its message."""
+    """Any error that isogloss raises on purpose. Secrets are removed from its message."""
 
     exit_code = 1
 
@@ -58,7 +58,7 @@ class IsoglossError(Exception):
 
 
 class InputError(IsoglossError):
-    """The input is wrong; nothing was trained."""
+    """The input is wrong. Nothing was trained."""
 
     exit_code = 2
 
@@ -106,7 +106,7 @@ class DivergedError(RunError):
 
 @contextmanager
 def located(location: str) -> Iterator[None]:
-    """Prefix input errors raised within with their location: a file, a field; nested locations are joined.
+    """Prefix input errors raised within with their location: a file, a field. Nested locations are joined.
 
     A location that begins with a dot or bracket continues the one around it: ``grid`` and ``.method[0]`` give
     ``grid.method[0]: ``, ``grid`` and ``method`` give ``grid: method: ``.
@@ -206,7 +206,7 @@ _SECRETS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Patterns of secrets; all repetitions before them are bounded, so that no message takes long."""
+"""Patterns of secrets. All repetitions before them are bounded, so that no message takes long."""
 
 
 def masked(text: str) -> str:

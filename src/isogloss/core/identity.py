@@ -86,7 +86,7 @@ def _number(value: float) -> float:
 
 
 def identity(value: object) -> str:
-    """Return the content id of a run or any part of it; ids of frozen parts are computed once."""
+    """Return the content id of a run or any part of it. Ids of frozen parts are computed once."""
     kind: Any = type(value)
     if not _is_frozen(kind):
         return _identity(value)
@@ -106,7 +106,7 @@ def _identity(value: object) -> str:
 _ENCODER = json.JSONEncoder(
     check_circular=False, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=content
 )
-"""Writes what records have as content, which it is already, without building it again."""
+"""Encodes values without converting them again, because records already contain plain data."""
 
 _UNUSUAL = re.compile(r"-0\.0|NaN|Infinity")
 """Numbers that ``content`` changes or refuses."""

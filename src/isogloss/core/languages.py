@@ -1,4 +1,4 @@
-"""Language codes and facts: ISO 639-1 codes where they exist, else 639-3; qaa to qai are built-in languages.
+"""Language codes and facts: ISO 639-1 codes if they exist, else 639-3. Built-in: qaa to qai.
 
 A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn``, which are written
 ``zh_Hant`` and ``sr_Latn`` here, because a hyphen joins two languages (``en-zh_Hant``).
@@ -45,9 +45,9 @@ _LOWER_REGION = re.compile(r"[a-z]{2}")
 _BUILT_IN = re.compile(r"qa[a-i]")
 _MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
 _WIKIPEDIA_ALEMANNIC = "als"
-"""Alemannic in Wikipedia and so in WikiANN; ISO 639-3's Tosk Albanian only with its script, ``als_Latn``."""
+"""Code of Alemannic in Wikipedia and WikiANN. ISO 639-3's Tosk Albanian is written ``als_Latn``."""
 RETIRED = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}
-"""Codes of two letters that ISO 639-1 has replaced by others; corpora such as mC4 have them.
+"""Codes of two letters that ISO 639-1 has replaced by others. Corpora such as mC4 have them.
 
 ``sh`` is none of these: it is the Serbo-Croatian of Wikipedia, besides Croatian and Serbian.
 """
@@ -61,7 +61,7 @@ def is_language_code(text: str) -> bool:
 
 
 def check_language(code: str, field: str) -> str:
-    """Return a field's code if it has the form of one; raise ConfigError otherwise."""
+    """Return a field's code. Raises ConfigError if it does not have the form of a language code."""
     if not is_language_code(code):
         raise ConfigError(
             f"{field}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
@@ -142,7 +142,10 @@ def _canonical(tag: str) -> str:
 
 
 def _of_two_letters(plain: str) -> str:
-    """Return the language of two letters that a code of three is the standard variety of; else the code."""
+    """Return the two-letter code of the language that a three-letter code is the standard variety of.
+
+    Other codes are returned unchanged.
+    """
     from langcodes.data_dicts import NORMALIZED_MACROLANGUAGES
 
     macrolanguage = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
@@ -204,7 +207,7 @@ def _codes_of_three_letters() -> dict[str, list[str]]:
 
 @cache
 def base_and_script(code: str) -> tuple[str, str]:
-    """Return a language without script and region, and its script, or the likely one; empty if unknown."""
+    """Return a language without script and region, and its (likely) script. Empty if unknown."""
     from langcodes import Language
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
@@ -237,12 +240,12 @@ def language_of_text(language: str) -> str:
 
 
 def is_built_in(code: str) -> bool:
-    """Return whether a code is one of qaa to qai; the private codes after them (UD's qtd) are the user's."""
+    """Return whether a code is one of qaa to qai. The private codes after them (UD's qtd) are the user's."""
     return bool(_BUILT_IN.fullmatch(code))
 
 
 def language_name(code: str) -> str:
-    """Return the English name, with the script or region if any; the code itself where none is listed."""
+    """Return the English name, with the script or region if any. Without a listed name, return the code."""
     plain, _, variety = code.partition("_")
     name = {**NAMES, **BUILT_IN_NAMES}.get(plain)
     if name is None:

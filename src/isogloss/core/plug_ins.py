@@ -45,7 +45,7 @@ _modules: dict[str, str] = {}
 
 
 def plugged_names(group: Group) -> list[str]:
-    """Return the names that installed packages add to a table, sorted; nothing is imported."""
+    """Return the names that installed packages add to a table, sorted. Nothing is imported."""
     return sorted({entry.name for entry in _entries(group)})
 
 
@@ -103,7 +103,7 @@ def plug_ins_named() -> Iterator[None]:
 
 
 def _raised_in(error: BaseException) -> str:
-    """Return the plug-in whose code raised an error, with the error and its line; empty if none did."""
+    """Return the plug-in whose code raised an error, with the error and its line. Empty if none did."""
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         if where := _modules.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
             return f"{where}: {one_line(error)} ({Path(frame.f_code.co_filename).name}:{line})"
@@ -149,7 +149,7 @@ def described(plug_in: type[object]) -> str:
 
 @cache
 def package_of(module: str) -> str:
-    """Return the package and version of a module; empty for isogloss and Python.
+    """Return the package and version of a module. Empty for isogloss and Python.
 
     Code that changes without its version (in no package, or installed as editable) has a digest of its files.
     """
@@ -157,7 +157,7 @@ def package_of(module: str) -> str:
 
 
 def package_named(group: Group, name: str) -> str:
-    """Return the package and version that add a name; empty for a name that none adds."""
+    """Return the package and version that add a name. Empty if no package adds it."""
     entries = [entry for entry in _entries(group) if entry.name == name]
     return _origin(entries[0].module.partition(".")[0], entries[0].dist) if entries else ""
 
@@ -182,7 +182,7 @@ def check_value(plug_in: object, protocol: type[object], name: str) -> None:
 
 
 def stamp() -> str:
-    """Return a text that changes with the plug-ins of installed packages; nothing is imported."""
+    """Return a text that changes with the plug-ins of installed packages. Nothing is imported."""
     return " ".join(
         f"{entry.group} {entry.name} {entry.value} {_origin(entry.module.partition('.')[0], entry.dist)}"
         for group in GROUPS
@@ -210,7 +210,7 @@ def _is_editable(package: Distribution) -> bool:
 
 
 def _digest(top: str) -> str:
-    """Return a digest of a module's file, or of all files of a package; empty for what was typed in."""
+    """Return a digest of a module's file, or of all files of a package. Empty for typed code."""
     digest = sha256()
     for path in sorted(_files(top)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

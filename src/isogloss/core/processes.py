@@ -77,7 +77,7 @@ def has_ended(process: str) -> bool:
 
 
 def _started(number: int) -> str:
-    """Return when a process started, in ticks since the machine did; 0 where that cannot be known."""
+    """Return when a process started, in ticks since the machine started. 0 if unknown."""
     try:
         stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -92,7 +92,7 @@ _stop_if_lost: ContextVar[Callable[[], None]] = ContextVar("stop_if_lost", defau
 
 
 class Interrupted(BaseException):
-    """Raised when a process is interrupted; the same command resumes where it stopped."""
+    """Raised when a process is interrupted. The same command resumes where it stopped."""
 
 
 class Signalled(KeyboardInterrupt):
@@ -102,7 +102,8 @@ class Signalled(KeyboardInterrupt):
 def is_of_code(error: BaseException) -> bool:
     """Return whether code raised an exception, rather than a signal or a request to leave a run.
 
-    Foreign code may call ``sys.exit``. A KeyboardInterrupt is of code where Python raises none at SIGINT.
+    Foreign code may call ``sys.exit``. If Python does not raise KeyboardInterrupt at SIGINT, code has raised
+    it.
     """
     if type(error) is KeyboardInterrupt:
         return signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, None)
@@ -110,7 +111,10 @@ def is_of_code(error: BaseException) -> bool:
 
 
 def request_interruption() -> bool:
-    """Request that this process stops; return False outside ``interruptible``, or if it was requested."""
+    """Request that this process stops.
+
+    Returns False outside ``interruptible``, or if it was already requested.
+    """
     if not _interruptible.is_set() or _requested.is_set():
         return False
     _requested.set()
@@ -164,5 +168,5 @@ def stop_if_lost() -> None:
 
 
 def stop_at_sigterm() -> None:
-    """Let SIGTERM interrupt this process, whatever it does; call it in the main thread."""
+    """Let SIGTERM interrupt this process, whatever it does. Call this in the main thread."""
     signal.signal(signal.SIGTERM, lambda *_: _requested.set())

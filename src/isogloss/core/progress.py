@@ -23,7 +23,7 @@ class Progress:
     """Number of the reporting process, from 1. 0 for a single process."""
 
     def __repr__(self) -> str:
-        """Return what is done, without rows."""
+        """Return the progress without its rows."""
         remark = f", {self.remark!r:.100}" if self.remark else ""
         return f"Progress({self.what!r:.100}, {self.done} of {self.total}{remark})"
 
@@ -41,7 +41,7 @@ def one_by_one(
     on_progress: OnProgress,
     remark: Callable[[Thing], str] = lambda _: "",
 ) -> Iterator[Thing]:
-    """Yield things one by one and report the number done; report nothing for an empty sequence."""
+    """Yield things one by one and report their number. An empty sequence reports nothing."""
     for done, thing in enumerate(things):
         on_progress(Progress(what, done, len(things), remark(thing)))
         yield thing

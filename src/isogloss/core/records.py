@@ -151,7 +151,7 @@ def or_none(value: T) -> T | None:
 
 
 def read_record(folder: Path) -> Record:
-    """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
+    """Read a run's record. Raises StorageError, with what to do, if it is damaged or missing."""
     return read_with_checksums(folder)[0]
 
 
@@ -198,7 +198,7 @@ def run_files(out: Path, *names: str) -> Iterator[Path]:
 
 
 def read_made(folder: Path) -> Made:
-    """Return time, machine and versions of a run; an empty Made if they are not known."""
+    """Return time, machine and versions of a run. If unknown, return an empty ``Made``."""
     with suppress(OSError, ValueError):
         return fitting(Made, unseal(read_file(folder, MADE)))
     return Made()
@@ -236,7 +236,7 @@ def kind_of_run(kind: str, run: Mapping[str, Any]) -> str:
 
 
 def base_of(model: Path) -> str:
-    """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
+    """Return the id of the run that a model's weights are a difference from. Empty for other models."""
     try:
         base = str(parse_json(read_file(model, DIFFERENCE))["base"])
     except (OSError, ValueError, KeyError, TypeError):

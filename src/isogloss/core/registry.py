@@ -18,7 +18,7 @@ Entry = TypeVar("Entry", covariant=True)
 
 
 class Registry(Mapping[str, Entry]):
-    """Mapping from names to objects. A lookup imports the object's module; names and summaries do not."""
+    """Mapping from names to objects. A lookup imports the object's module. Names and summaries do not."""
 
     def __init__(self, places: Mapping[str, str], group: Group | None = None, interface: str = "") -> None:
         """Make a table.
@@ -32,7 +32,10 @@ class Registry(Mapping[str, Entry]):
         self.interface = interface
 
     def __getitem__(self, name: str) -> Entry:
-        """Import the object with a name; KeyError for an unknown one, ConfigError for a broken package."""
+        """Import the object with a name.
+
+        Raises KeyError for an unknown name, ConfigError for a broken package.
+        """
         if name in self.places:
             entry: Entry = _import_object(self.places[name])
         else:
@@ -53,7 +56,7 @@ class Registry(Mapping[str, Entry]):
         return sum(1 for _ in self)
 
     def import_interface(self) -> type[object]:
-        """Import the protocol that objects of packages implement; ``object`` by default."""
+        """Import the protocol that objects of packages implement. Default: ``object``."""
         interface: type[object] = _import_object(self.interface) if self.interface else object
         return interface
 

@@ -16,7 +16,7 @@ from pydantic import Field, Strict, model_validator
 from isogloss.core.errors import ConfigError
 
 Whole = Annotated[int, Strict()]
-"""A whole number; true, false and texts are refused."""
+"""A whole number. True, false and texts are refused."""
 
 Count = Annotated[int, Strict(), Ge(0)]
 """A number of things, possibly none."""
@@ -115,7 +115,7 @@ def nested_fields() -> object:
 
 
 TrainedPart = Literal["modules", "layers"]
-"""The part of an encoder that training on text changes: the modules of its languages; all but embeddings."""
+"""The part of an encoder that training on text changes: language modules, or all but the embeddings."""
 
 
 class Named(Protocol):
@@ -131,13 +131,13 @@ class Architecture:
     """The shape of an encoder trained from scratch."""
 
     family: str = "bert"
-    """Encoder family, as bert or xlm-roberta; `isogloss list encoders` names them all."""
+    """Encoder family, such as bert or xlm-roberta. `isogloss list encoders` lists all."""
     layers: Positive = 4
     """Transformer layers."""
     dim: Positive = 256
-    """Width of the states; 64 to a head unless heads says otherwise."""
+    """Width of the states: 64 per head unless heads is set."""
     heads: Positive = 4
-    """Attention heads; must divide dim."""
+    """Number of attention heads, a divisor of dim."""
     feed_forward: Positive = 1024
     """Width of the feed-forward layer (of each half where it is gated, as in modernbert)."""
     vocabulary: Positive = 12000
@@ -145,7 +145,7 @@ class Architecture:
     positions: Positive = 512
     """Longest input, in subwords."""
     dropout: Share = 0.1
-    """Dropout of the encoder when it is fine-tuned; pretraining on this much text uses none."""
+    """Dropout of the encoder when it is fine-tuned. Pretraining on this much text uses none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class Modules:
     reduction: Positive = 4
     """Factor by which an adapter's bottleneck is narrower than the states."""
     fallback: str = ""
-    """Language whose modules read the languages that have none; without one these are refused."""
+    """Language whose modules read languages without modules. Default: these are refused."""
     after: Literal["feed-forward"] | None = None
     """feed-forward: adapters follow only the feed-forward, as in MAD-X. Default: also attention."""
     invertible: bool | None = None
@@ -186,7 +186,7 @@ class Replay:
     languages: tuple[str, ...]
     """Languages of that text. Their perplexity on held-out text is also measured."""
     share: Share = 0.1
-    """Share of the text's batches (of their rows, where these are mixed) that it has; 0 only measures."""
+    """Share of the text's batches (of their rows, where these are mixed) that it has. 0 only measures."""
     text: tuple[str, ...] = ()
     """Corpora of the text. Default: the corpora of the encoder."""
 
@@ -221,7 +221,7 @@ class Conflict:
     """Steps between two measurements. The last step is also measured."""
 
     batch: Positive = 4096
-    """Rows per gradient: blocks of text, or labelled examples; half of the rows if a language has fewer than
+    """Rows per gradient: blocks of text, or labelled examples. Half of the rows if a language has fewer than
     twice as many. Measuring two languages takes four gradients, so with large batches it takes longer than
     the training."""
 
@@ -247,14 +247,14 @@ class Updates:
     epsilon: Rate | None = None
     """Adam's ε. Default: 1e-8."""
     clip: Weight = 1.0
-    """Largest gradient norm; 0 switches clipping off."""
+    """Maximum gradient norm. 0 disables clipping."""
     sam_radius: Weight | None = None
     """ρ of sharpness-aware minimization (Foret et al. 2021; 0.05 there): the weights move by their gradient
     at the worst point within ρ, to first order. An update takes two gradients, and so twice the time.
     Default: none."""
     accumulation: Positive | None = None
     """Number of parts that the batch of an update is computed in, sequentially or in several processes. More
-    parts need less memory; the result is the same within rounding. Default: 1."""
+    parts need less memory. The result is the same within rounding. Default: 1."""
     gradient_checkpointing: bool | None = None
     """Whether each layer stores only its input and recomputes its states for the gradients (gradient
     checkpointing): far less memory, about a third more time, the same result. Default: no. Unrelated to
@@ -269,11 +269,11 @@ class Updates:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
-    """Steps between checkpoints; 0 for none. The first is written after a minute at the latest. Later ones
+    """Steps between checkpoints. 0 for none. The first is written after a minute at the latest. Later ones
     are skipped while they would take more than 2 % of the time. SIGTERM writes one in any case."""
 
     def __post_init__(self) -> None:
-        """Replace a radius of 0 by None; raise ConfigError for what cannot be captured as a graph."""
+        """Replace a radius of 0 by None. Raises ConfigError for settings that a graph cannot capture."""
         if self.sam_radius == 0:
             object.__setattr__(self, "sam_radius", None)
         others = {
@@ -295,7 +295,7 @@ class TextTraining:
     """Length, batches, masking and optimization of a training on raw text by any method."""
 
     steps: Count = 10000
-    """Updates; 0 leaves the encoder as it was, or as it was drawn."""
+    """Number of updates. 0 leaves the initial weights unchanged."""
     batch_subwords: Positive = 4096
     """Subwords of one update, padding included."""
     block: Positive = 128
@@ -303,13 +303,14 @@ class TextTraining:
     masked: Share = 0.15
     """Share of the subwords that are predicted."""
     temperature: Rate = 1.43
-    """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
+    """T of the weights size^(1/T) for drawing languages. 1 keeps their proportions, large values even them
+    out."""
     vocabulary_lines: Positive = 200_000
     """Number of lines on which the vocabulary is trained, equally many per language."""
     dropout: Share | None = None
     """Dropout during the training on text (XLM: 0.1). Default: none, because small encoders underfit."""
     evaluate_every: Positive | None = None
-    """Steps per epoch; 10,000 in Wang 2020. The perplexity on held-out text is measured after each epoch.
+    """Steps per epoch. 10,000 in Wang 2020. The perplexity on held-out text is measured after each epoch.
     Default: no text is held out."""
 
 
@@ -326,7 +327,7 @@ class Optimization:
     batch_size: Positive = 32
     """Sentences (or pairs) a step."""
     limit: Positive = 128
-    """Longest input in subwords, special ones included; longer sentences become overlapping windows."""
+    """Longest input in subwords, special ones included. Longer sentences become overlapping windows."""
     overlap: Count = 64
     """Subwords shared by neighbouring windows."""
     head_learning_rate: Rate | None = None

@@ -62,7 +62,7 @@ class _Place:
     """A name in an open folder."""
 
     folder: int | None
-    """Its descriptor; None on systems without, where ``name`` is the whole path."""
+    """Its descriptor. None on systems without descriptors, where ``name`` is the whole path."""
     name: str
     path: Path
 
@@ -83,7 +83,7 @@ def open_file(folder: Path, name: str) -> FileIO:
 
 
 def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
-    """Create a file; return False if its name is taken. No two processes create the same file."""
+    """Create a file and return whether it was created. No two processes create the same file."""
     with _at(folder, name) as entry:
         try:
             number = _made(entry, os.O_WRONLY)
@@ -100,7 +100,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
 
 
 def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | None]) -> bool:
-    """Replace the content of a file in place by ``change(content)``; return False if that is None.
+    """Replace the content of a file in place by ``change(content)``. Returns False if that is None.
 
     That takes no space, and a full disk leaves what was in it.
     """
@@ -173,7 +173,7 @@ def check_folder(folder: Path, name: str) -> None:
 
 
 def file_size(folder: Path, name: str) -> int | None:
-    """Return the size of a regular file; None for anything else."""
+    """Return the size of a regular file. None for anything else."""
     try:
         with _at(folder, name) as entry:
             status = _status(entry)
@@ -197,7 +197,7 @@ def entries(folder: Path, name: str = "") -> list[FolderEntry]:
 
 
 def list_files(folder: Path, name: str = "") -> Iterator[str]:
-    """Yield the names of all regular files below a folder; folders behind links are not entered."""
+    """Yield the names of all regular files below a folder. Folders behind links are not entered."""
     start = f"{name}/" if name else ""
     for entry in entries(folder, name):
         if entry.is_file:
@@ -217,7 +217,7 @@ def list_links(folder: Path, name: str = "") -> Iterator[str]:
 
 
 def make_folders(folder: Path, name: str = "") -> None:
-    """Make a missing folder and those above it; IrregularFileError where a link is in the place of one."""
+    """Make a missing folder and its parents. Raises IrregularFileError if a link is in a folder's place."""
     top, parts = _split(folder, name)
     for path in reversed((top, *top.parents)):
         if not path.is_dir():
@@ -251,7 +251,7 @@ def make_new_folder(folder: Path, name: str) -> None:
 
 
 def rename(folder: Path, name: str, new: str) -> None:
-    """Rename a file or folder; a file, link or pipe with the new name is replaced."""
+    """Rename a file or folder. A file, link or pipe with the new name is replaced."""
     with _at(folder, name) as source, _at(folder, new) as target:
         os.replace(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
 
@@ -358,7 +358,7 @@ def _descriptor(top: Path, parts: tuple[str, ...] | list[str], last: int = _PASS
 
 
 def _explained(entry: _Place, error: OSError) -> OSError:
-    """Return the error with its path; IrregularFileError where a link is in the place of a folder."""
+    """Return the error with its path. It is an IrregularFileError if a link is in a folder's place."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR) and stat.S_ISLNK(_mode_of(entry)):
         return IrregularFileError(errno.ELOOP, NO_LINK, str(entry.path))
     return OSError(error.errno, error.strerror, str(entry.path))
@@ -462,7 +462,7 @@ def _mode_of(entry: _Place) -> int:
 
 
 def _mode(folder: Path, name: str) -> int:
-    """Return the mode of an entry; 0 if it is missing or behind a link."""
+    """Return the mode of an entry. 0 if it is missing or behind a link."""
     try:
         with _at(folder, name) as entry:
             return _status(entry).st_mode

@@ -128,7 +128,7 @@ class TagScheme:
         return self._read_mark(tag) is not None
 
     def marks(self, tags: Iterable[str]) -> Iterator[_Mark]:
-        """Yield the mark of each tag; tags of no scheme are outside of spans."""
+        """Yield the mark of each tag. Tags of no scheme are outside of spans."""
         if self.name == BRACKETS:
             yield from _read_bracket_marks(tags)
             return
@@ -194,7 +194,7 @@ def find_spans_of_marks(marks: Iterable[tuple[str, str]]) -> Iterator[Span]:
 
 
 def as_bio(tags: Sequence[str], scheme: TagScheme) -> tuple[str, ...]:
-    """Return the tags of a sentence as BIO; labels of words and plain BIO as they are."""
+    """Return the tags of a sentence as BIO. Labels of words and plain BIO stay the same."""
     if not scheme.marks_spans or scheme.is_plain_bio:
         return tuple(tags)
     bio = [tag if tag == NO_TAG else OUTSIDE for tag in tags]
@@ -208,7 +208,7 @@ def _write_letters(span: Span) -> str:
 
 
 def find_misfit(tags: Sequence[str], scheme: TagScheme) -> int | None:
-    """Return the index of the first tag that a scheme does not have; None where all fit."""
+    """Return the index of the first tag that a scheme does not have. None if all fit."""
     return next((index for index, tag in enumerate(tags) if not scheme.has_tag(tag)), None)
 
 
@@ -218,7 +218,7 @@ def is_bracket(tag: str) -> bool:
 
 
 def normalize_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return an inventory of tags in the notation of BIO or IOBES; labels of words as they are."""
+    """Return an inventory of tags in the notation of BIO or IOBES. Labels of words stay the same."""
     scheme = decide_scheme(tags)
     if not scheme.marks_spans or scheme.is_plain_bio:
         return tuple(tags)
@@ -328,7 +328,7 @@ class TagCounts:
         return count
 
     def _find_notation(self) -> TagScheme | None:
-        """Return the notation of tags with types, with their outside symbol; None for labels of words."""
+        """Return the notation of tags with types, with their outside symbol. None for labels of words."""
         matching = defaultdict[TagScheme, Counter[str]](Counter)
         for tag, count in self.tags.items():
             for notation in _list_notations(tag):
@@ -340,7 +340,7 @@ class TagCounts:
         return None if outside is None else replace(best, outside=outside)
 
     def _find_outside(self, notation: TagScheme, marked: Counter[str]) -> str | None:
-        """Return the outside symbol of a notation; None where too many tags do not fit it."""
+        """Return the outside symbol of a notation. None if too many tags do not fit it."""
         others = Counter({tag: count for tag, count in self.tags.items() if tag and tag not in marked})
         letter_o = OUTSIDE.lower() if notation.is_lower and not others[OUTSIDE] else OUTSIDE
         symbol = max(others, key=lambda tag: (others[tag], tag == letter_o), default=OUTSIDE)
@@ -364,7 +364,7 @@ class TagCounts:
         return 2 * (marked.total() + outside) > self._words
 
     def _find_untyped_notation(self) -> TagScheme | None:
-        """Return the notation of tags such as B, I, O; None for labels of words."""
+        """Return the notation of tags such as B, I, O. None for labels of words."""
         for is_lower in (False, True):
             letters = _LETTERS.lower() if is_lower else _LETTERS
             marked = Counter({tag: count for tag, count in self.tags.items() if tag and tag in letters})

@@ -1,4 +1,4 @@
-"""Read untrusted input: JSON, texts that may be paths, names that must stay below a folder; find the cache.
+"""Read untrusted input: JSON, texts that may be paths, and names that must stay below a folder.
 
 JSON is read strictly and of bounded depth; anything else raises ValueError.
 """
@@ -22,7 +22,7 @@ from isogloss.core.shared_files import MOST_BYTES
 T = TypeVar("T")
 
 MAX_JSON_DEPTH = 100
-"""Levels of nesting that are read; what walks through a value calls itself several times a level."""
+"""Maximum levels of nesting. Functions that walk through a value recurse several times per level."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """The escape of half a surrogate pair, with or without its other half."""
@@ -53,7 +53,7 @@ def parse_json(content: str | bytes, *, finite: bool = True, unicode: bool = Tru
 
 
 def read_regular(path: Path) -> bytes:
-    """Return the content of a file that the user named, or of one in a model's folder; links are followed.
+    """Return the content of a file that the user named, or of one in a model's folder. Links are followed.
 
     OSError for a pipe or device in its place, which might never end, and beyond ``MOST_BYTES``.
     """
@@ -67,7 +67,10 @@ def read_regular(path: Path) -> bytes:
 
 
 def fitting(shape: type[T], value: object) -> T:
-    """Return a value of JSON as a type, such as a dataclass; ValueError names the first wrong field."""
+    """Convert a value of JSON to a type, such as a dataclass.
+
+    Raises ValueError with the first wrong field.
+    """
     try:
         return cast(T, _adapter(cast(Hashable, shape)).validate_python(value))
     except ValidationError as error:
@@ -115,7 +118,7 @@ MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
 
 
 def from_home(text: str | Path) -> Path:
-    """Expand ~ to the home folder; a path of an unknown user, as in "~5 %", is returned unchanged."""
+    """Expand ~ to the home folder. A path of an unknown user, as in "~5 %", is returned unchanged."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -123,7 +126,7 @@ def from_home(text: str | Path) -> Path:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists and is accessible; False for text too long to be a file name."""
+    """Return whether a path exists and is accessible. False for text too long to be a file name."""
     try:
         return path.exists()
     except OSError:

@@ -1,1 +1,1 @@
-"""Corpora and formats, read into examples; the built-in languages."""
+"""Read corpora and formats into examples, and generate the built-in languages."""

@@ -53,7 +53,7 @@ class ReorderedText:
     """Its words in the original order."""
 
     def move_span(self, start: int, text: str) -> tuple[int, str] | None:
-        """Return start and text of a span of the original text here; None where its words are apart."""
+        """Return start and text of a span of the original text in this text. None if its words are apart."""
         end = start + len(text)
         inside = [word for word in self.words if word.start < end and word.end > start]
         if not inside:
@@ -159,7 +159,7 @@ def reorder_text(text: str, sentences: Sequence[ParsedSentence], order: str = "S
 
 
 def _find_words(text: str, sentences: Sequence[ParsedSentence]) -> list[tuple[int, int]]:
-    """Return where each word of some sentences is in a text, without regard to white space."""
+    """Return the position of each word of some sentences in a text, ignoring white space."""
     places = []
     at = 0
     for sentence in sentences:

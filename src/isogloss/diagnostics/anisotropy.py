@@ -1,4 +1,4 @@
-"""Anisotropy of each language as a measurement; ``similarity.geometry`` computes it."""
+"""Anisotropy of each language as a measurement. ``similarity.geometry`` computes it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,10 +20,10 @@ class Anisotropy(Diagnostic):
     version: ClassVar[int] = 1
 
     layers: tuple[Whole, ...] = (0, -1)
-    """Layers whose states are averaged over a sentence; -1 is the last, 0 the embeddings."""
+    """Layers whose states are averaged over a sentence. -1 is the last, 0 the embeddings."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer, on sentences of its bitext with the first one."""

@@ -1,4 +1,4 @@
-"""Linear CKA of parallel text as a measurement; ``similarity.linear_cka`` computes it."""
+"""Linear CKA of parallel text as a measurement. ``similarity.linear_cka`` computes it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ class Cka(Diagnostic):
     version: ClassVar[int] = 2
 
     layers: tuple[Whole, ...] = ()
-    """Layers that are compared: 0 is the embeddings, -1 the last; all if empty."""
+    """Compared layers: 0 is the embeddings, -1 the last. Default: all."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each layer and each pair of the first language with a further one."""

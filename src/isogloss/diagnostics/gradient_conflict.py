@@ -42,7 +42,7 @@ class GradientConflict(Diagnostic):
     version: ClassVar[int] = 2
 
     batch: Positive = 4096
-    """Sentences per gradient; half of the text where it has fewer than twice as many."""
+    """Sentences per gradient, or half of the text if it has fewer than twice as many."""
 
     draws: Positive = 3
     """Number of draws of batches and masks."""
@@ -51,7 +51,7 @@ class GradientConflict(Diagnostic):
     """Share of the subwords that are predicted."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     batch_subwords: Positive = 4096
     """Subwords per forward pass, padding included."""
@@ -113,7 +113,7 @@ class TaskGradientConflict(Diagnostic):
     version: ClassVar[int] = 3
 
     batch: Positive = 256
-    """Examples per gradient; half of the examples of a language with fewer than twice as many."""
+    """Examples per gradient, or half of the examples of a language with fewer than twice as many."""
 
     draws: Positive = 3
     """Number of draws of batches."""

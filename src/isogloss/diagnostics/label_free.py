@@ -67,7 +67,7 @@ class LabelFree(Diagnostic):
             )
 
     def measure(self, setting: MeasureSetting) -> list[LabelFreeRow]:
-        """Return a row for each language and signal; ``score`` is the source's own, from its labels."""
+        """Return a row for each language and signal. ``score`` is the source's own, from its labels."""
         model = setting.load(setting.subjects[0])
         read = {language: self._read(setting, model, language) for language in setting.languages}
         signals = {

@@ -64,7 +64,7 @@ Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageGates(Diagnostic):
-    """Gates over a frozen encoder's parameters, learned for each language; their similarity and cost."""
+    """Gates over a frozen encoder's parameters, learned for each language, with their similarity and cost."""
 
     name: ClassVar[str] = "language-gates"
     subject: ClassVar[str] = "text"
@@ -84,7 +84,7 @@ class LanguageGates(Diagnostic):
     """λ of Eq. 1 where sparsity is 0: the cost of keeping all gated parameters, in nats."""
 
     draws: Positive = 3
-    """Times each language's gates are learned; the control needs two or more."""
+    """Number of times that each language's gates are learned. The control needs two or more."""
 
     steps: Positive = 300
     """Updates per training of gates."""
@@ -99,7 +99,7 @@ class LanguageGates(Diagnostic):
     """Share of the subwords that are predicted."""
 
     learning_rate: Rate = 0.1
-    """Peak learning rate; it decays linearly to 0."""
+    """Peak learning rate. It decays linearly to 0."""
 
     settle: Share = 0.5
     """Share of the steps over which the target sparsity rises to its full value."""
@@ -108,7 +108,7 @@ class LanguageGates(Diagnostic):
     """Probability that a gate is open before the first update."""
 
     seed: Whole = 0
-    """Seed of text, masks and gates; languages and draws each derive their own."""
+    """Seed of text, masks and gates. Languages and draws each derive their own."""
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be learned."""
@@ -234,7 +234,7 @@ class _Text:
 
 
 def _blocks(lines: Iterable[list[int]], separator: int, length: int) -> Iterator[np.ndarray]:
-    """Concatenate lines, each followed by the separator, and yield full blocks; the rest is dropped."""
+    """Concatenate lines, each followed by the separator, and yield full blocks. The rest is dropped."""
     row: list[int] = []
     for line in lines:
         row += [*line, separator] if line else []
@@ -269,14 +269,14 @@ def _perplexity_rows(
 
 
 def gate_cosine(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float | None:
-    """Return the cosine of two vectors; None where one of them is 0."""
+    """Return the cosine of two vectors. None if one of them is 0."""
     x, y = x.double(), y.double()
     lengths = float(x.norm() * y.norm())
     return max(-1.0, min(1.0, float(x @ y) / lengths)) if lengths > 0 else None
 
 
 def correlation(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float | None:
-    """Return Pearson's correlation of two vectors; None where one of them is constant."""
+    """Return Pearson's correlation of two vectors. None if one of them is constant."""
     if bool((x == x[0]).all()) or bool((y == y[0]).all()):
         return None
     x, y = x.double(), y.double()
@@ -284,7 +284,7 @@ def correlation(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float |
 
 
 def jaccard(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
-    """Return the Jaccard index of the gates that two masks keep; None where none is kept."""
+    """Return the Jaccard index of the gates that two masks keep. None if none is kept."""
     either = int((x | y).sum())
     return int((x & y).sum()) / either if either else None
 
@@ -292,7 +292,7 @@ def jaccard(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
 def similarity_rows(
     model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
 ) -> Iterator[MaskSimilarityRow]:
-    """Yield a row for each pair of masks and part of the model; pairs of one language are the control."""
+    """Yield a row for each pair of masks and part of the model. Pairs of one language are the control."""
     for first, second in combinations(masks, 2):
         for (layer, module), part in parts_of(groups).items():
             x, y = log_alphas(first, part), log_alphas(second, part)

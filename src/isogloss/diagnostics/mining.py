@@ -44,13 +44,13 @@ class Mining(Diagnostic):
     version: ClassVar[int] = 1
 
     layer: Whole = -1
-    """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
+    """Layer whose states are pooled. -1 is the last, 0 the embeddings."""
 
     layers: tuple[Whole, ...] = ()
     """Several layers, instead of ``layer``."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     centred: bool = False
     """Whether the mean of each language's sentences is subtracted first."""
@@ -64,8 +64,8 @@ class Mining(Diagnostic):
     chosen."""
 
     pooling: Literal["model"] | None = None
-    """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
-    sentence's states, special subwords left out."""
+    """model: the vectors of the encoder's sentence-transformers folder. Default: the mean of a sentence's
+    states without special subwords."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown margin."""

@@ -49,7 +49,7 @@ class MixupRatio(Diagnostic):
     needs_labels: ClassVar[bool] = False
 
     def measure(self, setting: MeasureSetting) -> list[MixupRatioRow]:
-        """Return a row for each target language; none for a model that does not mix."""
+        """Return a row for each target language. None for a model that does not mix."""
         if setting.paired is None:
             return []
         model = setting.load(setting.subjects[0])
@@ -87,7 +87,7 @@ class MixupSweep(Diagnostic):
     """Layers to try, counted from 1. Default: only the trained one."""
 
     def measure(self, setting: MeasureSetting) -> list[SweepPointRow]:
-        """Return a row for each target language, layer and ratio; none for a model that does not mix."""
+        """Return a row for each target language, layer and ratio. None for a model that does not mix."""
         if setting.paired is None:
             return []
         model = setting.load(setting.subjects[0])
@@ -170,7 +170,7 @@ class LinkAttention(Diagnostic):
     """Computation of the weights: attention (the paper), or cosine (`attends = "cosine"` of x-mixup)."""
 
     longest: Positive = 64
-    """Maximum sentence length in words; longer translations are skipped."""
+    """Maximum sentence length in words. Longer translations are skipped."""
 
     def measure(self, setting: MeasureSetting) -> list[LinkAttentionRow]:
         """Return, for each language after the first, a row for each layer, of attention to the first."""

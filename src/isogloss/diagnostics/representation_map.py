@@ -39,7 +39,7 @@ class RepresentationMap(Diagnostic):
     version: ClassVar[int] = 2
 
     layer: Whole = -1
-    """Layer whose states are mapped; -1 is the last, 0 the embeddings."""
+    """Layer whose states are mapped. -1 is the last, 0 the embeddings."""
 
     sentences: Positive = 1000
     """Sentences, the same in every language, from which components and centroids are computed."""
@@ -48,7 +48,7 @@ class RepresentationMap(Diagnostic):
     """Sentences of each language recorded as points of the map."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[MapPointRow]:
         """Return a row for each language's centroid, then one for each point."""
@@ -85,7 +85,7 @@ class RepresentationMap(Diagnostic):
 def map_points(
     frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
 ) -> Iterator[MapPointRow]:
-    """Yield the languages' centroids, then at most ``points`` items of each; ``about`` is model and layer."""
+    """Yield the languages' centroids, then at most ``points`` items of each. ``about`` is model and layer."""
     states = states.double()
     flat = states.flatten(0, 1)
     directions, explained = principal_components(flat, COMPONENTS)

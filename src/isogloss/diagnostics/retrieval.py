@@ -1,4 +1,4 @@
-"""Sentence retrieval as a measurement; ``similarity.nearest`` computes it."""
+"""Sentence retrieval as a measurement. ``similarity.nearest`` computes it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ class Retrieval(Diagnostic):
     version: ClassVar[int] = 3
 
     layer: Whole = -1
-    """Layer whose states are pooled; -1 is the last, 0 the embeddings."""
+    """Layer whose states are pooled. -1 is the last, 0 the embeddings."""
 
     layers: tuple[Whole, ...] = ()
     """Several layers, instead of ``layer``."""
 
     limit: Positive = 128
-    """Maximum sentence length in subwords; longer ones are truncated."""
+    """Maximum sentence length in subwords. Longer ones are truncated."""
 
     centred: bool | None = None
-    """Whether each language's mean is subtracted first; both ways if not given."""
+    """Whether each language's mean is subtracted first. Default: both ways."""
 
     csls: Count = 10
     """Neighbours of CSLS, in addition to cosine. 0: only cosine."""
 
     pooling: Literal["model"] | None = None
-    """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
-    sentence's states, special subwords left out."""
+    """model: the vectors of the encoder's sentence-transformers folder. Default: the mean of a sentence's
+    states without special subwords."""
 
     def __post_init__(self) -> None:
         """Refuse a number of neighbours below 0."""

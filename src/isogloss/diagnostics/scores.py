@@ -97,7 +97,7 @@ class TransferGap(Diagnostic):
     version: ClassVar[int] = 2
 
     def measure(self, setting: MeasureSetting) -> list[GapRow]:
-        """Return one row, from the scores of one model in all languages; none without both roles."""
+        """Return one row, from the scores of one model in all languages. None without both roles."""
         rows = main_scores(setting.subjects)
         means = {}
         for role in ("source", "target"):

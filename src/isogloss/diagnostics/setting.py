@@ -39,7 +39,7 @@ class Subject:
     folder: Path
     """Folder of its weights, if it has any."""
     trained_length: int | None = None
-    """Subwords of the rows that an encoder was pretrained on; None where this is not known."""
+    """Length, in subwords, of the rows that an encoder was pretrained on. None if unknown."""
 
 
 def role_of(language: str, sources: Collection[str]) -> str:
@@ -80,11 +80,11 @@ class MeasureSetting:
     languages: tuple[str, ...]
     split: str
     source: tuple[str, ...]
-    """Source languages of the models; empty for encoders."""
+    """Source languages of the models. Empty for encoders."""
     load: Callable[[Subject], Model]
     """Return a subject's model (encoder and head), ready for evaluation."""
     load_factors: Callable[[Subject], Model] = _not_given
-    """Return the same with its adapters not merged; ModelError for a model without."""
+    """Return the model with its adapters not merged. Raises ModelError for a model without adapters."""
     evaluation: Callable[[str], Evaluation]
     """Return one language's examples, encoded once, which score any model."""
     encoder: Callable[[Subject], LoadedEncoder]
@@ -96,22 +96,25 @@ class MeasureSetting:
     parallel: ParallelText
     """Parallel text in several languages: bitext, or the examples of parallel test sets."""
     text: Callable[[str], Iterator[str]] = _not_given
-    """Iterate over the lines of one language's raw text; each call starts from the first."""
+    """Iterate over the lines of one language's raw text. Each call starts at the first line."""
     masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
-    """Return a subject's encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
+    """Return a subject's encoder with its masked-LM head, and its tokenizer. Raises ModelError if it has
+    none."""
     keep: Callable[[Predictions], None] = lambda _: None
     """Store a model's predictions next to the record."""
     keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
     """Write tensors and their metadata into a file of this name (``data.tensor_file``) next to the record."""
     paired: Callable[[str], Evaluation] | None = None
-    """Return one language's examples paired with their translations, encoded once; ``ratios(model)`` are
-    their mixing ratios [example]. None where the model takes no pairs."""
+    """Return one language's examples paired with their translations, encoded once.
+
+    ``ratios(model)`` are their mixing ratios [example], or None if the model reads no pairs.
+    """
     mixup: Callable[[Subject], Mixup | None] = lambda _: None
     """Return a function that mixes a model's examples with translations. None if the model does not mix."""
     warn: Callable[[str], None] = lambda _: None
     """Add a warning to the record and to the report."""
     precision: str = "auto"
-    """auto (measured), float32 or bfloat16; models with a head have their own."""
+    """auto (measured), float32 or bfloat16. Models with a head use their own precision."""
     on_progress: OnProgress = no_progress
 
     def warn_of_length(self, where: str, field: str, longest: int) -> None:

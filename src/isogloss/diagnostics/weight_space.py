@@ -54,14 +54,14 @@ Point = TypeVar("Point")
 
 
 def on_path(start: Float[Tensor, "..."], end: Float[Tensor, "..."], alpha: float, *, out: Tensor) -> None:
-    """Write αθ_end + (1-α)θ_start (Eqs 1, 2) into ``out``; exact to the bit at α = 0 and 1."""
+    """Write αθ_end + (1-α)θ_start (Eqs 1, 2) into ``out``. Exact to the bit at α = 0 and 1."""
     torch.lerp(start, end, alpha, out=out)
 
 
 def on_plane(
     origin: Float[Tensor, "..."], corners: tuple[Tensor, Tensor], alphas: tuple[float, float], *, out: Tensor
 ) -> None:
-    """Write θ_ST + α₁(θ_S-θ_ST) + α₂(θ_T-θ_ST) (Eq. 3) into ``out``; equal to a path on both axes."""
+    """Write θ_ST + α₁(θ_S-θ_ST) + α₂(θ_T-θ_ST) (Eq. 3) into ``out``. Equal to a path on both axes."""
     first, second = corners
     if alphas[0] == 0:
         torch.lerp(origin, second, alphas[1], out=out)
@@ -133,7 +133,7 @@ class Interpolation(Diagnostic):
 
     sentences: Positive | None = None
     """Number of examples stored per language, with text, gold labels and the prediction at each α. They are
-    the examples whose predictions change most from start to end; the report shows some. Default: none."""
+    the examples whose predictions change most from start to end. The report shows some. Default: none."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown part or a wrong number of models."""
@@ -236,7 +236,10 @@ def _score_points(
     move: Callable[[Point, Weights], None],
     sentences: int | None = None,
 ) -> Iterator[tuple[Point, LanguageScore]]:
-    """Yield each point with the score on each language; store what examples add, and some sentences."""
+    """Yield each point with the score on each language.
+
+    The contributions of examples, and some sentences, are stored.
+    """
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
     records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
@@ -285,10 +288,10 @@ def visit_points(
     *,
     extra: Sequence[Tensor] = (),
 ) -> Iterator[Point]:
-    """Give the named parameters of a model the values that ``move`` writes for each point; yield the point.
+    """Write the values of each point into the named parameters of a model, and yield the point.
 
     ``extra`` are tensors that are moved with them. The values are written into copies, which the model uses
-    until the last point: it must not be shared with other threads.
+    until the last point, so it must not be shared with other threads.
     """
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
@@ -364,7 +367,7 @@ def parameter_names(model: nn.Module, part: str) -> list[str]:
 
 
 def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
-    """Return parameters by name; ModelError where the model lacks one."""
+    """Return parameters by name. Raises ModelError if the model lacks one."""
     parameters = dict(model.named_parameters())
     missing = [name for name in names if name not in parameters]
     if missing:
@@ -376,7 +379,7 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
 
 
 def matching_weights(names: Sequence[str], models: Sequence[nn.Module]) -> list[Weights]:
-    """Return each model's parameters by name; ModelError where one lacks some, or has other shapes."""
+    """Return each model's parameters by name. Raises ModelError for missing parameters or other shapes."""
     weights = [weights_of(model, names) for model in models]
     for name, first, *others in zip(names, *weights, strict=True):
         if any(other.shape != first.shape for other in others):
@@ -389,7 +392,7 @@ def matching_weights(names: Sequence[str], models: Sequence[nn.Module]) -> list[
 
 @contextmanager
 def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> Iterator[None]:
-    """Replace parameters of a model within the context; the originals are restored after it.
+    """Replace parameters of a model within the context. The originals are restored after it.
 
     One that has several names is replaced under all of them: mT5's embeddings have two.
     """

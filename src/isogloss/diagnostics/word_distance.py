@@ -43,7 +43,7 @@ class WordDistance(Diagnostic):
     version: ClassVar[int] = 2
 
     layers: tuple[Whole, ...] = (-1,)
-    """Layers whose states are compared; -1 is the last, 0 the embeddings."""
+    """Layers whose states are compared. -1 is the last, 0 the embeddings."""
 
     distances: tuple[str, ...] = ("l2", "cosine")
     """Kinds of distance: l2, cosine."""
@@ -58,7 +58,7 @@ class WordDistance(Diagnostic):
     """Bins of the histograms."""
 
     longest: Positive = 64
-    """Maximum sentence length in words, as in the released code; longer translations are skipped."""
+    """Maximum sentence length in words, as in the released code. Longer translations are skipped."""
 
     seed: Whole = 0
     """Seed of the draw of unrelated pairs."""

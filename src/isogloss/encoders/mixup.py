@@ -164,7 +164,7 @@ def mixing(
     *,
     in_this_thread: bool = False,
 ) -> Iterator[MixingTrace]:
-    """Mix in one layer while a model runs on [source rows; target rows].
+    """Mix in one layer while a model runs on source rows followed by target rows.
 
     The number of source and target rows must be equal.
     """

@@ -12,10 +12,10 @@ from torch import Tensor
 from isogloss.encoders.family import Model
 
 LARGEST = 2 * 1024**3
-"""Bytes of states that are stored; batches beyond are computed each time."""
+"""Maximum bytes of stored states. Further batches are computed each time."""
 
 CACHE = "past_key_values"
-"""What a decoder returns for generation; no head reads it."""
+"""Outputs of a decoder for generation, which no head reads."""
 
 
 @dataclass

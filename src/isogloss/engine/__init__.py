@@ -1,1 +1,1 @@
-"""Floor 9: who makes the runs of a plan: processes, Ray tasks, Slurm jobs; search and single runs."""
+"""Floor 9: make the runs of a plan in processes, Ray tasks or Slurm jobs, search, and make single runs."""

@@ -35,7 +35,7 @@ ADVICE = re.compile(r"\. Delete .*", re.DOTALL)
 
 
 def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
-    """Set damaged records, models and other files of finished runs aside; return what was wrong, by run.
+    """Set damaged records, models and other files of finished runs aside, and return the damage by run.
 
     A run whose record or files were set aside has no record any more.
     """
@@ -48,18 +48,22 @@ def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
             folder = store.folder(run)
             damage[key] = " ".join(_quarantine_all(folder, _damage(folder, is_needed=key in read_later)))
         if damage.get(key) or not is_finished:
-            read_later |= set(map(identity, needs(run)))
+            read_later |= {identity(dependency) for dependency in needs(run)}
     return {key: why for key, why in reversed(damage.items()) if why}
 
 
 def quarantine_checkpoints(store: Store, run: Run) -> str:
-    """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
+    """Set damaged checkpoints of an unfinished run aside and return the damage.
+
+    The run resumes from its last whole checkpoint or starts over.
+    """
     return " ".join(_quarantine_all(store.folder(run), _checkpoints(store.folder(run))))
 
 
 def missing_file(store: Store, runs: Iterable[Run]) -> str:
     """Name a file that finished runs have lost. Empty if all files exist."""
-    for folder in map(store.folder, runs):
+    for run in runs:
+        folder = store.folder(run)
         with suppress(ValueError):  # Damaged checksums are found at the next start.
             for name in (RECORD, *read_checksums(folder)):
                 if not is_file(folder, name):
@@ -77,7 +81,7 @@ def _quarantine_all(folder: Path, damage: Iterable[tuple[str, str]]) -> Iterator
 
 
 def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names of damaged files and folders of a finished run, and what is wrong with them."""
+    """Yield the names of damaged files and folders of a finished run, and the damage."""
     problems = dict[str, str]()
     checksums = dict[str, Checksum]()
     try:
@@ -98,9 +102,9 @@ def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[str, str]]:
 def _differing(
     folder: Path, checksums: Mapping[str, Checksum], *, is_needed: bool = True
 ) -> Iterator[tuple[str, str]]:
-    """Yield names of files that are not as they were written, and how they differ.
+    """Yield names of files that differ from their checksums, and the difference.
 
-    What is missing was removed by somebody who does not need it, unless an unfinished run does.
+    A missing file counts only if an unfinished run needs it. Otherwise somebody removed it on purpose.
     """
     for name, checksum in checksums.items():
         size = file_size(folder, name)
@@ -117,7 +121,7 @@ def _differing(
 
 
 def _reason(error: StorageError) -> str:
-    """Describe what is wrong; raise the error if the operating system failed to read the file."""
+    """Describe the damage. Raises the error if the operating system failed to read the file."""
     cause = error.__cause__
     if getattr(cause, "errno", None) is not None and not isinstance(cause, IrregularFileError):
         raise error
@@ -156,7 +160,7 @@ def _unreadable(checkpoint: Path) -> str:
 
 
 def _quarantine(folder: Path, name: str) -> None:
-    """Rename a file or folder; what was set aside earlier is removed."""
+    """Rename a file or folder, in place of an earlier one that was set aside."""
     folder_name, slash, base = name.rpartition("/")
     new_name = f"{folder_name}{slash}{DAMAGED}{base}"
     with writing(folder / new_name), suppress(FileNotFoundError):  # Another process may have been quicker.

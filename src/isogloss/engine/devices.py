@@ -43,13 +43,13 @@ HIDDEN = "-1"
 """Value that hides every GPU. With ROCm an empty value does not."""
 
 CONTEXT = 700_000_000
-"""Bytes of a GPU that a process takes in addition to tensors: its context, the kernels of libraries."""
+"""Bytes of a GPU that a process uses in addition to tensors: its context and the kernels of libraries."""
 
 RESERVED = 1.2
 """GPU memory that torch reserves, as a multiple of the peak memory of tensors."""
 
 SETTLING = 10.0
-"""Seconds after which a run that has room must also have a lease."""
+"""Seconds in which a run that has reserved memory must also get a lease."""
 
 T = TypeVar("T")
 
@@ -63,14 +63,14 @@ class Device:
     unchanged."""
     name: str = ""
     memory: int | None = None
-    """Bytes; None where none is counted: on the processor."""
+    """Bytes for tensors. None on the processor."""
     number: int | None = None
-    """Among the GPUs that this process was given."""
+    """Index among the GPUs that this process was given."""
     here: bool = False
-    """Whether this process can compute on it, as torch numbers it."""
+    """Whether this process can compute on it."""
 
     def __str__(self) -> str:
-        """Name it to a person."""
+        """Name the device for messages."""
         return "CPU" if self.memory is None else f"GPU {self.visible if self.number is None else self.number}"
 
 
@@ -79,17 +79,20 @@ CPU = Device(HIDDEN)
 
 
 def devices_of(request: str) -> tuple[Device, ...]:
-    """Return the requested devices, all GPUs by default; empty on a machine without a GPU.
+    """Return the requested devices. Default: all GPUs.
 
-    ConfigError for what is not there.
+    Empty on a machine without a GPU. Raises ConfigError for devices that do not exist.
     """
-    return chosen(request, gpus(), _named)
+    return choose_devices(request, gpus(), _find_by_uuid)
 
 
-def chosen(
+def choose_devices(
     request: str, gpus_here: Sequence[Device], find_gpu: Callable[[str], Device | None]
 ) -> tuple[Device, ...]:
-    """Choose among the GPUs of this machine; ``find_gpu`` also finds GPUs that this process does not see."""
+    """Choose among the GPUs of this machine.
+
+    ``find_gpu`` also finds GPUs that this process does not see.
+    """
     if not gpus_here and request not in ("", CPU_NAME):
         raise ConfigError(
             f"devices {request}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
@@ -104,7 +107,7 @@ def chosen(
     names = [name.strip() for name in request.split(",")]
     gpus = [gpu_names.get(name) or find_gpu(name) for name in names]
     if None in gpus:
-        available = ", ".join(f"{gpu.number} ({described(gpu)})" for gpu in gpus_here)
+        available = ", ".join(f"{gpu.number} ({describe_device(gpu)})" for gpu in gpus_here)
         raise ConfigError(
             f"devices {request}: found no GPU {names[gpus.index(None)]!r} here, but {available}. "
             f"Name some of these, by number or UUID, {ALL}, or {CPU_NAME} alone."
@@ -112,7 +115,7 @@ def chosen(
     return tuple(dict.fromkeys(gpu for gpu in gpus if gpu))
 
 
-def described(device: Device) -> str:
+def describe_device(device: Device) -> str:
     """Return the name and the memory of a GPU."""
     return f"{device.name}, {(device.memory or 0) / 2**30:.0f} GiB"
 
@@ -124,11 +127,11 @@ def gpus() -> tuple[Device, ...]:
 
 @cache
 def _gpus(visible: str) -> tuple[Device, ...]:
-    return numbered(visible, _seen)
+    return number_gpus(visible, _list_visible_to)
 
 
-def numbered(visible: str, list_gpus: Callable[..., Sequence[Device]]) -> tuple[Device, ...]:
-    """Return the GPUs that this process was given; ``list_gpus`` lists those that a new process sees."""
+def number_gpus(visible: str, list_gpus: Callable[..., Sequence[Device]]) -> tuple[Device, ...]:
+    """Return the GPUs that this process was given. ``list_gpus`` lists the GPUs that a new process sees."""
     names = visible.split(",") if visible else []
     if any(name.startswith(MIG) for name in names):
         return tuple(replace(gpu, number=n, here=not n) for n, gpu in enumerate(list_gpus(*names)))
@@ -138,23 +141,23 @@ def numbered(visible: str, list_gpus: Callable[..., Sequence[Device]]) -> tuple[
     )
 
 
-def _named(uuid: str) -> Device | None:
-    """Return a GPU by its UUID, if this process was not given others."""
-    return next(iter(_seen(uuid)), None) if "-" in uuid and not _visible() else None
+def _find_by_uuid(uuid: str) -> Device | None:
+    """Return a GPU by its UUID, unless this process was given particular GPUs."""
+    return next(iter(_list_visible_to(uuid)), None) if "-" in uuid and not _visible() else None
 
 
-def _seen(*values: str) -> list[Device]:
-    """Return the GPUs that processes see with some values of the variable."""
-    answers = [(value, in_new_process(value, _names_and_memory)) for value in values]
+def _list_visible_to(*values: str) -> list[Device]:
+    """List the GPUs that processes see if the variable has these values."""
+    answers = [(value, compute_in_new_process(value, _names_and_memory)) for value in values]
     return [Device(value, *properties) for value, answer in answers for properties in answer.result()]
 
 
 def _names_and_memory() -> list[tuple[str, int]]:
     if not torch.cuda.is_available():
         return []
-    torch.cuda.init()  # type: ignore[no-untyped-call]  # Before that, it counts GPUs that it cannot use.
-    properties = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
-    return [(gpu.name, gpu.total_memory) for gpu in properties]
+    torch.cuda.init()  # type: ignore[no-untyped-call]  # Without it, torch counts GPUs that it cannot use.
+    gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    return [(gpu.name, gpu.total_memory) for gpu in gpus]
 
 
 def _variables() -> tuple[str, ...]:
@@ -163,11 +166,12 @@ def _variables() -> tuple[str, ...]:
 
 
 def _visible() -> str:
-    return next(filter(None, map(os.environ.get, _variables())), "").replace(" ", "")
+    values = [os.environ.get(name, "") for name in _variables()]
+    return next((value for value in values if value), "").replace(" ", "")
 
 
 def hide_gpus() -> None:
-    """Hide all GPUs from this process; it must not have used one yet."""
+    """Hide all GPUs from this process. Call it before the process uses a GPU."""
     os.environ |= dict.fromkeys(_variables(), HIDDEN)
 
 
@@ -186,15 +190,15 @@ def find_shared_device(share: float, *, counts_memory: bool) -> Device:
 def choose_share(need: int | None, memory: int | None) -> float:
     """Return the share of a GPU for each process: 1 divided by the number of processes that its memory holds.
 
-    ``need`` contains no CUDA context. 1 where either is unknown.
+    ``need`` contains no CUDA context. The share is 1 if the need or the memory is unknown.
     """
     if need is None or memory is None:
         return 1.0
     return 1 / max(1, memory // (need + CONTEXT))
 
 
-def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
-    """Compute in a temporary process that sees only some GPUs."""
+def compute_in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
+    """Call a function in a temporary process that sees only some GPUs."""
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
     with starting(visible):
         answer = pool.submit(compute)
@@ -209,20 +213,22 @@ def starting(visible: str) -> Iterator[None]:
     main = sys.modules["__main__"]
     previous = os.environ.get(name)
     sys.modules["__main__"] = ModuleType("__main__")
-    os.environ |= {name: visible} if visible else {}
+    if visible:
+        os.environ[name] = visible
     try:
         yield
     finally:
         sys.modules["__main__"] = main
         os.environ.pop(name, None)
-        os.environ |= {} if previous is None else {name: previous}
+        if previous is not None:
+            os.environ[name] = previous
 
 
 def precision_on(devices: Sequence[Device], store: Store) -> str:
     """Return the precision of "auto" on all devices: bfloat16 if it is faster on each of them."""
 
-    def measured(kind: str, visible: str) -> str:
-        return in_new_process(visible, partial(measured_precision, kind)).result()
+    def measure(kind: str, visible: str) -> str:
+        return compute_in_new_process(visible, partial(measured_precision, kind)).result()
 
     kinds = {
         ("cpu", "") if device == CPU else ("cuda", device.visible)
@@ -230,7 +236,7 @@ def precision_on(devices: Sequence[Device], store: Store) -> str:
     }
 
     def measure_on_all() -> str:
-        precisions = {measured(kind, visible) for kind, visible in sorted(kinds)}
+        precisions = {measure(kind, visible) for kind, visible in sorted(kinds)}
         return precisions.pop() if len(precisions) == 1 else "float32"
 
     return store.precision(measure_on_all)
@@ -248,10 +254,10 @@ def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
 
 
 def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
-    """Return the device to start a run on that needs ``need`` bytes, or None if it has to wait.
+    """Return the device for a run that needs ``need`` bytes, or None if the run has to wait.
 
-    ``need`` is None if unknown. ``running`` lists the memory of the runs on each device in bytes, None if
-    unknown. The device with room and the fewest runs is chosen. An idle device always has room.
+    This is the device with the fewest runs among those with room. An idle device always has room. ``running``
+    lists the bytes of the runs on each device. Unknown memory is None.
     """
     with_room = [device for device, needs in running.items() if _has_room(device, needs, need)]
     return min(with_room, key=lambda device: len(running[device]), default=None)
@@ -262,12 +268,12 @@ def _has_room(device: Device, running: Sequence[int | None], need: int | None) -
         return True
     if need is None or None in running:
         return False
-    return need + sum(filter(None, running)) <= device.memory
+    return need + sum(known_need for known_need in running if known_need) <= device.memory
 
 
 @dataclass
 class MemoryNeeds:
-    """Memory that runs need on a GPU: measured on runs of the same kind and sizes, else estimated.
+    """Memory that runs need on a GPU, measured on runs of the same kind and size. Default: an estimate.
 
     Runs with equal estimates have the same sizes, because they differ only in the lengths of rows.
     """
@@ -275,15 +281,15 @@ class MemoryNeeds:
     context: RunContext
     measured: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def of(self, run: Run) -> int | None:
-        """Return the bytes that a run takes; None where neither is known."""
+    def find_need(self, run: Run) -> int | None:
+        """Return the bytes that a run needs, or None if there is no estimate."""
         estimate = self._estimate(run)
         if estimate is None:
             return None
         return round(RESERVED * self.measured.get((run.name, estimate), estimate))
 
     def learn(self, run: Run, device: str) -> None:
-        """Read what a finished run took on a device of some name."""
+        """Read the peak memory of a finished run on devices of this name."""
         estimate = self._estimate(run)
         circumstances = read_made(self.context.store.folder(run))
         if estimate is not None and circumstances.peak_memory is not None and circumstances.device == device:
@@ -291,17 +297,17 @@ class MemoryNeeds:
             self.measured[key] = max(circumstances.peak_memory, self.measured.get(key, 0))
 
     def _estimate(self, run: Run) -> int | None:
-        uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+        uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
         return peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16, gpu=True))
 
 
 Seat = Literal["", "alone", "shared"]
-"""Share of a device that a run has: none, the whole device, or as much as its memory allows."""
+"""Share of a device that a run has: none, the whole device, or only the memory that it needs."""
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A run that a process of this machine makes, as other processes read it."""
+    """A run in progress on this machine, as its process writes it for other processes."""
 
     folder: str
     run: str
@@ -321,7 +327,7 @@ class Room:
     """
 
     folder: str = ""
-    """The folder of runs; empty: nothing is shared out."""
+    """The folder of runs. Empty: processes share no memory."""
     device: Device = Device()
     devices: Sequence[Device] = ()
     """All devices of the processes that were started together."""
@@ -329,12 +335,12 @@ class Room:
     """None if each process has a separate device."""
 
     @contextmanager
-    def taken(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
-        """Reserve the memory that a run needs on this machine, or all of it.
+    def reserve(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
+        """Reserve the memory that a run needs on this machine, or the whole machine.
 
-        No seat if other runs use too much.
+        Yields an empty seat if other runs use too much memory.
         """
-        need = self.needs.of(run) if self.needs else None
+        need = self.needs.find_need(run) if self.needs else None
         entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
         with self._others() as running:
             has_room = self._has_room(entry, running.values(), leases)
@@ -344,17 +350,20 @@ class Room:
         fits_beside_others = memory is None or (need is not None and need <= memory)
         is_alone = alone or self.needs is None or not fits_beside_others
         try:
-            yield "" if not has_room else "alone" if is_alone else "shared"
+            if has_room:
+                yield "alone" if is_alone else "shared"
+            else:
+                yield ""
         finally:
             if has_room:
                 with self._others():  # Without this process.
                     pass
-                if self.needs and torch.cuda.is_available():  # Others may need what torch keeps for later.
+                if self.needs and torch.cuda.is_available():  # Others may need memory that torch has cached.
                     gc.collect()
                     torch.cuda.empty_cache()
 
     def learn(self, run: Run) -> None:
-        """Read how much memory a finished run took."""
+        """Read the peak memory of a finished run."""
         if self.needs:
             self.needs.learn(run, self.device.name)
 
@@ -362,7 +371,8 @@ class Room:
         running = [run for run in entries if run.folder == self.folder]
         if not (entry.alone or self.needs or any(run.alone for run in running)):
             return True
-        now = monotonic()  # A process that is paused may have lost its lease.
+        now = monotonic()
+        # A paused process may have lost its lease.
         running = [run for run in running if now - run.since < SETTLING or leases.history(run.run).is_held]
         if entry.alone or any(run.alone for run in running):
             return not running
@@ -375,9 +385,9 @@ class Room:
 
     @contextmanager
     def _others(self) -> Iterator[dict[str, _Running]]:
-        """Yield what other processes make; that and what the caller adds is written."""
+        """Yield the runs of other processes, and write them with the entries that the caller adds."""
         file = _running_file() if self.folder and os.name != "nt" else None
-        if file is None:  # On Windows, nobody knows which processes have ended.
+        if file is None:  # Windows does not show which processes have ended.
             yield {}
             return
         running = dict[str, _Running]()
@@ -392,7 +402,7 @@ class Room:
             with suppress(OSError):
                 file.seek(0)
                 file.write(json.dumps({process: asdict(run) for process, run in running.items()}).encode())
-                file.truncate()  # A file that is emptied first is written to the disk at once.
+                file.truncate()  # Emptying it first would write it to the disk at once.
         finally:
             with suppress(OSError):
                 file.close()
@@ -405,7 +415,7 @@ def _running_file() -> FileIO | None:
     with suppress(OSError), ExitStack() as cleanup:
         path = user_cache() / "running" / f"{host()}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Without a buffer, whose rest would be written by ``close``.
+        # Unbuffered, because ``close`` would write the rest of a buffer.
         file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)  # noqa: PTH123, SIM115
         cleanup.callback(file.close)
         flock(file, LOCK_EX)
@@ -417,5 +427,5 @@ def _running_file() -> FileIO | None:
 def _parse_running(text: bytes) -> dict[str, _Running]:
     try:
         return {process: _Running(**fields) for process, fields in parse_json(text or "{}").items()}
-    except (ValueError, TypeError, AttributeError):  # It was cut off.
+    except (ValueError, TypeError, AttributeError):  # The file is truncated.
         return {}

@@ -54,11 +54,11 @@ def make_planned(
     announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
-    """Make what has no record yet; damaged runs count as missing."""
+    """Make the runs without a record. Damaged runs count as runs without a record."""
     is_beyond = execution.beyond
     jobs = 1 if execution.engine == "serial" else execution.jobs
     devices = devices_of(execution.devices) if not is_beyond and (execution.devices or jobs != 1) else ()
-    context, missing, damage = prepared(plan, execution, on_progress, devices)
+    context, missing, damage = prepare_runs(plan, execution, on_progress, devices)
     tally = Tally(plan, announce, on_progress, Outcome(damaged=damage), missing)
     tally.count_finished()
     if is_beyond and missing:
@@ -70,48 +70,48 @@ def make_planned(
         # A single job computes in the caller's process.
         request_devices = devices[:jobs] if execution.devices or jobs > 1 else ()
         _work_here(context, missing, tally, jobs, request_devices)
-    return tally.finished()
+    return tally.complete()
 
 
 def _work_here(
     context: RunContext, runs: Sequence[Run], tally: "Tally", jobs: int, devices: Sequence[Device]
 ) -> None:
-    """Work in this process or, for several jobs or a device it cannot use, in others."""
-    here = not devices or devices[0].here
-    if jobs == 1 and here:
+    """Work in this process, or in other processes for several jobs or a device that it cannot use."""
+    is_own_device = not devices or devices[0].here
+    if jobs == 1 and is_own_device:
         with torch.cuda.device(devices[0].number) if devices else nullcontext():
             Work(context, runs, tally, Room(str(context.store.root))).work()
     else:
-        check_importable(runs, "jobs=1" if here else "jobs=1, without devices")
+        check_importable(runs, "jobs=1" if is_own_device else "jobs=1, without devices")
         Processes(context, runs, tally, devices).work(jobs)
 
 
 @dataclass
 class Tally:
-    """The outcome of a plan, from the events that the processes report which work on it."""
+    """Outcome of a plan, counted from the events of all processes that work on it."""
 
     planned: Planned
     announce: Announce
     on_progress: OnProgress
     outcome: Outcome
     missing: Sequence[Run]
-    """The runs without a record."""
+    """Runs without a record."""
     _failed_before: set[str] = field(init=False)
     _numbers: dict[str, int] = field(default_factory=dict)
-    """By run: its number, counted as they begin."""
+    """Numbers of runs, in the order in which they begin."""
     _running: set[str] = field(default_factory=set)
     _ended: dict[str, str] = field(default_factory=dict)
-    """By run: whether it counts as made or as done."""
+    """For each settled run, whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
-        """Treat earlier failures as failures of an earlier call."""
+        """Remember which runs failed in an earlier call."""
         store = self.planned.store
         self._failed_before = {identity(run) for run in self.missing if store.failure(run)}
 
     def count_finished(self) -> None:
-        """Count the runs that have a record, and remove what killed processes left of them."""
+        """Count the runs that have a record, and remove files that killed processes left of them."""
         store = self.planned.store
-        missing = set(map(identity, self.missing))
+        missing = {identity(run) for run in self.missing}
         for run in self.planned.runs:
             if (key := identity(run)) not in missing:
                 store.remove_leftovers(run)
@@ -119,8 +119,8 @@ class Tally:
                 self._number(key)
                 self._count_done(key)
 
-    def finished(self) -> Outcome:
-        """Return the outcome, including runs that finished without a report from a process."""
+    def complete(self) -> Outcome:
+        """Complete the outcome with runs whose end no process reported, and return it."""
         finished_ids = {*self.outcome.made, *self.outcome.done, *self.outcome.failed}
         for run in self.planned.runs:
             if identity(run) not in finished_ids and self.planned.store.is_finished(run, afresh=True):
@@ -128,7 +128,7 @@ class Tally:
         return self.outcome
 
     def __call__(self, event: RunEvent) -> None:
-        """Count an event; several processes may report that a run is done, or has failed."""
+        """Count an event. Several processes may report the end of the same run."""
         if event.state == "begun":
             self._begin(event.run)
         elif event.state == "waiting" and not self._running:
@@ -150,7 +150,7 @@ class Tally:
             remark = f" ({FAILED_BEFORE})" if key in self._failed_before else ""
             outcome.failed.setdefault(key, f"{event.message}{remark}")
         elif event.state == "made":
-            if self._ended.get(key) == "done":  # Another process saw that before this one was heard.
+            if self._ended.get(key) == "done":  # Another process reported the record first.
                 outcome.done.remove(key)
             self._ended[key] = "made"
             outcome.made.append(key)
@@ -162,7 +162,7 @@ class Tally:
         self.outcome.done.append(key)
 
     def _begin(self, key: str) -> None:
-        """Announce a run; one that is begun again keeps its number."""
+        """Announce a run. A run that begins again keeps its number."""
         self._running.add(key)
         total = len(self.planned.runs)
         self.announce(Begun(key, self.planned.titles[key], self._number(key), total))
@@ -171,12 +171,12 @@ class Tally:
         return self._numbers.setdefault(key, len(self._numbers) + 1)
 
 
-def prepared(
+def prepare_runs(
     plan: Planned, execution: Execution, on_progress: OnProgress, devices: Sequence[Device] = ()
 ) -> tuple[RunContext, list[Run], dict[str, str]]:
-    """Find what is damaged, missing or broken before anything trains.
+    """Find damaged, missing and broken files before anything trains.
 
-    Returns what runs have in common, those without a record, and what was wrong with damaged ones.
+    Returns the context of all runs, the runs without a record, and the damage by run.
     """
     plan.check_looked_at()
     store = plan.store
@@ -194,7 +194,7 @@ def prepared(
         threads=execution.threads,
         track=execution.track,
     )
-    if missing and not execution.beyond:  # Else the machines that compute the runs find it.
+    if missing and not execution.beyond:  # Otherwise the machines that compute the runs find it.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
         _check_precision(context, missing)
@@ -204,7 +204,7 @@ def prepared(
 def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
     """Raise ConfigError for runs in a precision that this machine cannot compute."""
     for run in runs:
-        precision = context.resolved(run.precision)
+        precision = context.resolve_precision(run.precision)
         if not computes(device(), precision):
             raise ConfigError(
                 f"{context.store.root / PRECISION}: run {identity(run)} is computed in {precision}, as the "
@@ -214,7 +214,7 @@ def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
 
 
 def _inspect(plan: Planned) -> dict[str, str]:
-    """Refresh a remote store; in a local one, quarantine damaged files and return what was wrong by run."""
+    """Quarantine damaged files of a local store and return the damage by run. A remote store is refreshed."""
     store = plan.store
     if store.url:
         store.refresh()
@@ -224,14 +224,14 @@ def _inspect(plan: Planned) -> dict[str, str]:
 
 
 def _fetch(runs: Sequence[Run]) -> None:
-    """Download the models that are on the hub, before anything trains and once for all processes."""
+    """Download models from the hub before anything trains, once for all processes."""
     for name in unresolved_models(runs):
         raise unreachable(name)
     download(runs)
 
 
 def check_packages(runs: Iterable[Run]) -> None:
-    """Raise ConfigError, before anything trains, for optimizers whose package is not installed."""
+    """Raise ConfigError for optimizers whose package is not installed, before anything trains."""
     for run in runs:
         if run.hyperparameters is not None:
             check_optimizer_states(values_of(run.hyperparameters).get("optimizer_states"))
@@ -259,7 +259,7 @@ def _width(runs: Sequence[Run]) -> int:
     """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
     for run in runs:  # The needs of a run precede it.
-        need_depths = [depths[key] for key in map(identity, needs(run)) if key in depths]
+        need_depths = [depths[identity(need)] for need in needs(run) if identity(need) in depths]
         depths[identity(run)] = max(need_depths, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
 
@@ -271,17 +271,17 @@ def make_together(
     announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
-    """Make what has no record yet, one run after the other, in all processes; each returns the outcome.
+    """Make the runs without a record one after the other, each in all processes.
 
-    Out-of-memory errors are raised.
+    Each process returns the outcome. Out-of-memory errors are raised.
     """
     if is_main_process():
         with alone():
-            context, missing, damage = prepared(plan, execution, on_progress)
-    barrier()  # Now what is damaged is gone, and the precision is known.
+            context, missing, damage = prepare_runs(plan, execution, on_progress)
+    barrier()  # After it, damaged files are set aside and the precision is known.
     if not is_main_process():
         without_retrying = replace(execution, retry_failed=False)
-        context, missing, damage = prepared(plan, without_retrying, no_progress)
+        context, missing, damage = prepare_runs(plan, without_retrying, no_progress)
     tally = Tally(plan, announce, on_progress, Outcome(damaged=damage), missing)
     with interruptible(), plan.store.guarded():
         for run in plan.runs:
@@ -292,7 +292,7 @@ def make_together(
 
 
 def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
-    """Make a run as the main process: with all others if it trains, else while they wait."""
+    """Make a run as the main process, with all processes if it trains. Otherwise they wait."""
     store = context.store
     key = identity(run)
     has_helped = False
@@ -303,7 +303,8 @@ def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
         if event.state == "begun" and run.trains:
             has_helped = from_main_process(lambda: True)
 
-    failed_need = next((need for need in map(identity, needs(run)) if need in tally.outcome.failed), "")
+    need_ids = [identity(need) for need in needs(run)]
+    failed_need = next((need_id for need_id in need_ids if need_id in tally.outcome.failed), "")
     if failed_need:
         event = RunEvent(key, "failed", f"needs run {failed_need}, which failed")
         store.fail(run, event.message, needs=failed_need)
@@ -321,7 +322,7 @@ def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
 
 @contextmanager
 def _outage_as_error(store: Store) -> Iterator[None]:
-    """Raise StorageError in an outage: other processes may be amid a training, and cannot begin it again."""
+    """Raise StorageError in an outage, because trainings of other processes cannot begin again."""
     try:
         yield
     except Exception as error:
@@ -331,7 +332,7 @@ def _outage_as_error(store: Store) -> Iterator[None]:
 
 
 def _help(context: RunContext, run: Run) -> RunEvent:
-    """Compute trainings together with the main process, on its request."""
+    """Help the main process with trainings, on its request."""
     if from_main_process(lambda: False):
         with suppress(ConfigError, DataError, ModelError, RunError):  # The main process also fails.
             compute_without_recording(context, run)

@@ -1,6 +1,6 @@
 """The engines by name, and options of execution.
 
-Cheap to import: requirements of an engine are imported late.
+This module is cheap to import, because the packages of engines are imported late.
 
 An engine on this machine is a number of jobs (``engine``). An engine beyond this machine starts the same work
 there.
@@ -29,7 +29,7 @@ class Execution:
 
     engine: str = "processes"
     jobs: int = 0
-    """Runs made side by side; 0: as many as fit: on this machine, cores or GPUs."""
+    """Number of runs at the same time. 0 (default): as many as this machine has cores or GPUs for."""
     devices: str = ""
     """Devices on this machine: all GPUs if empty, GPUs by number or UUID, or the processor (cpu)."""
     threads: int = 1
@@ -49,7 +49,7 @@ class Execution:
     """Whether to repeat runs that failed in an earlier call."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for numbers that are too small, and what is unknown or not installed."""
+        """Raise ConfigError for numbers that are too small, unknown names and missing packages."""
         for name, minimum in (("jobs", 0), ("threads", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < minimum:
@@ -94,7 +94,7 @@ class Execution:
 
     @property
     def processes(self) -> int:
-        """The most processes that make runs side by side on this machine's processor, as far as is known."""
+        """Maximum number of processes that compute runs on this machine's processor, as far as is known."""
         if self.engine != "processes" or self.devices:
             return 1
         return self.jobs or cores() // self.threads
@@ -128,16 +128,16 @@ def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
     track = options.get("track", ())
     fields: dict[str, Any] = {
         **options,
-        "devices": devices if isinstance(devices, str) else ",".join(map(str, devices)),
+        "devices": devices if isinstance(devices, str) else ",".join(str(part) for part in devices),
         "slurm": options.get("slurm") or {},
-        "track": tuple(filter(None, (track,) if isinstance(track, str) else track)),
+        "track": tuple(name for name in ((track,) if isinstance(track, str) else track) if name),
     }
     return Execution(**fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """An engine as users see it, and what starts its processes if it is one beyond this machine."""
+    """An engine with its description, and the function that starts processes beyond this machine."""
 
     about: str
     package: str = ""
@@ -181,4 +181,4 @@ ENGINES: Registry[Engine] = Registry(
     group="engines",
     interface=f"{__name__}:Engine",
 )
-"""Function that computes the runs of a plan."""
+"""The engines by name."""

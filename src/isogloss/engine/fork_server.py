@@ -2,7 +2,8 @@
 
 It imports everything that runs need, but computes nothing.
 
-Cheap to import: the server begins before torch is imported here, and both import side by side.
+This module is cheap to import: the server begins before this process imports torch, and both import at the
+same time.
 """
 
 import signal
@@ -30,8 +31,8 @@ GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
 def start_method(*, uses_devices: bool) -> BaseContext:
     """Return the start method of processes: fork from a server that has imported everything, if possible.
 
-    GPUs need a new process, because each process gets its GPU before it starts. On a Mac, libraries cannot be
-    forked.
+    GPUs need new processes, because each process gets its GPU before it starts. On a Mac, processes that
+    loaded the libraries cannot be forked.
     """
     if uses_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
@@ -41,7 +42,7 @@ def start_method(*, uses_devices: bool) -> BaseContext:
 
 
 def start_early(processes: int) -> None:
-    """Let the server import while this process plans, where several processes will be forked from it."""
+    """Start the server's imports before this process plans, if several processes will be forked from it."""
     if processes < 2 or launched() or any(Path(file).exists() for file in GPU_FILES):
         return
     if start_method(uses_devices=False).get_start_method() == "forkserver":
@@ -51,7 +52,7 @@ def start_early(processes: int) -> None:
 
 @contextmanager
 def hangups_blocked() -> Iterator[None]:
-    """Let new processes not hear that the terminal was closed: this one does, and asks them to leave."""
+    """Keep SIGHUP from new processes. If the terminal closes, this process receives it and ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -44,13 +44,13 @@ from isogloss.core.processes import (
 from isogloss.core.progress import Progress, no_progress
 from isogloss.engine.devices import MemoryNeeds, Room, choose_share, find_shared_device, gpus, hide_gpus
 from isogloss.engine.work import Report, RunEvent, Work, needs_within
-from isogloss.engine.workers import Pickled, pickled
+from isogloss.engine.workers import Pickled, pack
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
 from isogloss.training.memory import Machine
 
 OBJECTS = 80 * 2**20
-"""Bytes of shared memory for what tasks return, on a cluster started here; it is a few hundred each."""
+"""Bytes of shared memory on a cluster started here. Each result of a task has a few hundred bytes."""
 
 GRACE = 15.0
 """Seconds that runs have for a checkpoint when this process ends early."""
@@ -71,7 +71,7 @@ NODES_EVERY = 2.0
 """Seconds between two listings of the cluster's nodes."""
 
 IDLE_PATIENCE = 10.0
-"""Seconds after which a task with nothing to make ends, and leaves its place to others."""
+"""Seconds after which an idle task ends, so that other tasks get its place."""
 
 MARK = "folder"
 """Name of the file by which a folder of runs is known on other machines."""
@@ -92,8 +92,11 @@ def work_on_cluster(
     jobs: int,
     gpu_share: float | None = None,
 ) -> None:
-    """Let tasks on the nodes of a cluster work on a plan until no run is left; Interrupted on request."""
-    with _connected(address, places=max(jobs, 1) * context.threads), interruptible():
+    """Let tasks on the nodes of a cluster work on a plan until no run is left.
+
+    Raises Interrupted on request.
+    """
+    with _connect_to_cluster(address, places=max(jobs, 1) * context.threads), interruptible():
         mark = _mark_of(context.store)
         _check_nodes(context.store, mark)
         tasks = RayTasks(context, runs, report, jobs, mark, gpu_share)
@@ -104,8 +107,8 @@ def work_on_cluster(
 
 
 @contextmanager
-def _connected(address: str, places: int) -> Iterator[None]:
-    """Connect to a cluster, or start one here, unless the caller's program is connected already."""
+def _connect_to_cluster(address: str, places: int) -> Iterator[None]:
+    """Connect to a cluster, or start one on this machine, unless the caller is already connected."""
     _check_address(address)
     if ray.is_initialized():
         yield
@@ -120,12 +123,12 @@ def _connected(address: str, places: int) -> Iterator[None]:
             logging_level="ERROR",
             **({} if address else local),
         )
-    except Exception as error:  # Of a cluster that does not start in time Ray raises a bare one.
+    except Exception as error:  # Ray raises a bare Exception if a cluster does not start in time.
         raise _no_cluster(address, error) from error
     finally:
-        with suppress(ValueError):  # This is not the main thread, and so Ray set none either.
-            signal.signal(signal.SIGTERM, handler)  # Ray puts its own there.
-    # What dies stands in the outcome; Ray would print it on standard output, and has no option against that.
+        with suppress(ValueError):  # Outside the main thread, Ray has not set a handler.
+            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it.
+    # Ray would print deaths of tasks on standard output and has no option against that. The outcome has them.
     ray._private.worker._worker_logs_enabled = False
     try:
         yield
@@ -134,7 +137,10 @@ def _connected(address: str, places: int) -> Iterator[None]:
 
 
 def _check_address(address: str) -> None:
-    """Raise ConfigError where nobody answers; Ray would try for minutes, and could not be interrupted."""
+    """Raise ConfigError if nothing answers at the address.
+
+    Ray itself would try for minutes and could not be interrupted.
+    """
     if address.startswith("ray://"):
         raise ConfigError(
             f"--address {address}: this is for clients outside a cluster. Start isogloss on a machine of the "
@@ -172,7 +178,7 @@ class _Kind:
     others: ray.ObjectRef
     """Ids of the runs that tasks of the other kind make."""
     waiting: str
-    """Description of the wait for a place."""
+    """The reason for waiting, as progress shows it."""
     tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
     is_waiting: bool = False
     _by_memory: list[str] = field(init=False)
@@ -184,7 +190,7 @@ class _Kind:
         self._by_memory = sorted(needs, key=needs.__getitem__)
 
     def find_largest(self, settled_keys: Set[str]) -> int | None:
-        """Return the memory of the largest run that is left."""
+        """Return the memory of the largest run that is not settled."""
         while self._by_memory and self._by_memory[-1] in settled_keys:
             self._by_memory.pop()
         return self.memory[self._by_memory[-1]] if self._by_memory else 0
@@ -202,7 +208,7 @@ class RayTasks:
     runs: Sequence[Run]
     report: Report
     jobs: int
-    """Most tasks; 0: as many as find a place."""
+    """Maximum number of tasks. 0: as many as have room."""
     mark: bytes
     gpu_share: float | None = None
     """Share of a GPU for each task with one, if the user gave it."""
@@ -221,14 +227,14 @@ class RayTasks:
         self._missing = {identity(run): run for run in missing}
         self._needs = needs_within(self._missing)
         self._supervisor = _find_supervisor()
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+        this_node = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         restarting = {"max_restarts": -1, "max_task_retries": -1}
-        self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here, **restarting})
-        self._sent = ray.put(pickled((replace(self.context, on_progress=no_progress), missing)))
+        self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": this_node, **restarting})
+        self._sent = ray.put(pack((replace(self.context, on_progress=no_progress), missing)))
         self._on_gpus, self._on_processors = self._divide_runs()
         uses_gpus = bool(self._on_gpus.memory)
         self._card = _find_smallest_card() if uses_gpus and self.gpu_share is None else None
-        # A process that has used a GPU, or hidden it, must not become another task's.
+        # A process that has used or hidden a GPU must not be reused for another task.
         self._work = ray.remote(max_retries=0, max_calls=1 if uses_gpus else 0)(_work)
 
     def _divide_runs(self) -> tuple[_Kind, _Kind]:
@@ -238,15 +244,15 @@ class RayTasks:
         cpu_runs = dict[str, int | None]()
         gpu_needs = MemoryNeeds(self.context)
         for key, run in self._missing.items():
-            uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+            uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
             need = peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16))
             if need == 0 or not uses_gpus:
                 cpu_runs[key] = need
             else:
-                gpu_runs[key] = gpu_needs.of(run)
+                gpu_runs[key] = gpu_needs.find_need(run)
         return (
-            _Kind(gpu_runs, ray.put({*cpu_runs}), WAITING_FOR_GPU),
-            _Kind(cpu_runs, ray.put({*gpu_runs}), WAITING),
+            _Kind(gpu_runs, ray.put(set(cpu_runs)), WAITING_FOR_GPU),
+            _Kind(cpu_runs, ray.put(set(gpu_runs)), WAITING),
         )
 
     @property
@@ -258,7 +264,10 @@ class RayTasks:
         return self._on_gpus.tasks | self._on_processors.tasks
 
     def follow(self) -> None:
-        """Start tasks and pass on what they report until no run is left; Interrupted on request."""
+        """Start tasks and pass on their reports until no run is left.
+
+        Raises Interrupted on request.
+        """
         while len(self._settled) < len(self._needs):
             if interruption_requested():
                 raise Interrupted
@@ -267,14 +276,14 @@ class RayTasks:
                 time.sleep(POLL_EVERY)
                 continue
             self._start()
-            tasks = [*self._tasks]
+            tasks = list(self._tasks)
             ended_tasks, _ = ray.wait(tasks, num_returns=len(tasks), timeout=POLL_EVERY)
             self._pass_on()
-            for sent in ended_tasks:
-                self._end(sent)
+            for task in ended_tasks:
+                self._end(task)
 
     def _check_supervisor(self) -> None:
-        """Raise RunError if the process has died that connects this one to the cluster.
+        """Raise RunError if the process has died that connects this process to the cluster.
 
         Ray itself ends this process soon after that, without a message.
         """
@@ -286,9 +295,9 @@ class RayTasks:
             )
 
     def _head_answers(self) -> bool:
-        """Return whether the head of the cluster answers; RunError if it has not for too long.
+        """Return whether the head of the cluster answers.
 
-        While it does not, calls of Ray block.
+        While it does not answer, calls of Ray block. Raises RunError if it has not answered for too long.
         """
         if _is_reachable(*_split_address(_find_head())):
             self._head_answered = time.monotonic()
@@ -340,8 +349,8 @@ class RayTasks:
                 gpu_share=resources.get("num_gpus", 0.0),
                 counts_memory=self.gpu_share is None,
             )
-            sent = self._work.options(**resources).remote(self._sent, kind.others, self._queue, assignment)
-            kind.tasks[sent] = _Task(self._started)
+            task = self._work.options(**resources).remote(self._sent, kind.others, self._queue, assignment)
+            kind.tasks[task] = _Task(self._started)
 
     def _choose_gpu_resources(self, need: int | None) -> tuple[Mapping[str, float], int]:
         """Return the resources of a task that needs this much GPU memory, and how many such tasks fit."""
@@ -359,7 +368,7 @@ class RayTasks:
         return {"num_cpus": self.context.threads, "memory": int(min(need or 0, node_memory))}
 
     def _pass_on(self) -> None:
-        """Pass on what tasks have reported: events of runs, and their progress."""
+        """Pass on the reports of tasks: events of runs, and their progress."""
         tasks = {task.number: task for task in self._tasks.values()}
         for task_number, message in self._queue.get_nowait_batch(self._queue.size()):
             task = tasks.get(task_number)
@@ -380,19 +389,19 @@ class RayTasks:
                 self.context.on_progress(Progress(kind.waiting, int(not is_waiting), 1, _sizes()))
 
     def _finish_progress(self, task: _Task | None) -> None:
-        """Report that nobody is to wait for the rest of a run's progress."""
+        """Report that the rest of a run's progress will not come."""
         if task and task.last and task.last.done < task.last.total:
             self.context.on_progress(replace(task.last, done=task.last.total, remark="ended", rows=()))
             task.last = None
 
-    def _end(self, sent: ray.ObjectRef) -> None:
-        """Forget a task that has ended or died; raise an error that concerns all runs."""
+    def _end(self, task: ray.ObjectRef) -> None:
+        """Forget a task that has ended or died, and raise its error if that concerns all runs."""
         for kind in self._kinds:
-            self._finish_progress(kind.tasks.pop(sent, None))
-        self.context.store.refresh()  # It may have had no time to report what it finished.
+            self._finish_progress(kind.tasks.pop(task, None))
+        self.context.store.refresh()  # The task may not have reported its last runs.
         self._settled |= {key for key, run in self._missing.items() if self.context.store.is_finished(run)}
         try:
-            error = ray.get(sent)
+            error = ray.get(task)
         except (TaskCancelledError, WorkerCrashedError, OutOfMemoryError, NodeDiedError):
             return
         except RayError as failure:
@@ -401,23 +410,23 @@ class RayTasks:
             raise error
 
     def close(self) -> None:
-        """End what still runs: with a checkpoint, if that does not take too long.
+        """End running tasks, with a checkpoint if that does not take too long.
 
-        Without a head or this node's raylet nothing can be ended from here; Ray ends the tasks of its nodes
+        Without a head or this node's raylet, no task can be ended from here. Ray ends the tasks of its nodes
         after a minute.
         """
         if not _is_reachable(*_split_address(_find_head())) or not _is_reachable(*self._supervisor):
             return
-        left = [*self._tasks]
+        running = list(self._tasks)
         try:
-            if len(self._settled) < len(self._needs):  # Else tasks see that no run is left.
-                for sent in left:
-                    ray.cancel(sent)
-            if left:
-                _, left = ray.wait(left, num_returns=len(left), timeout=GRACE)
+            if len(self._settled) < len(self._needs):  # Otherwise tasks see that no run is left.
+                for task in running:
+                    ray.cancel(task)
+            if running:
+                _, running = ray.wait(running, num_returns=len(running), timeout=GRACE)
         finally:
-            for sent in left:  # Not one that has ended: Ray may end this process then.
-                ray.cancel(sent, force=True)
+            for task in running:  # Cancelling an ended task may end this process.
+                ray.cancel(task, force=True)
             self._queue.shutdown(force=True)
 
 
@@ -426,7 +435,7 @@ def _check_nodes(store: Store, mark: bytes) -> None:
     problems = {
         node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_problem_here)
         .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
-        .remote(pickled(store), mark, VERSION)
+        .remote(pack(store), mark, VERSION)
         for node in _nodes()
         if node["Resources"].get("CPU") or node["Resources"].get("GPU")
     }
@@ -452,7 +461,7 @@ def _nodes() -> list[dict[str, Any]]:
 
 
 def _find_smallest_card() -> int | None:
-    """Return the memory of the smallest GPU of the cluster; None if no node reports any."""
+    """Return the memory of the smallest GPU of the cluster, or None if no node reports a GPU."""
     answers = [
         ray.remote(num_cpus=0, max_retries=0, max_calls=1)(_list_card_memory)
         .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
@@ -474,8 +483,8 @@ def _find_head() -> str:
 
 def _find_supervisor() -> tuple[str, int]:
     """Return host and port of the raylet of this node."""
-    here = ray.get_runtime_context().get_node_id()
-    (node,) = [node for node in ray.nodes() if node["NodeID"] == here]
+    node_id = ray.get_runtime_context().get_node_id()
+    (node,) = [node for node in ray.nodes() if node["NodeID"] == node_id]
     return node["NodeManagerAddress"], node["NodeManagerPort"]
 
 
@@ -504,10 +513,10 @@ def _problem_here(store: Pickled, mark: bytes, version: str) -> str:
     """Describe why runs cannot be computed on this node. Empty if they can."""
     if version != VERSION:
         return f"it has isogloss {VERSION}, and this machine {version}. Install the same on all."
-    return _unseen(store.loaded(), mark)
+    return _describe_missing_folder(store.load(), mark)
 
 
-def _unseen(store: Store, mark: bytes) -> str:
+def _describe_missing_folder(store: Store, mark: bytes) -> str:
     if store.leases.board.read(MARK) == mark:
         return ""
     return (
@@ -523,13 +532,13 @@ def _list_card_memory() -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Assignment:
-    """The number of a task, and its share of a GPU."""
+    """A task's number and its share of a GPU."""
 
     number: int
     mark: bytes
     gpu_share: float
     counts_memory: bool
-    """Whether runs share a GPU only as far as its memory allows."""
+    """Whether the memory of a GPU limits how many runs share it."""
 
     def room(self, context: RunContext) -> Room:
         """Return the room for runs on this node."""
@@ -540,13 +549,13 @@ class _Assignment:
         return Room(folder, device, (device,), MemoryNeeds(context))
 
 
-def _work(sent: Pickled, needy_runs: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
-    """Work on a plan; return an error that concerns all runs."""
+def _work(packed: Pickled, needy_runs: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
+    """Work on a plan, and return an error if it concerns all runs."""
     if not assignment.gpu_share:  # Ray hides no GPU from a task without one.
         hide_gpus()
     try:
-        context, runs = sent.loaded()
-        if problem := _unseen(context.store, assignment.mark):
+        context, runs = packed.load()
+        if problem := _describe_missing_folder(context.store, assignment.mark):
             return ConfigError(f"Ray node {platform.node()}: {problem}")
         reports = _Reports(queue, assignment.number)
         reports.send(None)
@@ -585,7 +594,7 @@ class _Reports:
             self.send(event)
 
     def progress(self, progress: Progress) -> None:
-        """Report progress, unless the next report will say the same and more."""
+        """Report progress at intervals. Progress with rows and the end of a run are always reported."""
         if time.monotonic() - self.last > PROGRESS_EVERY or progress.rows or progress.done >= progress.total:
             self.last = time.monotonic()
             self.send(replace(progress, what=f"{progress.what} ({self.run} on {platform.node()})"))
@@ -593,7 +602,7 @@ class _Reports:
 
 @contextmanager
 def _interruptible_by_signals() -> Iterator[None]:
-    """Leave when the task is cancelled, which comes as Ctrl-C, or the node is stopped (SIGTERM)."""
+    """Stop if the task is cancelled (which arrives as Ctrl-C) or the node is stopped (SIGTERM)."""
     handlers = {
         signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)
     }

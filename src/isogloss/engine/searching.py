@@ -29,7 +29,7 @@ from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, rec
 from isogloss.recipes.request import EXPECTED, Choices, Space, space_of, unique_keys
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.run import Run, in_order
+from isogloss.runs.run import Run, order_runs
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SearchRequest:
     """Range or values by dotted key of the recipe. ``grid.`` is optional."""
     trials: int = 20
     by: str = ""
-    """The measure; empty: the task's metric."""
+    """Measure that is maximised. Default: the task's metric."""
     target_dev: bool = False
     """Whether the targets' dev sets choose, instead of the source's. Then transfer is not zero-shot."""
     seed: int = 0
@@ -86,29 +86,29 @@ class SearchRequest:
         return f"{self.by or 'metric'} on {'target' if self.target_dev else 'source'} dev"
 
     def decides(self, run: Measure) -> bool:
-        """Return whether scores of a model are among those that choose."""
+        """Return whether the scores of a model count in the search."""
         return self.target_dev or bool(run.source_languages)
 
     def takes(self, row: Row, run: Measure) -> bool:
-        """Return whether a row has the measure and a language that chooses."""
+        """Return whether a row's measure and language count in the search."""
         is_source = row["language"] in run.source_languages
         return is_source != self.target_dev and (row["metric"] == self.by if self.by else bool(row["main"]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One setting and its score: the mean over seeds, and its deviation over them."""
+    """A setting, and mean and standard deviation of its score over seeds."""
 
     number: int
     values: Mapping[str, object]
     score: float | None = None
-    """None where runs failed."""
+    """None if runs failed."""
     std: float | None = None
     seeds: int = 0
     made: int = 0
-    """Runs made now; the others were there."""
+    """Number of runs made in this call. The others had a record."""
     failed: tuple[str, ...] = ()
-    """Why runs failed."""
+    """Reasons of failed runs."""
 
     def __repr__(self) -> str:
         """Return number, setting and score in a line."""
@@ -122,7 +122,7 @@ class Search:
 
     trials: tuple[Trial, ...]
     recipe: Path | None
-    """None where every trial failed."""
+    """None if all trials failed."""
     chosen_by: str
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Search:
 
     @property
     def best(self) -> Trial | None:
-        """The first trial with the highest score; None where every trial failed."""
+        """The first trial with the highest score. None if all trials failed."""
         trials = [trial for trial in self.trials if trial.score is not None]
         return max(trials, key=lambda trial: trial.score or 0.0, default=None)
 
@@ -152,7 +152,7 @@ class Search:
 
 
 Make = Callable[[Planned], Outcome]
-"""Makes what has no record yet."""
+"""Makes the runs of a plan that have no record yet."""
 
 
 def search(
@@ -168,11 +168,12 @@ def search(
     Raises ConfigError, before the first run, if an end of a range or a value gives an invalid plan.
     """
     base_plan = _check(request)
-    store, to = base_plan.store, to or _beside(request, base_plan.store.root)
-    if to.is_dir():
-        raise ConfigError(f"{to}: this is a folder, and the best recipe is a file. Name one by --to.")
-    if to.exists() and not to.read_bytes().startswith(WRITTEN.encode()):
-        raise ConfigError(f"{to}: this file was not written by a search. Name another by --to.")
+    store = base_plan.store
+    file = to or _best_recipe_path(request, store.root)
+    if file.is_dir():
+        raise ConfigError(f"{file}: this is a folder, and the best recipe is a file. Name one by --to.")
+    if file.exists() and not file.read_bytes().startswith(WRITTEN.encode()):
+        raise ConfigError(f"{file}: this file was not written by a search. Name another by --to.")
     trials: list[Trial] = []
     runs: list[Run] = []
     with _one_search(store):
@@ -182,24 +183,24 @@ def search(
             trial = Trial(number=len(trials) + 1, values=values)
             try:
                 plan = _plan(request, values)
-            except ConfigError as error:  # Each value is possible, and these together are not.
+            except ConfigError as error:  # Each value is possible, but not their combination.
                 trials.append(replace(trial, failed=(str(error),)))
             else:
                 runs += plan.runs
-                replace(plan, runs=in_order(runs)).write(command)
-                trials.append(_scored(trial, request, plan, make(plan)))
+                replace(plan, runs=order_runs(runs)).write(command)
+                trials.append(_score_trial(trial, request, plan, make(plan)))
             on_trial(trials[-1])
             values = proposals.send(trials[-1].score)
-    result = Search(tuple(trials), to, request.chosen_by)
+    result = Search(tuple(trials), file, request.chosen_by)
     if result.best is None:
         return replace(result, recipe=None)
-    write_text(to.parent, to.name, _best_recipe(request, result, result.best, to))
+    write_text(file.parent, file.name, _best_recipe(request, result, result.best, file))
     return result
 
 
 @contextmanager
 def _one_search(store: Store) -> Iterator[None]:
-    """Keep other searches out of this folder: each writes its trials as the plan."""
+    """Keep other searches out of this folder, because each search writes its trials as the plan."""
     with store.leases.leased("search") as lease:
         if lease is None:
             raise StorageError(
@@ -211,7 +212,10 @@ def _one_search(store: Store) -> Iterator[None]:
 
 
 def _check(request: SearchRequest) -> Planned:
-    """Plan every value and every end of a range, the others as they come first; return the first plan."""
+    """Plan a trial for each value and each end of a range, and return the first plan.
+
+    In each trial, the other fields have their first values.
+    """
     spaces = request.spaces
     if not _all(spaces, request.trials) and find_spec("optuna") is None:
         raise ConfigError(
@@ -232,7 +236,7 @@ def _check(request: SearchRequest) -> Planned:
     if request.by and request.by not in measures:
         raise unknown_name("--by", "measure", request.by, measures)
     for key, ends in plans.items():
-        if len({tuple(map(identity, plan.runs)) for plan in ends}) == 1:
+        if len({tuple(identity(run) for run in plan.runs) for plan in ends}) == 1:
             raise ConfigError(
                 f"search: --over {key}: the models are the same whatever its value, so that none could be "
                 f"chosen. Search over what they are trained with, {EXPECTED}."
@@ -248,7 +252,7 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
     if grid is None:
         raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
     language_groups = grid.targets if request.target_dev else many(grid.source)
-    languages = list(dict.fromkeys(code for group in language_groups for code in group.split("+")))
+    languages = list(dict.fromkeys(language for group in language_groups for language in group.split("+")))
     scores = {"name": "scores", "split": "dev", "languages": languages, "examples": grid.dev_examples}
     plan = plan_recipe(
         request.recipe,
@@ -258,16 +262,16 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
         scale=request.scale,
     )
     deciding = [run for run, _ in _scored_models(plan.runs) if request.decides(run)]
-    return replace(plan, runs=in_order(deciding))
+    return replace(plan, runs=order_runs(deciding))
 
 
 def _scored_models(runs: Iterable[Run]) -> list[tuple[Measure, FineTune]]:
-    """List the measurements of models, with these."""
+    """List the measurements of models with their models."""
     return [(run, run.model) for run in runs if isinstance(run, Measure) and run.model]
 
 
-def _scored(trial: Trial, request: SearchRequest, plan: Planned, outcome: Outcome) -> Trial:
-    """Return a trial with the mean over seeds of the scores that choose."""
+def _score_trial(trial: Trial, request: SearchRequest, plan: Planned, outcome: Outcome) -> Trial:
+    """Return a trial with the mean over seeds of the scores that count."""
     trial = replace(trial, made=len(outcome.made), failed=tuple(outcome.failed.values()))
     if trial.failed:
         return trial
@@ -281,18 +285,18 @@ def _scored(trial: Trial, request: SearchRequest, plan: Planned, outcome: Outcom
 
 
 def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
-    """List every setting, or nothing if they are more than ``trials``."""
+    """List all settings. Empty if there are more than ``trials``."""
     lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
-    if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
+    if len(lists) < len(spaces) or prod(len(values) for values in lists) > trials:
         return []
     return [dict(zip(spaces, values, strict=True)) for values in product(*lists)]
 
 
 def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | None, None]:
-    """Yield settings, each after the score of the one before was sent; an empty one is the end."""
+    """Yield settings. The caller sends the score of each before the next. An empty setting is the end."""
     spaces = request.spaces
     if settings := _all(spaces, request.trials):
-        yield from (values for values in [*settings, {}])  # A list takes no scores.
+        yield from (values for values in [*settings, {}])  # A list cannot receive scores.
         return
     import optuna
 
@@ -307,7 +311,7 @@ def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | N
     yield {}
 
 
-def _beside(request: SearchRequest, folder: Path) -> Path:
+def _best_recipe_path(request: SearchRequest, folder: Path) -> Path:
     """Return the path of the best recipe: next to the file it extends, or among the runs."""
     file = Path(request.recipe) if isinstance(request.recipe, str | Path) else Path()
     return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
@@ -339,7 +343,7 @@ def _best_recipe(request: SearchRequest, result: Search, trial: Trial, path: Pat
 
 
 def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
-    """Set a dotted key in a scale that sets it, or sets a table around it. The later of two places counts."""
+    """Set a dotted key where a scale sets it or a table that contains it. The later of two places counts."""
     around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
     inner_key = key.removeprefix(f"{around}.")
     if key in scale or not around:
@@ -351,7 +355,10 @@ def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
 
 
 def _difference(base: Mapping[str, object], table: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
+    """Return the fields of a table that a base table lacks or has with a different value.
+
+    Lists are compared as a whole.
+    """
     difference: dict[str, object] = {}
     for key, value in table.items():
         original = base.get(key)

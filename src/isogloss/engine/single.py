@@ -1,4 +1,4 @@
-"""Single runs without a recipe: bitext aligned, a split translated, or text translated line by line."""
+"""Single runs without a recipe: align bitext, translate a split, or translate text line by line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.align import LINKS, Align, AlignmentRequest, alignments
 from isogloss.runs.measure import tasks_of
-from isogloss.runs.pretrained import Pretrained, model_folders, pretrained, translation_model
+from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folders, translation_model
 from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
 from isogloss.store import store_at
@@ -48,7 +48,7 @@ class BitextToAlign:
     pairs: tuple[str, ...]
     """Pairs of languages such as en-es."""
     aligner: Mapping[str, object]
-    """Its name and fields, as in a recipe's [align]."""
+    """Name and fields of the aligner, as in a recipe's [align]."""
     encoder: str = "shipped"
     """The encoder of an aligner that needs one."""
     split: str = "train"
@@ -76,12 +76,15 @@ class MadeFile:
 def align_bitext(
     request: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[MadeFile]:
-    """Align each pair that is not aligned yet in the folder ``out``; DataError where a file is not there."""
+    """Align the pairs that are not aligned yet in the folder ``out``.
+
+    Raises DataError if a file does not exist.
+    """
     bitext = register_corpus(request.bitext, data)
     refuse_empty_or_twice(request.pairs, "pairs")
     sources = Sources(data, model_folders([request.encoder]))
     with located("--encoder"):
-        encoder = pretrained(request.encoder)
+        encoder = identify_encoder(request.encoder)
     setting = AlignmentRequest(dict(request.aligner), _split(request.split), examples=request.examples)
     with located(COMMAND_LINE):
         runs = alignments(setting, sources, encoder, bitext, request.pairs)
@@ -109,11 +112,11 @@ def _split(name: str) -> Split:
     return next(split for split in SPLITS if split == name)
 
 
-def _make(plan: Planned, command: str, what: str, on_progress: OnProgress) -> None:
+def _make(plan: Planned, command: str, run_kind: str, on_progress: OnProgress) -> None:
     plan.write(command)
     outcome = make_planned(plan, Execution(jobs=1, retry_failed=True), on_progress=on_progress)
     for key, message in outcome.failed.items():
-        raise StorageError(f"{what} {key}: {message}")
+        raise StorageError(f"{run_kind} {key}: {message}")
 
 
 def _alignment(run: Align, record: Record) -> Row:
@@ -131,7 +134,7 @@ def _alignment(run: Align, record: Record) -> Row:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationDirection:
-    """From which language into which, and by which translator."""
+    """Languages of a translation, and its translator."""
 
     source: str
     target: str
@@ -139,7 +142,7 @@ class TranslationDirection:
     """The translator, its model and its fields, as in a recipe's [translate]."""
 
     def translator(self, sources: Sources) -> RecipeTranslator:
-        """Build the translator; ConfigError where it cannot be."""
+        """Build the translator. Raises ConfigError for impossible settings."""
         check_language(self.source, "--from")
         check_language(self.target, "--into")
         if self.source == self.target:
@@ -161,11 +164,11 @@ def translate_split(
     data: str = "",
     on_progress: OnProgress = no_progress,
 ) -> MadeFile:
-    """Translate a split that is not translated yet in the folder ``out``."""
+    """Translate a split, unless its translation exists in the folder ``out``."""
     corpus = register_corpus(data_split.corpus, data)
     languages = f"{direction.source}-{direction.target}"
     sources = Sources(data, model_folders(models_named(direction.table), translation_model))
-    tasks = list(map(find_task, tasks_of(corpus)))
+    tasks = [find_task(name) for name in tasks_of(corpus)]
     if any(isinstance(task, Lemmatization) for task in tasks):
         raise ConfigError(
             f"{corpus}: lemmas belong to the forms of words, and a translation has others. Describe "
@@ -204,7 +207,7 @@ def _translation(run: Translate, record: Record) -> Row:
 def line_translator(
     direction: TranslationDirection, folder: Path, *, on_progress: OnProgress = no_progress
 ) -> Callable[[Iterable[str]], Iterator[str]]:
-    """Return a function that translates lines one for one and reads existing translations from the folder."""
+    """Return a function that translates lines one by one and reuses existing translations of the folder."""
     sources = Sources("", model_folders(models_named(direction.table), translation_model))
     translator = direction.translator(sources)
     translator.translator.check(direction.source, direction.target)

@@ -1,7 +1,7 @@
 """Slurm jobs that work on a plan, submitted by submitit.
 
 Jobs and this process share a folder of runs, and a folder of this user for the files of submitit. This
-process submits enough jobs for the runs and follows them; it can be stopped and restarted. A job that is
+process submits enough jobs for the runs and follows them. It can be stopped and restarted. A job that is
 pre-empted or out of time writes a checkpoint of its run and is requeued. Idle jobs end after a while.
 """
 
@@ -26,14 +26,14 @@ from isogloss.core.processes import Interrupted, interruption_requested, request
 from isogloss.core.progress import Progress, no_progress
 from isogloss.core.untrusted import user_cache
 from isogloss.engine.work import Report, RunEvent, Work
-from isogloss.engine.workers import Pickled, Processes, pickled
+from isogloss.engine.workers import Pickled, Processes, pack
 from isogloss.runs.run import Run, RunContext, precision_here
 
 FOLDER = "jobs"
-"""Folder within the user's cache of what submitit writes: scripts, output, what jobs are sent."""
+"""Folder within the user's cache for the files of submitit: scripts, output and inputs of jobs."""
 
 MINUTES = 60
-"""Time of a job, unless it is given; a job that is out of time is queued again."""
+"""Minutes of a job. Default: 60. A job that is out of time is queued again."""
 
 MAX_TIMEOUTS = 1000
 """Maximum number of times a job may run out of time."""
@@ -42,7 +42,7 @@ IDLE_PATIENCE = 60.0
 """Seconds after which a job with nothing to do ends."""
 
 ALIVE = ("PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "STOPPED")
-"""States, as sacct names them, of jobs that run or will."""
+"""States, as sacct names them, of jobs that run or will run."""
 
 POLL_EVERY = 2.0
 """Seconds between two checks of runs and jobs."""
@@ -66,19 +66,20 @@ def work_in_jobs(
     parameters: Mapping[str, object],
     cluster: str = "slurm",
 ) -> None:
-    """Submit jobs that work on a plan, and follow them until no run is left; they go on without this process.
+    """Submit jobs that work on a plan, and follow them until no run is left.
 
-    ``cluster`` is one of submitit's; "local" are processes of this machine.
+    The jobs continue if this process ends. ``cluster`` is a cluster of submitit. "local" stands for processes
+    on this machine.
     """
     if context.store.url:
         raise ConfigError(
             f"--engine slurm: jobs get their work from files in a folder that all nodes see, and --out is "
             f"{context.store.url}. Name a folder, or let a job array run with this --out."
         )
-    logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
-    plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
+    logging.getLogger("submitit").setLevel(logging.ERROR)  # It writes to standard output.
+    plan = blake2s("".join(identity(run) for run in runs).encode(), digest_size=6).hexdigest()
     executor = _executor(context, parameters, cluster, private_folder(context.store.root) / plan)
-    made_by_jobs = frozenset(map(identity, runs))
+    made_by_jobs = frozenset(identity(run) for run in runs)
     jobs_followed = JobsFollowed(
         context, runs, report, left_to_others=made_by_jobs, executor=executor, most=jobs
     )
@@ -89,7 +90,7 @@ def work_in_jobs(
 
 
 def private_folder(root: Path) -> Path:
-    """Return the folder for the files of jobs, which other users of the folder of runs may not write to.
+    """Return the folder for the files of jobs. Other users must not be able to write to it.
 
     Inputs and results of jobs are unpickled, which runs code. Raises StorageError if others may write to the
     folder.
@@ -112,7 +113,7 @@ def private_folder(root: Path) -> Path:
 def _executor(
     context: RunContext, parameters: Mapping[str, object], cluster: str, folder: Path
 ) -> submitit.AutoExecutor:
-    """Return an executor that submits jobs; ConfigError without Slurm."""
+    """Return an executor that submits jobs. Raises ConfigError without Slurm."""
     minutes = parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
     slurm_parameters = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
@@ -128,20 +129,20 @@ def _executor(
 
 @dataclass(kw_only=True)
 class JobsFollowed(Work):
-    """Work on a plan as this process sees it: it looks which runs jobs have made, and submits jobs."""
+    """Work on a plan that submits jobs and follows their runs."""
 
     executor: submitit.AutoExecutor
     most: int
-    """Jobs that may run at once."""
+    """Maximum number of jobs at the same time."""
     _jobs: list[submitit.Job[None]] = field(default_factory=list)
-    """Jobs that have not ended, as far as is known."""
+    """Jobs that have not ended, as far as this process knows."""
     _cancelled: list[str] = field(default_factory=list)
     _begun: set[str] = field(default_factory=set)
     _looks: int = 0
     """Runs checked since the last pause. Jobs lease runs in the order of the plan."""
 
     def find_again(self) -> None:
-        """Take up the jobs of an earlier process with the same plan that wait in the queue or run."""
+        """Follow the jobs of an earlier process with the same plan that are queued or running."""
         folder = self.executor.folder
         names = [path.name.removesuffix("_submitted.pkl") for path in folder.glob("*_submitted.pkl")]
         jobs: list[submitit.Job[None]] = [submitit.SlurmJob(folder, name) for name in names]
@@ -173,28 +174,29 @@ class JobsFollowed(Work):
                 f"kept; the same command goes on. What they said is in {self.executor.folder}."
             )
         while len(self._jobs) < min(self.most, self.agenda.open):
-            self._jobs.append(self._submitted())
+            self._jobs.append(self._submit_job())
         states = Counter(job.state.lower() for job in self._jobs)
         summary = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
-        done = len(self.runs) - self.agenda.left
+        settled_runs = len(self.runs) - self.agenda.left
         total = len(self.runs)
-        self.context.on_progress(Progress("runs in Slurm jobs", done, total, f"jobs: {summary}"))
+        self.context.on_progress(Progress("runs in Slurm jobs", settled_runs, total, f"jobs: {summary}"))
         Flag().wait(POLL_EVERY)
 
     def close(self) -> None:
-        """Remove jobs that have not begun from the queue: all runs are finished."""
+        """Remove jobs that have not begun from the queue, because all runs are settled."""
         for job in self._jobs:
             job.get_info()
             if job.state == "PENDING":
                 job.cancel(check=False)
 
     def _has_ended(self, job: submitit.Job[None]) -> bool:
-        """Return whether a job has; RunError, with its own, for one that failed as all others would."""
+        """Return whether a job has ended.
+
+        Raises RunError with the job's error if all other jobs would fail like it.
+        """
         if not job.done():
             return False
-        if (
-            not job.paths.result_pickle.exists()
-        ):  # Somebody cancelled it, or it was killed: not to be replaced.
+        if not job.paths.result_pickle.exists():  # It was cancelled or killed, so it is not replaced.
             self.most -= 1
             self._cancelled.append(f"{job.job_id} ({job.state})")
         elif error := job.exception():
@@ -204,10 +206,10 @@ class JobsFollowed(Work):
             )
         return True
 
-    def _submitted(self) -> submitit.Job[None]:
+    def _submit_job(self) -> submitit.Job[None]:
         try:
             context = replace(self.context, on_progress=no_progress)
-            return self.executor.submit(PlanJob(pickled((context, [*self.runs]))))
+            return self.executor.submit(PlanJob(pack((context, list(self.runs)))))
         except (RuntimeError, OSError) as error:
             raise ConfigError(f"--engine slurm: no job could be submitted. {error}") from error
 
@@ -217,14 +219,14 @@ class JobsFollowed(Work):
 
 @dataclass(frozen=True)
 class PlanJob:
-    """Work of a job: runs of a plan, until none is left for it."""
+    """A job that makes runs of a plan until none is left."""
 
     sent: Pickled
 
     def __call__(self) -> None:
-        """Run the plan. On SIGTERM write a checkpoint; out of time, also requeue the job.
+        """Run the plan. On SIGTERM, write a checkpoint. Out of time, also requeue the job.
 
-        SIGTERM may mean that a user cancelled the job; Slurm then decides whether it restarts.
+        SIGTERM may mean that a user cancelled the job, so Slurm decides whether it restarts.
         """
         warning_signal = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"]
         signals = list[int]()
@@ -251,13 +253,13 @@ class PlanJob:
                 queue_again(warning_signal, None)
 
     def _make(self, check_signals: Callable[[], object]) -> None:
-        context, runs = self.sent.loaded()
+        context, runs = self.sent.load()
         context = replace(context, precision=precision_here(context.store))
         check_signals()
         Processes(context, runs, _log, patience=IDLE_PATIENCE).work(1)
 
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:
-        """Return the job to submit after a restart, which equals this one."""
+        """Return the job to submit after a restart. It equals this job."""
         return submitit.helpers.DelayedSubmission(self)
 
 

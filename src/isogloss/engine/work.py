@@ -48,7 +48,7 @@ from isogloss.training.memory import ran_out
 from isogloss.training.precision import computes, device
 
 DEATHS = 3
-"""Number of processes that may die with a run, without a new checkpoint, until the run has failed."""
+"""Number of processes that may die during a run, without a new checkpoint, until the run has failed."""
 
 FIRST_WAIT = 0.05
 """Seconds before the first check of runs that other processes make."""
@@ -57,7 +57,7 @@ CHECK_EVERY = 1.0
 """Maximum seconds between two such checks, and seconds between two checks of a missing folder."""
 
 PATIENCE = 600.0
-"""Seconds that a folder is waited for."""
+"""Seconds to wait for a missing folder."""
 
 OUTAGES = 10
 """Maximum number of outages longer than ``PATIENCE`` during one run."""
@@ -70,7 +70,7 @@ _DIED = "ended without giving the run back"
 _WAITING = "waiting until the folder of runs can be used again"
 
 ENDINGS: Mapping[str, Ending] = {"made": "finished", "done": "there", "failed": "failed"}
-"""Reasons for which the lease of a settled run ends."""
+"""Endings of leases by the state of their settled run."""
 
 T = TypeVar("T")
 
@@ -104,13 +104,14 @@ Report = Callable[[RunEvent], None]
 
 def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
     """Return, by id, the ids of the runs that each run needs, among the given ones."""
-    return {key: [need for need in map(identity, needs(run)) if need in runs] for key, run in runs.items()}
+    need_ids = {key: [identity(need) for need in needs(run)] for key, run in runs.items()}
+    return {key: [need_id for need_id in ids if need_id in runs] for key, ids in need_ids.items()}
 
 
 class Agenda:
     """The runs of a plan that are ready, in its order, but trainings last, so that first results come early.
 
-    Several reads are needed to see that a run is leased by a different process, and network folders answer
+    It takes several reads to see that a run is leased by a different process, and network folders answer
     slowly. So runs with a lease are checked for a second, then set aside until no other run is left. Once a
     second, one listing of the leases shows which of these runs no longer have one.
     """
@@ -118,7 +119,11 @@ class Agenda:
     def __init__(
         self, runs: Sequence[Run], list_leases: Callable[[], Set[str]], position: float = 0.0
     ) -> None:
-        """Take the runs, a listing of the ids with a lease, and the share of the plan to begin after."""
+        """Begin the agenda of some runs.
+
+        ``list_leases`` returns the ids of runs with a lease. ``position`` is the share of the plan after
+        which the agenda begins.
+        """
         self._runs = {identity(run): run for run in runs}
         start = int(position * len(self._runs))
         self._numbers = {key: (index - start) % len(self._runs) for index, key in enumerate(self._runs)}
@@ -126,7 +131,7 @@ class Agenda:
         self._graph = TopologicalSorter(self.needs)
         self._graph.prepare()
         self._ready: list[tuple[bool, int, str]] = []
-        """A heap of whether they train, numbers and ids."""
+        """A heap of runs: whether they train, their numbers and ids."""
         self._current: tuple[bool, int, str] | None = None
         """The run that ``next`` returned."""
         self._set_aside: deque[tuple[bool, int, str]] = deque()
@@ -147,7 +152,7 @@ class Agenda:
         return len(self._ready) + len(self._set_aside)
 
     def next(self) -> Run | None:
-        """Return the next run to try: those without a lease first; None if all were tried in this pass."""
+        """Return the next run to try, runs without a lease first, or None if all were tried in this pass."""
         if monotonic() - self._listed > CHECK_EVERY:
             self._look()
         checking = monotonic() - self._pass_began <= CHECK_EVERY
@@ -162,15 +167,15 @@ class Agenda:
         return None
 
     def postpone(self) -> None:
-        """Set the run that ``next`` returned aside: another process makes it."""
-        entry = self._taken()
+        """Set the run that ``next`` returned aside, because a different process makes it."""
+        entry = self._pop_current()
         if entry[-1] not in self._leased:  # The listing is out of date, so the next run may also be leased.
             self._look()
         self._set_aside.append(entry)
 
     def put_back(self) -> None:
         """Return a run of ``next`` to its place, because it cannot run at the moment."""
-        heappush(self._ready, self._taken())
+        heappush(self._ready, self._pop_current())
 
     def had_lease(self, key: str) -> bool:
         """Return whether a run had a lease at the last listing."""
@@ -183,8 +188,8 @@ class Agenda:
         self._unchecked = len(self._set_aside)
 
     def settle(self) -> None:
-        """Let the runs go on that need the one that ``next`` returned, which is finished or has failed."""
-        self._graph.done(self._taken()[-1])
+        """Free the runs that need the run that ``next`` returned, which is finished or has failed."""
+        self._graph.done(self._pop_current()[-1])
         self.left -= 1
         self._add_ready()
 
@@ -192,7 +197,7 @@ class Agenda:
         self._current = entry
         return self._runs[entry[-1]]
 
-    def _taken(self) -> tuple[bool, int, str]:
+    def _pop_current(self) -> tuple[bool, int, str]:
         entry = self._current
         self._current = None
         if entry is None:
@@ -200,7 +205,7 @@ class Agenda:
         return entry
 
     def _look(self) -> None:
-        """List the leases, and take up the runs that have none any more."""
+        """List the leases, and make runs without a lease ready again."""
         self._leased = self._list_leases()
         self._listed = monotonic()
         for _ in range(len(self._set_aside)):
@@ -226,25 +231,27 @@ class Work:
     """Function called with each change. An error in it ends the work."""
     room: Room = field(default_factory=Room)
     patience: float = inf
-    """Seconds without anything to do after which it ends, if others make all that is left."""
+    """Seconds without any work after which it ends, if other processes make all runs that are left."""
     left_to_others: Set[str] = frozenset()
-    """Ids of runs that this process never makes; it waits for those that its own runs need."""
+    """Ids of runs that this process never makes. It waits for them if its own runs need them."""
     agenda: Agenda = field(init=False)
     _failed: set[str] = field(default_factory=set)
     _report_error: Exception | None = None
 
     def work(self) -> None:
-        """Work until every run is finished or has failed; Interrupted on request."""
+        """Work until every run is finished or has failed. Raises Interrupted on request."""
         store = self.context.store
         with interruptible(), store.guarded():
             self._patiently(store.refresh)
-            # Leases of other things, such as the search for damage, are as a rule of this process itself.
-            leased_keys = self._patiently(store.leases.list_leased_runs) & {*map(identity, self.runs)}
+            # Other leases, such as the lease for finding damage, usually belong to this process itself.
+            leased_keys = self._patiently(store.leases.list_leased_runs) & {
+                identity(run) for run in self.runs
+            }
             position = random_position() if leased_keys else 0.0
             missing = [run for run in self.runs if not store.is_finished(run)]
-            here = device()
-            other_keys = {identity(run) for run in missing if not self._may_make(run, here)}
-            # The agenda treats a run of others as leased: it looks at it only when nothing else is left.
+            own_device = device()
+            other_keys = {identity(run) for run in missing if not self._may_make(run, own_device)}
+            # The agenda treats runs of other processes as leased, so it checks them last.
             self.agenda = Agenda(
                 missing, lambda: self._patiently(store.leases.list_leased_runs) | other_keys, position
             )
@@ -256,7 +263,7 @@ class Work:
                 store.leases.flush_log()
 
     def _step(self, idle: float) -> float:
-        """Make the next run or wait; return the seconds waited since a run was settled."""
+        """Make the next run, or wait, and return the seconds waited since a run was settled."""
         if should_stop():
             raise Interrupted
         run = self.agenda.next()
@@ -275,24 +282,25 @@ class Work:
         return idle + pause
 
     def _settle(self, run: Run) -> RunEvent:
-        """Make a run, unless one that it needs has failed, and report what has become of it."""
+        """Make a run, unless a run that it needs has failed, and report its new state."""
         key = identity(run)
         store = self.context.store
         if failed_need := next((need for need in self.agenda.needs[key] if need in self._failed), ""):
             event = RunEvent(key, "failed", f"needs run {failed_need}, which failed")
             self._patiently(lambda: store.fail(run, event.message, needs=failed_need))
         else:
-            # An attempt that an outage ended has left a lease.
+            # An attempt that was ended by an outage has left a lease.
             may_have_lease = chain((self.agenda.had_lease(key),), repeat(True))
             event = self._patiently(lambda: self.attempt(run, has_lease=next(may_have_lease)))
         if event.is_settled:
-            self._failed |= {key} if event.state == "failed" else set()
+            if event.state == "failed":
+                self._failed.add(key)
             self.room.learn(run)
             self._say(event)
         return event
 
     def _wait(self, seconds: float) -> None:
-        """Wait for what other processes make."""
+        """Wait for runs that other processes make."""
         count = self.agenda.open
         message = f"waiting for {count} run{'s' if count > 1 else ''} that other processes make"
         self._say(RunEvent("", "waiting", message))
@@ -341,18 +349,21 @@ class Work:
             if self.context.store.is_reachable():
                 return
 
-    def _may_make(self, run: Run, here: torch.device) -> bool:
-        """Return whether this process may make a run, and can compute in its precision."""
+    def _may_make(self, run: Run, own_device: torch.device) -> bool:
+        """Return whether this process may make a run and can compute in its precision."""
         is_own = identity(run) not in self.left_to_others
-        return is_own and computes(here, self.context.resolved(run.precision))
+        return is_own and computes(own_device, self.context.resolve_precision(run.precision))
 
     def attempt(self, run: Run, *, has_lease: bool = True) -> RunEvent:
-        """Compute a run unless a different process does or did; record a failure of only this run.
+        """Compute a run unless a different process computes it or has done so.
 
-        ``has_lease``: whether it may have a lease. Without one nobody has begun it since the last listing,
-        unless it is settled, which is checked once this process has leased it. That saves reading.
+        A failure of only this run is recorded.
+
+        ``has_lease`` is false if the run had no lease at the last listing. Then nobody has begun it, or it is
+        settled, which is checked once this process has leased it. That saves reading.
         """
-        key, store = identity(run), self.context.store
+        key = identity(run)
+        store = self.context.store
         if store.is_finished(run):
             store.remove_leftovers(run)
             store.forget_leases(run)
@@ -366,14 +377,14 @@ class Work:
             return RunEvent(key, "elsewhere")
         resume_point = store.find_resume_point(run, afresh=has_lease)
         alone = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
-        with self.room.taken(run, store.leases, alone=alone) as seat:
+        with self.room.reserve(run, store.leases, alone=alone) as seat:
             if not seat:
                 return RunEvent(key, "elsewhere" if alone else "full")
             with store.leases.leased(key, resume_point, is_first=not has_lease) as lease:
-                return self._leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
+                return self._make_leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
 
-    def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:
-        """Compute a run leased by this process, unless it was settled meanwhile."""
+    def _make_leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:
+        """Compute a run leased by this process, unless it was settled in the meantime."""
         key = lease.key
         store = self.context.store
         if store.finished_meanwhile(run):
@@ -431,7 +442,7 @@ class Work:
         return RunEvent(identity(run), "done")
 
     def _check(self, lease: Lease) -> None:
-        """Stop if another process has taken the run over while this one was paused or could not be seen."""
+        """Stop if a different process took the run over while this process was paused or disconnected."""
         self.context.store.leases.renew(lease, if_over=True)
         wait_while_silent(lease, self.context.on_progress)
         if lease.lost:
@@ -458,7 +469,7 @@ class Work:
 
 
 def random_position() -> float:
-    """Return the share of a plan after which this process begins: another one for each process.
+    """Return the share of a plan after which this process begins. It differs between processes.
 
     Processes that begin at the same run all try to lease it, and then the next.
     """
@@ -466,7 +477,7 @@ def random_position() -> float:
 
 
 def _deadly(history: LeaseHistory, resume_point: str) -> str:
-    """Return why a run has failed with which too many processes died at one point; empty for fewer."""
+    """Return why a run has failed if too many processes died at one point of it. Empty for fewer deaths."""
     deaths = history.count_deaths_at(resume_point)
     if deaths < DEATHS:
         return ""
@@ -484,21 +495,22 @@ def _deadly(history: LeaseHistory, resume_point: str) -> str:
 
 
 def _stoppable(on_progress: OnProgress) -> OnProgress:
-    """Report progress, and stop where this process should."""
+    """Return a function that reports progress, and stops this process if it should stop."""
 
     def report(progress: Progress) -> None:
         on_progress(progress)
         stop_if_lost()
-        if should_stop() and world_size() == 1:  # Several leave together (``fit``).
+        if should_stop() and world_size() == 1:  # Several processes stop together (``fit``).
             raise Interrupted
 
     return report
 
 
 def wait_while_silent(lease: Lease, on_progress: OnProgress) -> None:
-    """Wait while a lease cannot be renewed; StorageError when that takes too long.
+    """Wait while a lease cannot be renewed.
 
-    Another process may have taken the run over: that shows when the folder is back.
+    A different process may have taken the run over, which shows once the folder is back. Raises StorageError
+    after ``PATIENCE`` seconds.
     """
     since = monotonic()
     while lease.silent and not lease.lost and not interruption_requested():
@@ -510,7 +522,7 @@ def wait_while_silent(lease: Lease, on_progress: OnProgress) -> None:
 
 
 def failure_reason(error: Exception) -> str:
-    """Return why a run failed if other runs can go on; empty for errors of the disk."""
+    """Return why a run failed, if other runs can continue. Empty for errors of the disk."""
     if isinstance(error, ConfigError | DataError | ModelError | RunError):
         return str(error)
     # torch has no separate error for the machine's memory.

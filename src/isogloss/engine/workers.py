@@ -1,7 +1,7 @@
 """Processes of this machine that work on a plan, each with few threads and one device.
 
-They end with the process that started them, which passes on what they report and replaces those that die.
-Processes of other machines get what they need as ``Pickled``.
+They end with the process that started them. That process passes on their reports and replaces processes that
+die. Processes of other machines receive their inputs as ``Pickled``.
 """
 
 import os
@@ -38,13 +38,13 @@ from isogloss.engine.work import Report, RunEvent, Work
 from isogloss.runs.run import Run, RunContext
 
 STARTS = 3
-"""Number of processes that may end before they can make runs, until that is an error."""
+"""Number of processes that may end before they make a run, until that is an error."""
 
 PAUSE = 0.5
 """Seconds until the next process begins, because a killed process does not end immediately."""
 
 GRACE = 5.0
-"""Seconds in which a process that has to end at once gives its runs back."""
+"""Seconds in which a process that ends at once can give its runs back."""
 
 POLL_EVERY = 0.2
 """Seconds between two checks for an interruption."""
@@ -70,14 +70,14 @@ class Processes:
     report: Report
     devices: Sequence[Device] = ()
     patience: float = inf
-    """Seconds without anything to do after which each of them ends."""
+    """Seconds without any work after which each of them ends."""
     _lost_starts: int = 0
     _work: dict[Device, Work] = field(default_factory=dict)
-    """By device: what its processes do."""
+    """The work of the processes on each device."""
     _workers: list[_Worker] = field(default_factory=list)
 
     def work(self, jobs: int) -> None:
-        """Let several processes work until all have ended; Interrupted if this one was."""
+        """Let several processes work until all have ended. Raises Interrupted on request."""
         context = replace(self.context, on_progress=_send)
         shared = jobs > len(self.devices) and any(device.memory for device in self.devices)
         needs = MemoryNeeds(context) if shared else None
@@ -95,7 +95,7 @@ class Processes:
                 self._close()
 
     def _follow(self) -> None:
-        """Pass on what processes report, and replace those that die, until all have ended."""
+        """Pass on the reports of processes, and replace processes that die, until all have ended."""
         stopping = False
         while self._workers:
             if interruption_requested() and not stopping:
@@ -110,7 +110,7 @@ class Processes:
             raise Interrupted
 
     def _close(self) -> None:
-        """End processes that still work at once."""
+        """End processes that still work."""
         for worker in self._workers:
             worker.channel.close()
         try:
@@ -130,7 +130,7 @@ class Processes:
                 with starting(device.visible), hangups_blocked():
                     process.start()
                 return _Worker(process, ours, device, index)
-            except (EOFError, ConnectionError) as error:  # The process that forks has died.
+            except (EOFError, ConnectionError) as error:  # The fork server has died.
                 self._count_lost_start(type(error).__name__)
             finally:
                 theirs.close()
@@ -138,7 +138,7 @@ class Processes:
     def _count_lost_start(self, cause: str) -> None:
         """Count a process that ended before its first run.
 
-        Raises RunError if that recurs.
+        Raises RunError if that happens too often.
         """
         self._lost_starts += 1
         if self._lost_starts >= STARTS:
@@ -149,7 +149,7 @@ class Processes:
         threading.Event().wait(PAUSE)
 
     def _is_open(self, worker: _Worker) -> bool:
-        """Pass on what a process has reported; return whether it may report more."""
+        """Pass on the reports of a process, and return whether it may report more."""
         messages = list[object]()
         is_open = False
         with suppress(EOFError, OSError):
@@ -167,24 +167,24 @@ class Processes:
         if isinstance(message, RunEvent):
             self.report(message)
         elif isinstance(message, Progress):
-            what = f"{message.what} on {worker.device}" if len(self._work) > 1 else message.what
-            self.context.on_progress(replace(message, what=what, job=worker.number))
+            description = f"{message.what} on {worker.device}" if len(self._work) > 1 else message.what
+            self.context.on_progress(replace(message, what=description, job=worker.number))
 
     def _replace(self, worker: _Worker, *, stopping: bool) -> None:
-        """Put another process in the place of one that died; none for one that has nothing left to make."""
+        """Replace a process that has died. A process that ended without work left is not replaced."""
         worker.process.join()
         worker.channel.close()
         self._workers.remove(worker)
-        code = worker.process.exitcode or 0
-        if stopping or code == 0:
+        exit_code = worker.process.exitcode or 0
+        if stopping or exit_code == 0:
             return
         if not worker.has_begun:
-            self._count_lost_start(f"signal {-code}" if code < 0 else f"exit code {code}")
+            self._count_lost_start(f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}")
         self._workers.append(self._begin(worker.device, worker.number))
 
 
 _channel: list[Connection] = []
-"""The way from this process to the one that started it; only workers have one."""
+"""The connection from a worker to the process that started it. Empty in other processes."""
 
 
 def _send(message: object) -> None:
@@ -192,12 +192,9 @@ def _send(message: object) -> None:
 
 
 def _serve(channel: Connection, work: Work) -> None:
-    """Work on a plan; an error that concerns all runs is sent to the process that started this one."""
-    for signal_number in (
-        signal.SIGINT,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
-    ):  # They reach all; the parent ends others.
+    """Work on a plan, and send an error that concerns all runs to the process that started this one."""
+    # These signals reach all processes. The parent ends this one.
+    for signal_number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(signal_number, signal.SIG_IGN)
     stop_at_sigterm()
     threading.Thread(target=_end_with_parent, args=(channel, work), daemon=True).start()
@@ -208,17 +205,19 @@ def _serve(channel: Connection, work: Work) -> None:
             work.work()
         except IsoglossError as error:
             _send(error)
-        except BaseException as error:  # It may not be possible to pickle it.
+        except BaseException as error:  # The error itself may not be picklable.
             if not is_of_code(error):
                 raise
             _send(RuntimeError(f"in a process that made runs:\n{format_exc()}"))
 
 
 def _end_with_parent(channel: Connection, work: Work) -> None:
-    """End this process once its parent has ended, or closed the channel; its runs are given back."""
+    """End this process, and give its runs back, once its parent has ended or closed the channel."""
     parent = parent_process()
     if parent is not None:
-        wait_for([parent.sentinel, channel])  # Nothing is sent to this process.
+        wait_for(
+            [parent.sentinel, channel]
+        )  # The parent sends nothing, so it is ready only once it is closed.
         request_interruption()
         giving_back = threading.Thread(target=work.context.store.leases.abandon, daemon=True)
         giving_back.start()
@@ -234,10 +233,13 @@ class Pickled:
     modules: tuple[str, ...]
     folder: str
 
-    def loaded(self) -> Any:
-        """Return the value; ConfigError where a module of it, such as a plug-in's, cannot be imported."""
+    def load(self) -> Any:
+        """Return the value.
+
+        Raises ConfigError if one of its modules, such as a plug-in's, cannot be imported.
+        """
         sys.path += [path for path in self.modules if path not in sys.path]
-        with suppress(OSError):  # Then all paths have to be absolute.
+        with suppress(OSError):  # Without the folder, all paths have to be absolute.
             os.chdir(self.folder)
         try:
             return pickle.loads(self.content)  # noqa: S301 (by the same user's process)
@@ -248,7 +250,7 @@ class Pickled:
             ) from error
 
 
-def pickled(value: object) -> Pickled:
+def pack(value: object) -> Pickled:
     """Pack a value for a process on another machine."""
     return Pickled(
         pickle.dumps(value), tuple(str(Path(path).absolute()) for path in sys.path), str(Path.cwd())
@@ -256,7 +258,7 @@ def pickled(value: object) -> Pickled:
 
 
 def check_importable(runs: Sequence[Run], instead: str) -> None:
-    """Raise ConfigError where other processes cannot read a class of the runs."""
+    """Raise ConfigError if other processes cannot import a class of the runs."""
     if name := classes_in_main(runs):
         raise ConfigError(
             f"{name}: it is defined in the script that was started, which other processes do not read. Put "
@@ -266,6 +268,6 @@ def check_importable(runs: Sequence[Run], instead: str) -> None:
 
 
 def classes_in_main(runs: Sequence[Run]) -> str:
-    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
+    """Return the name of a class among the runs' parts that the started script defines. Empty without one."""
     kinds = (type(part) for part in parts_within(tuple(runs)))
     return next((kind.__qualname__ for kind in kinds if kind.__module__ == "__main__"), "")

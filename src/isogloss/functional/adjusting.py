@@ -158,7 +158,7 @@ class AlignmentLoss(nn.Module):
         self.calls = 0
 
     def forward(self) -> Tensor:
-        """Return the loss on the next sentence pairs; ``calls`` is the number of those drawn before."""
+        """Return the loss on the next sentence pairs. ``calls`` is the number of earlier draws."""
         batch, self.calls = self._draw(self.calls), self.calls + 1
         model = copy_sharing_weights(self._model[0])
         with recomputing(model):
@@ -173,7 +173,7 @@ def _without_none(**fields: object) -> dict[str, object]:
 def _bitext(
     function: str, pairs: Mapping[str, list[Translation]], tokenizer: Tokenizer, encoding: PairEncoding
 ) -> AlignedBitext:
-    """Encode sentence pairs; DataError, naming the function, without a linked word."""
+    """Encode sentence pairs. Raises DataError, naming the function, without a linked word."""
     sentences = [pair for of_pair in pairs.values() for pair in of_pair]
     if not any(pair.links for pair in sentences):
         raise DataError(

@@ -101,7 +101,7 @@ class WordLinks(list[tuple[int, int]]):
         """The words of its translation."""
 
     def __repr__(self) -> str:
-        """Return the links as a list; of long sentences their numbers alone."""
+        """Return the links as a list. Long sentences have only their number of links."""
         shown = super().__repr__()
         if len(shown) <= LONGEST_SHOWN:
             return shown
@@ -141,7 +141,7 @@ def project_labels(
 
 
 def _check_tagged(number: int, example: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words and tags of an example; DataError where they are not as many texts."""
+    """Return the words and tags of an example. Raises DataError unless they are equally many texts."""
     example_name = f"project_labels: example {number}"
     if isinstance(example, str) or not isinstance(example, Sequence) or len(example) != 2:
         raise DataError(
@@ -197,7 +197,7 @@ def translations(
 
 
 def _words(*sentences: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the words of both sides if either is a list of words; None if both are texts."""
+    """Return the words of both sides if either is a list of words. None if both are texts."""
     if all(isinstance(sentence, str) for sentence in sentences):
         return None
     sides = [tokenize(side) if isinstance(side, str) else tuple(side) for side in sentences]

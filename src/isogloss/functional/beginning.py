@@ -13,7 +13,7 @@ SECONDS_BEFORE_BAR = 2
 
 @contextmanager
 def showing_progress(on_progress: OnProgress | None) -> Iterator[OnProgress]:
-    """Report progress to a function; without one a bar appears after two seconds, in notebooks too."""
+    """Report progress to a function. Default: a bar after two seconds, also in notebooks."""
     if on_progress is not None:
         yield on_progress
         return

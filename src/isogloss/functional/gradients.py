@@ -70,7 +70,7 @@ def gradient_conflict(
     feed-forward, embeddings, head, other, or all; layers of families that ``isogloss list encoders`` does not
     name are not divided); ``cosine``; ``within``, the geometric mean of the two languages' cosines with
     themselves, which is what noise alone would leave of 1; and ``norm_first``, ``norm_second``. Without
-    ``layers``, single layers are left out. Negative cosines are conflict.
+    ``layers``, single layers are omitted. Negative cosines are conflict.
 
     ConfigError for a language with fewer than two batches.
 
@@ -118,7 +118,7 @@ def language_gates(
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
-    """Return how much the parameters that languages need are the same, by pair of languages and part.
+    """Return the overlap of the parameters that languages need, by pair of languages and part.
 
     For each language hard-concrete gates over the parameters of the frozen model are learned, so that the
     model keeps all but a share ``sparsity`` of them (Eq. 1), ``draws`` times: a language's pairs with itself
@@ -277,7 +277,7 @@ class MetaLearner(nn.Module):
     def forward(
         self, language: str, batch: Any, validation: Mapping[str, Any], *, pace: Weight = 1.0
     ) -> Tensor:
-        """Move φ of a language, and return the loss by which θ moves; ``pace`` is the share of both rates."""
+        """Move φ of a language, and return the loss by which θ moves. ``pace`` is the share of both rates."""
         [learner] = self._learner
         copied = copy_sharing_weights(learner.model, lambda weight: self._own.get(weight, weight))
         keep_activations(copied)  # Recomputed layers would have the parameters of another step.

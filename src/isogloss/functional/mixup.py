@@ -30,7 +30,7 @@ from isogloss.tasks.task import ScoredTask
 from isogloss.training.sides import RowPair, collate_pairs
 
 Inputs = Mapping[str, Tensor]
-"""What a tokenizer returns ([row subword], on the model's device), with labels where they are needed."""
+"""Output of a tokenizer ([row subword], on the model's device), with labels if they are needed."""
 
 IGNORED = -100
 """The label of a subword that is not scored, as in transformers."""
@@ -45,13 +45,13 @@ WORDS = "ForTokenClassification"
 CLASS = "single_label_classification"
 LABELS = "multi_label_classification"
 NUMBER = "regression"
-"""What config.problem_type says of the labels of texts."""
+"""Kinds of labels of texts by config.problem_type."""
 
 READ_AS_SHARES = ("deberta-v2",)
 """Families whose labels are shares of classes in transformers where config.problem_type says nothing."""
 
 READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
-"""What is read of a batch."""
+"""Keys that are read from a batch."""
 
 
 @checks_arguments
@@ -67,7 +67,7 @@ def mixing(
     languages: tuple[str, ...] = (),
     links: Tensor | None = None,
 ) -> AbstractContextManager[MixingTrace]:
-    """Let one layer mix states while a model runs on [source rows; target rows] (Eqs 2 to 4).
+    """Mix states in one layer while a model runs on source rows followed by target rows (Eqs 2 to 4).
 
     Row i of the second half is the translation of row i of the first. ``layer`` counts from 1, ``ratio`` is
     λ, the weight of the source; ``mask`` [row subword] is 1 at real subwords, None without padding.
@@ -176,7 +176,7 @@ class MixupLoss(nn.Module):
         *,
         back: bool = False,
     ) -> Tensor:
-        """Return the loss of a batch; ``links`` are of subwords, required by attends = "links".
+        """Return the loss of a batch. ``links`` are of subwords, required by attends = "links".
 
         ``back`` says that the source side is a back-translation of the target.
 
@@ -237,7 +237,7 @@ class MixupLoss(nn.Module):
 
 
 def _labels_texts(model: Model) -> bool:
-    """Return whether a model labels texts, not words; ConfigError for one that has no loss here."""
+    """Return whether a model labels texts, not words. Raises ConfigError for a model without a loss here."""
     name = type(model).__name__
     config = model.config
     if not name.endswith((TEXTS, WORDS)):
@@ -276,7 +276,7 @@ def _task(model: Model, problem: str) -> ScoredTask:
 
 
 class _Labelled(NamedTuple):
-    """A side of a batch, and what its labels are."""
+    """A side of a batch, and the kind of its labels."""
 
     side: str
     problem: str
@@ -317,7 +317,7 @@ def _rows(inputs: Inputs, labels: Tensor, labelled: "_Labelled", model: Model) -
 
 
 def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
-    """Return which subwords are no padding; DataError for inputs that would not be read as they are."""
+    """Return the mask of subwords that are not padding. Raises DataError for inputs that would be changed."""
     others = [name for name in inputs if name not in READ]
     if others or "input_ids" not in inputs:
         raise DataError(
@@ -342,7 +342,7 @@ def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
 
 
 def _checked(labels: Tensor, subwords: Tensor, labelled: "_Labelled", count: int) -> Tensor:
-    """Return labels in the shape that their problem has; DataError for others."""
+    """Return labels in the shape of their problem. Raises DataError for other labels."""
     side, problem = labelled
     rows = len(subwords)
     shape = {WORDS: (*subwords.shape,), LABELS: (rows, count)}.get(problem, (rows,))

@@ -26,7 +26,7 @@ PROBED = 5
 """Subwords of the longer of two rows that show whether a model returns states, and of what."""
 
 CLOSE = 1e-3
-"""How much states may differ, relatively, with padding and without: batches are computed differently."""
+"""Maximum relative difference of states with and without padding. Batches are computed differently."""
 
 
 class PreparedEncoder(NamedTuple):
@@ -43,7 +43,7 @@ class PreparedEncoder(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """The number of layers; states have one more, the embeddings."""
+        """The number of layers. States also have the embeddings."""
         return int(self.encoder.config.num_hidden_layers)
 
 
@@ -113,7 +113,7 @@ def unwrap(model: object, function: str) -> Model:
 
 
 def unwrap_module(model: nn.Module, function: str) -> nn.Module:
-    """Return the module within wrappers of torch and peft; ModelError for virtual subwords of peft."""
+    """Return the module within wrappers of torch and peft. Raises ModelError for virtual subwords of peft."""
     network = unwrap_torch(model)
     if not (hasattr(network, "peft_config") and hasattr(network, "active_peft_config")):
         return network
@@ -128,7 +128,7 @@ def unwrap_module(model: nn.Module, function: str) -> nn.Module:
 
 
 def unwrap_torch(model: AnyModule) -> AnyModule:
-    """Return the module that torch has compiled, or computes on several devices; others stay the same."""
+    """Return the module that torch has compiled or computes on several devices. Others stay the same."""
     network: Any = model
     while True:
         if isinstance(network, nn.DataParallel | nn.parallel.DistributedDataParallel):
@@ -140,7 +140,7 @@ def unwrap_torch(model: AnyModule) -> AnyModule:
 
 
 def require_layers(model: object, function: str) -> Model:
-    """Return the model within a wrapper; ModelError unless its layers are those of a known family."""
+    """Return the model within a wrapper. Raises ModelError unless its layers are those of a known family."""
     network = unwrap(model, function)
     family_named(network.config.model_type, f"{function}: {type(network).__name__}")
     if not has_known_layers(network):
@@ -183,7 +183,10 @@ def check_tokenizer(tokenizer: object, function: str, *, words: bool = False) ->
 
 
 def limited(tokenizer: Tokenizer, encoder: Model) -> Tokenizer:
-    """Return a tokenizer that knows the longest text of its encoder; the caller's stays as it is."""
+    """Return a tokenizer that knows the maximum length of its encoder.
+
+    The caller's tokenizer is unchanged.
+    """
     longest = longest_text(encoder)
     if tokenizer.model_max_length <= longest:
         return tokenizer

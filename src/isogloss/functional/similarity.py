@@ -1,4 +1,4 @@
-"""How similar are states of two languages, or of two models: CKA, retrieval, mining, anisotropy, maps.
+"""Measure how similar states of two languages or models are: CKA, retrieval, mining, anisotropy, maps.
 
 Each function takes states (``isogloss.states``, or arrays from anywhere), or a model with its tokenizer and
 sentences, of which it makes them. ``first`` and ``second`` are sentences and their translations, in the same
@@ -230,7 +230,7 @@ def retrieval(
     precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
-    """Return how often the nearest sentence of the other language is the translation, by layer.
+    """Return the share of sentences whose nearest in the other language is the translation, by layer.
 
     Columns: ``forward`` (from the first language to the second), ``backward``, and ``chance``, from 0 to 1.
     Nearest by the cosine of mean subword states (Artetxe & Schwenk 2019), or with ``csls`` neighbours by CSLS
@@ -299,7 +299,7 @@ def mine(
     centred: bool = False,
     layer: Whole = -1,
 ) -> pd.DataFrame:
-    """Return which sentences of two sides may translate each other, and their scores, the highest first.
+    """Return pairs of sentences that may translate each other, with their scores, the highest first.
 
     Artetxe & Schwenk (2019): columns ``first`` and ``second`` are numbers of sentences, each in one pair at
     most, ``score`` the ``margin`` of their cosine over that with the nearest ``neighbours``: ratio, distance,

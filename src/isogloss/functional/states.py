@@ -60,7 +60,7 @@ class States:
     precision: str
     """The precision they were computed in: float32 or bfloat16."""
     sentences: tuple[int, ...] | None = None
-    """The sentence of each word, by its number; None for states of whole texts."""
+    """The sentence of each word, by its number. None for states of whole texts."""
 
     def __len__(self) -> int:
         """Return the number of texts, or of words."""
@@ -77,7 +77,7 @@ class States:
         return f"States({len(self)} {items}, layers {layers}, {self.vectors.shape[2]} dimensions)"
 
     def layer(self, number: int) -> Float[Tensor, "item dim"]:
-        """Return the states in one layer; ConfigError where it is not among ``layers``."""
+        """Return the states in one layer. Raises ConfigError if it is not among ``layers``."""
         if number not in self.layers:
             raise ConfigError(
                 f"layer {number}: these are states of layers {', '.join(map(str, self.layers))}. Ask for one "
@@ -156,7 +156,7 @@ def join_words(sentence: Sentence) -> str:
 
 
 def split_sentence(sentence: Sentence) -> tuple[str, ...]:
-    """Return the words of a sentence; a text is split as everywhere in isogloss."""
+    """Return the words of a sentence. A text is split by the rules of isogloss."""
     if not isinstance(sentence, str):
         return tuple(sentence)
     from isogloss.data.projection.words import tokenize
@@ -165,7 +165,7 @@ def split_sentence(sentence: Sentence) -> tuple[str, ...]:
 
 
 def read_states(values: StatesLike, name: str) -> States:
-    """Return states as such; ``name`` is their name in messages. DataError for an array that is none."""
+    """Return states as such. ``name`` is their name in messages. Raises DataError for other arrays."""
     if isinstance(values, States):
         return values
     vectors = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
@@ -182,7 +182,7 @@ def read_states(values: StatesLike, name: str) -> States:
 
 
 def read_both(first: StatesLike, second: StatesLike, function: str) -> tuple[States, States]:
-    """Return the states of the same items on two sides; DataError where their numbers differ."""
+    """Return the states of the same items on two sides. Raises DataError if their numbers differ."""
     sides = read_states(first, f"{function}: first"), read_states(second, f"{function}: second")
     if len(sides[0]) != len(sides[1]):
         raise DataError(
@@ -193,7 +193,7 @@ def read_both(first: StatesLike, second: StatesLike, function: str) -> tuple[Sta
 
 
 def read_layers(first: States, second: States, function: str) -> tuple[int, ...]:
-    """Return the layers that two sides have in common by their order; DataError for other numbers of them."""
+    """Pair the layers of two sides by their order. Raises DataError if their numbers differ."""
     if len(first.layers) != len(second.layers):
         raise DataError(
             f"{function}: {len(first.layers)} layers and {len(second.layers)}; expected as many, which are "

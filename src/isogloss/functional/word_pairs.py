@@ -87,7 +87,7 @@ def word_distances(
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
-    """Return how far apart words and their translations are, and other words, by layer.
+    """Return the distances of words from their translations and from unrelated words, by layer.
 
     "The Impact of Cross-Lingual Adjustment …", Section 5.4. Columns: ``related`` and ``unrelated``, the mean
     distances of linked words and of words of different sentences; ``auc`` = P(related < unrelated); and the
@@ -177,7 +177,7 @@ def _compare_states(
 
 
 def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Tensor, "layer _ dim"], ...]]:
-    """Return states of words and those of each sentence; DataError for anything else."""
+    """Return states of words, grouped by sentence. Raises DataError for other values."""
     if not isinstance(side, States) or side.sentences is None:
         shown_side = f"{side!r:.60}" if isinstance(side, States) else f"a {type(side).__name__}"
         raise DataError(
@@ -191,7 +191,7 @@ def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Ten
 
 
 def _make_frame(counts: Counts, numbers: Mapping[int, int], precision: str, sentences: str) -> pd.DataFrame:
-    """Return distances by layer; DataError where nothing was measured."""
+    """Return distances by layer. Raises DataError if nothing was measured."""
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
             f"word_distances: {sentences} have links; expected two or more. Give more "

@@ -74,13 +74,15 @@ class PairTraining:
     """Length and batches of a training on sentence pairs."""
 
     epochs: Count = 1
-    """Passes over the sentence pairs; 0 does not change the encoder."""
+    """Passes over the sentence pairs. 0 does not change the encoder."""
 
     batch_size: Positive = 32
-    """Sentence pairs a step, all of one pair of languages; in contrast the others are the negatives."""
+    """Sentence pairs per step, all of one pair of languages. In contrast, the other pairs are the negatives.
+    """
 
     dropout: bool = True
-    """Whether dropout is on while the encoder is trained, as in the released code; never for f⁰."""
+    """Whether dropout is on while the encoder is trained, as in the released code. It is always off for f⁰.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,7 @@ class CrossLingualAdjustment(Adjustment):
         return _cost(self, pairs)
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Adjust the encoder on aligned bitext; without pairs or steps it is unchanged, to the bit."""
+        """Adjust the encoder on aligned bitext. Without pairs or steps it is unchanged, to the bit."""
         return adjust(setting, self)
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
@@ -177,7 +179,7 @@ class ContrastiveAlignment(Adjustment):
     """Weight of anchoring the source (the second term of cross-lingual adjustment, a mean)."""
 
     layer: Whole = -1
-    """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
+    """Layer whose states are aligned. -1 is the last, 0 the embeddings."""
 
     reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
     """Contrasted units and the states that represent them."""
@@ -214,7 +216,7 @@ class ContrastiveAlignment(Adjustment):
         return _cost(self, pairs)
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Align the encoder on bitext; without pairs or steps it is unchanged, to the bit."""
+        """Align the encoder on bitext. Without pairs or steps it is unchanged, to the bit."""
         return adjust(setting, self)
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
@@ -237,9 +239,9 @@ def _cost(method: CrossLingualAdjustment | ContrastiveAlignment, pairs: int) -> 
 
 
 def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveAlignment) -> Trained:
-    """Train an encoder on aligned sentence pairs; without a step it is unchanged, to the bit.
+    """Train an encoder on aligned sentence pairs. Without a step it is unchanged, to the bit.
 
-    A batch holds one pair of languages. The model before the first step, f⁰, is copied where the source is
+    A batch contains one pair of languages. The model before the first step, f⁰, is copied if the source is
     anchored.
     """
     model, tokenizer, bitext = _read(setting, method.encoding, attention=fastest_attention())
@@ -258,7 +260,7 @@ def adjust_model(
     folder: Path,
     on_progress: OnProgress = no_progress,
 ) -> list[dict[str, Value]]:
-    """Train a model on encoded bitext and return the rows of its training; checkpoints are in a folder."""
+    """Train a model on encoded bitext, with checkpoints in a folder, and return the rows of its training."""
     checkpoints = Checkpoints(folder, method.updates.checkpoint_every)
     updates = with_fields(method.updates, precision=precision_of(method.updates.precision, checkpoints))
     batches = Bucketed(
@@ -284,7 +286,7 @@ def adjust_model(
 def _read(
     setting: AdjustSetting, encoding: PairEncoding, *, attention: str = "sdpa"
 ) -> tuple[Model, Tokenizer, AlignedBitext]:
-    """Load the encoder and read the bitext; ConfigError where they do not fit each other."""
+    """Load the encoder and read the bitext. Raises ConfigError if they do not fit each other."""
     model, tokenizer = load_whole(setting.start, attention=attention), load_tokenizer(setting.start)
     refuse_mapped(model, setting.start)
     check_layers(model.config.num_hidden_layers, [encoding.layer])
@@ -316,7 +318,7 @@ class Procrustes(Adjustment):
         return self.reading.pairs().needs_links
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Fit the rotations; the encoder is unchanged, to the bit."""
+        """Fit the rotations. The encoder is unchanged, to the bit."""
         encoding = self.reading.pairs(drop_identical=self.drop_identical)
         return attach_maps(setting, "rotation", encoding, self.precision)
 
@@ -348,13 +350,13 @@ class Centring(Adjustment):
         return self.reading.pairs().needs_links
 
     def train(self, setting: AdjustSetting) -> Trained:
-        """Fit the shifts; the encoder is unchanged, to the bit."""
+        """Fit the shifts. The encoder is unchanged, to the bit."""
         kind: Kind = "normalisation" if self.scale else "centring"
         return attach_maps(setting, kind, self.reading.pairs(), self.precision)
 
 
 def attach_maps(setting: AdjustSetting, kind: Kind, encoding: PairEncoding, precision: str) -> Trained:
-    """Attach the map of each target language to an encoder; its weights stay the same to the bit."""
+    """Attach the map of each target language to an encoder, whose weights stay the same to the bit."""
     model, tokenizer, bitext = _read(setting, encoding)
     attach_language_maps(model, language_maps(model, bitext, kind, precision=precision))
     return Trained(model, tokenizer, list(bitext.rows), bitext.warnings())

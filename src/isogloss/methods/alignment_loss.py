@@ -41,7 +41,7 @@ class AlignmentTerm(AuxiliaryLoss):
     """Corpus of translations the sentence pairs are drawn from."""
 
     alpha: Weight = 0.01
-    """Weight α of Eq. 1 in the sum with the task's loss; 0 is the method without it."""
+    """Weight α of Eq. 1 in the sum with the task's loss. 0 is the method without it."""
 
     weighs: Literal["both", "pull"] = "both"
     """Terms of Eq. 1 that alpha multiplies: both, as printed, or only the first, as in the released code. The
@@ -53,7 +53,7 @@ class AlignmentTerm(AuxiliaryLoss):
 
     form: Form = "mean"
     """mean: the terms of Eq. 1 are means over words and dimensions, as in the released code, for which the
-    paper's alpha was tuned; sum: as printed, thousands of times larger than a task's loss."""
+    paper's alpha was tuned. sum: as printed, thousands of times larger than a task's loss."""
 
     pairs: Positive = 16
     """Sentence pairs a step."""
@@ -95,7 +95,7 @@ class AlignmentTerm(AuxiliaryLoss):
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
-        """Read the setting's bitext and copy f⁰; None without weight."""
+        """Read the setting's bitext and copy f⁰. None if the weight is 0."""
         if not self.alpha and not self.anchor:
             return None
         check_layers(model.config.num_hidden_layers, [self.encoding.layer])

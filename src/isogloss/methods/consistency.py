@@ -67,7 +67,7 @@ class Consistency(Method):
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
 
     weight: Weight = 5.0
-    """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""
+    """Weight of the consistency loss (xTune's λ₁). 0 is plain training on the pairs."""
 
     task_loss: Literal["both", "source"] = "both"
     """Labels that are learned: the labels of examples and translations, or only of the source, as in the
@@ -78,7 +78,7 @@ class Consistency(Method):
     predictions of a source-only model."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the source and its translations; no target labels, not even to choose the epoch."""
+        """Read the source and its translations. No target labels are read, not even to choose the epoch."""
         return Reads(
             train=(*source, *language_pairs(source, target)),
             dev=source,
@@ -88,7 +88,7 @@ class Consistency(Method):
         )
 
     def train(self, setting: Setting) -> Trained:
-        """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""
+        """Fine-tune on pairs. A batch has ``batch_size`` pairs of one pair of languages."""
         self.check(setting.task, None)
         if not setting.source or not setting.target:
             raise ConfigError(
@@ -158,7 +158,7 @@ def inconsistency(
     y: Float[Tensor, "pair label"],
     divergence: Compare = divergence_of_classes,
 ) -> Float[Tensor, ""]:
-    """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores; 0 where they agree."""
+    """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores. 0 if they agree."""
     return divergence(x.detach(), y) + divergence(y.detach(), x)
 
 
@@ -200,7 +200,7 @@ class ModelConsistency(AuxiliaryLoss):
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
 
     weight: Weight = 1.0
-    """Weight of the loss (xTune's λ₂), a mean over examples, or words; 0 is the method without it."""
+    """Weight of the loss (xTune's λ₂), a mean over examples or words. 0 is the method without it."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations."""
@@ -224,7 +224,7 @@ class ModelConsistency(AuxiliaryLoss):
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
-        """Encode examples and translations; each epoch of their batches has all of them once."""
+        """Encode examples and translations. Each epoch of their batches has all of them once."""
         if not self.weight:
             return None
         self.check(setting.task, None)
@@ -248,7 +248,7 @@ class ModelConsistency(AuxiliaryLoss):
         )
 
     def _loss(self, task: Task, model: Model, teacher: Model, batch: Batch) -> Tensor:
-        """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over labelled units; no gradient reaches θ*."""
+        """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over labelled units. No gradient reaches θ*."""
         with torch.no_grad():
             reference = in_classes(task, task.scores(teacher, batch), batch)
         divergence = (task.one_answer or CLASSES).divergence
@@ -258,7 +258,7 @@ class ModelConsistency(AuxiliaryLoss):
 
 
 def in_classes(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
-    """Return raw scores of the classes of labelled units; the classes of a span are positions of its ends."""
+    """Return raw scores of the classes of labelled units. The classes of a span are positions of its ends."""
     scores = scores.float()
     if task.labels_are != "span":
         return scores

@@ -60,7 +60,7 @@ class MaskedLanguageModelling(Pretraining):
     """Length, batches of text, and evaluation of the training."""
 
     mixed: bool = False
-    """True: rows of one batch come from all languages; False: one language per batch (Wang 2020)."""
+    """True: rows of one batch come from all languages. False: one language per batch (Wang 2020)."""
 
     translation: Share = 0.0
     """Share of the updates that are translation LM."""
@@ -69,7 +69,8 @@ class MaskedLanguageModelling(Pretraining):
     """Optimization of the training."""
 
     conflict: Conflict | None = None
-    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured during training: every, batch and layers. Default:
+    none."""
 
     _nested = nested_fields()
 
@@ -130,7 +131,10 @@ class MaskedLanguageModelling(Pretraining):
 
 
 def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> list[Parallel]:
-    """Read the first language with every other; equal first texts make one row of several languages."""
+    """Read the first language with each other language.
+
+    Equal first texts make one row of several languages.
+    """
     read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}
@@ -158,7 +162,7 @@ class MaskedNextToken(Pretraining):
     """Subword that replaces hidden ones ("_" in the paper). Default: the tokenizer's mask."""
 
     mixed: bool = False
-    """True: rows of one batch come from all languages; False: a batch holds one language."""
+    """True: rows of one batch come from all languages. False: one language per batch."""
 
     updates: Updates = field(default=Updates(learning_rate=5e-5, checkpoint_every=500), metadata=NESTED)
     """Optimization of the training."""

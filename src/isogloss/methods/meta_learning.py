@@ -47,7 +47,7 @@ LOG_TERMS_EVERY = 100
 
 @dataclass(frozen=True, kw_only=True)
 class MetaLearning(Pretraining):
-    """Predict hidden subwords; each language's modules learn to improve the shared parameters for all.
+    """Predict hidden subwords, and train each language's modules to improve the shared parameters for all.
 
     In one process and without accumulation: φ moves before θ, by the gradient of the full batch.
     """
@@ -73,8 +73,8 @@ class MetaLearning(Pretraining):
     """Peak learning rate of the imagined step (beta). Default: learning_rate, as in the paper."""
 
     validation: Share = 0.05
-    """Share of each language's training text that is set apart for the validation losses; with 0 their
-    batches are drawn from the text that is trained on, as the released code can."""
+    """Share of each language's training text that is reserved for the validation losses. With 0, their
+    batches come from the training text, as the released code can do."""
 
     validation_text: Literal["held-out"] | None = None
     """Text of the validation batches. held-out: the text of the perplexity, as in the released code. Then

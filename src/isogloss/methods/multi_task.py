@@ -59,10 +59,10 @@ class MultiTask(AuxiliaryLoss):
     uses: ClassVar[tuple[str, ...]] = ("source",)
 
     tasks: tuple[str, ...] = ()
-    """The further tasks, each with its corpus after a colon: "ner:wikiann"; without one it is the grid's."""
+    """The further tasks, each with its corpus after a colon: "ner:wikiann". Default corpus: the grid's."""
 
     weight: Weight = 1.0
-    """Weight of their loss; 0 is the method without them."""
+    """Weight of their loss. 0 is the method without them."""
 
     temperature: Rate = 1.0
     """T of size^(1/T), by which the task of each step is drawn: 1 is proportional, large is uniform."""
@@ -76,7 +76,7 @@ class MultiTask(AuxiliaryLoss):
         return AddedCost(rows=batch.rows)
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
-        """Raise ConfigError for no task, an unknown one, one that is named twice, and the method's own."""
+        """Raise ConfigError without tasks, and for unknown, repeated and the method's own tasks."""
         names = [name.partition(":")[0] for name in self.tasks]
         check_named("tasks", "task", task_names(), *names)
         if not names or len({*names, task.name}) <= len(names):
@@ -201,7 +201,7 @@ def _batches(
 
 
 def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: Tokenizer) -> TermResult:
-    """Take the heads off the model; score each, and return what saves it as a difference from the model."""
+    """Take the heads off the model, score each, and return writers of their differences from the model."""
     del model._modules[HEADS]
     rows, writers, warnings = [], [], list[str]()
     for further, other in zip(setting.further, models, strict=True):

@@ -86,14 +86,14 @@ class _Adapters(Peft, Protocol):
 
     @property
     def modules(self) -> tuple[ModuleChoice, ...] | None:
-        """Modules of each layer that are adapted; by default the paper's."""
+        """Modules of each layer that are adapted. Default: the paper's."""
 
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family that it does not support."""
         check_peft(family, self.modules, f"peft {self.name}")
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Merge the adapters; return the writer of the trained ones."""
+        """Merge the adapters and return the writer of the trained ones."""
         weights, config = adapter_weights(model), merge_adapters(model)
         return partial(_write_adapters, weights, config, model, base)
 
@@ -121,7 +121,7 @@ class LoRA(_Adapters):
     """Whether the magnitude of each column is trained separately (DoRA)."""
 
     rank: Positive = 8
-    """Columns of B and rows of A; 8 is the paper's for RoBERTa (Table 9)."""
+    """Columns of B and rows of A. 8 is the paper's for RoBERTa (Table 9)."""
 
     alpha: Rate = 8.0
     """B A is scaled by alpha / rank."""
@@ -130,9 +130,8 @@ class LoRA(_Adapters):
     """Dropout of the inputs of A."""
 
     modules: tuple[ModuleChoice, ...] | None = None
-    """Modules of each layer that have LoRA weights. Default: query and value, as in the paper;
-    attention_output, feed_forward_in and feed_forward_out in families without these (deberta-v2,
-    modernbert)."""
+    """Modules of each layer that have LoRA weights. Default: query and value, as in the paper. Families
+    without these (deberta-v2, modernbert) use attention_output, feed_forward_in and feed_forward_out."""
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of A and B in all layers."""
@@ -265,14 +264,14 @@ class TaskAdapter(Peft):
     name: ClassVar[str] = "adapter"
 
     reduction: Positive = 16
-    """Ratio of the states' width to the bottleneck's; 16 in the paper (48 of 768)."""
+    """Ratio of the states' width to the bottleneck's. 16 in the paper (48 of 768)."""
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of the bottlenecks."""
         return 2 * shape.layers * shape.dim * (shape.dim // self.reduction)
 
     def prepare(self, setting: PeftSetting) -> Prepared:
-        """Add one to each layer; a model that has task adapters is trained further in these."""
+        """Add an adapter to each layer. A model that has task adapters is trained further in these."""
         model = setting.model
         add_task_adapter(model, self.reduction, seed=setting.seed)
         adapted = {id(weight) for weight in adapted_parameters(model).values()}
@@ -280,7 +279,7 @@ class TaskAdapter(Peft):
         return Prepared()
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Thaw the model; write the adapters and the head."""
+        """Thaw the model and write the adapters and the head."""
         thaw(model)
         return partial(_write_task_adapter, model, base)
 
@@ -292,7 +291,7 @@ def _write_task_adapter(model: Model, base: str, folder: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerFreezing(Peft):
-    """Freeze the embeddings and the lowest layers; train the others in full."""
+    """Freeze the embeddings and the lowest layers, and train the other layers in full."""
 
     name: ClassVar[str] = "layer-freezing"
 
@@ -305,7 +304,7 @@ class LayerFreezing(Peft):
         return inside * max(0, shape.layers - self.layers) // shape.layers
 
     def prepare(self, setting: PeftSetting) -> Prepared:
-        """Freeze all weights below the first trained layer; ConfigError for too many layers."""
+        """Freeze all weights below the first trained layer. Raises ConfigError for too many layers."""
         blocks = [site.block for site in family_of(setting.model).sites(setting.model)]
         if self.layers > len(blocks):
             raise ConfigError(
@@ -323,7 +322,7 @@ class LayerFreezing(Peft):
         return Prepared()
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Thaw the model; write the weights that were trained."""
+        """Thaw the model and write the trained weights."""
         trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
         thaw(model)
         return partial(write_sparse, trained, base)

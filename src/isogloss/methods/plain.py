@@ -29,13 +29,13 @@ class _Plain(Method, Protocol):
     """Train on the labels of the languages it reads, with only the task loss."""
 
     def train(self, setting: Setting) -> Trained:
-        """Fine-tune on the training languages; the mean score of the dev sets chooses the epoch."""
+        """Fine-tune on the training languages. The mean score of the dev sets chooses the epoch."""
         return fine_tune(setting, self.reads(setting.source, setting.target))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOnly(_Plain):
-    """Train on the source languages, test anywhere (zero-shot transfer; θ_S of Wu 2022)."""
+    """Train on the source languages and test on any language (zero-shot transfer, θ_S of Wu 2022)."""
 
     name: ClassVar[str] = "source-only"
     uses: ClassVar[tuple[str, ...]] = ("source",)
@@ -85,14 +85,15 @@ class Bilingual(Method):
     plain: ClassVar[bool] = True
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured during training: every, batch and layers. Default:
+    none."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read both; the mean of their dev scores chooses the epoch."""
+        """Read both sides. The mean of their dev scores chooses the epoch."""
         return Reads(train=(*source, *target), dev=(*source, *target))
 
     def train(self, setting: Setting) -> Trained:
-        """Fine-tune on both; the mean of their dev scores chooses the epoch."""
+        """Fine-tune on both sides. The mean of their dev scores chooses the epoch."""
         reads = self.reads(setting.source, setting.target)
         return fine_tune(setting, reads, conflict=self.conflict)
 
@@ -118,7 +119,7 @@ class FewShot(Method):
     """Unit of ``shots``: all examples, or each label (tasks with one label per example)."""
 
     draw: Whole = 0
-    """Seed of the choice of shots; with one draw, fewer shots are the first of more."""
+    """Seed of the choice of shots. With one draw, fewer shots are the first of more."""
 
     dev: Literal["target", "source", "shots", "none"] = "target"
     """Data that chooses the epoch. target: the training language's dev set, as in the paper. source: its dev
@@ -135,7 +136,7 @@ class FewShot(Method):
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the targets; the dev sets of one side, if any, choose the epoch."""
+        """Read the targets. The dev sets of one side, if any, choose the epoch."""
         return Reads(train=target, dev={"target": target, "source": source}.get(self.dev, ()))
 
     def train(self, setting: Setting) -> Trained:
@@ -185,10 +186,11 @@ class TranslateTrain(Method):
     Default: translations have the labels of their examples."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
-    """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
+    """Gradient conflict between the languages, measured during training: every, batch and layers. Default:
+    none."""
 
     def __post_init__(self) -> None:
-        """Refuse to watch gradients of labels that are a teacher's."""
+        """Raise ConfigError if gradients are measured on a teacher's labels."""
         if self.labels and self.conflict:
             raise ConfigError(
                 f"{self.name}: conflict is watched on labelled examples, and labels = {self.labels!r} has "
@@ -196,7 +198,7 @@ class TranslateTrain(Method):
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the source and its translations; no target labels, not even to choose the epoch."""
+        """Read the source and its translations. No target labels are read, not even to choose the epoch."""
         plain = source if self.with_source else ()
         teacher: tuple[LabelsAre, ...] = ("word",) if self.labels else ()
         return Reads(train=(*plain, *language_pairs(source, target)), dev=source, teacher=teacher)
@@ -217,14 +219,17 @@ class GivenWeights(Method):
     weights_from: ClassVar[WeightsFrom] = "model"
 
     model: str = ""
-    """Folder of the model, or its name on the hub (name@revision); {seed} stands for a seed of the grid."""
+    """Folder of the model, or its name on the hub (name@revision). {seed} stands for a seed of the grid."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read nothing."""
         return Reads()
 
     def train(self, setting: Setting) -> Trained:
-        """Load model and head; ModelError where the head is not one of the task with the corpus's labels."""
+        """Load model and head.
+
+        Raises ModelError if the head does not fit the task and the corpus's labels.
+        """
         model, other = (
             setting.task.head(setting.start, seed=seed, attention=fastest_attention()) for seed in (0, 1)
         )

@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError, check_named
 
 Value = str | int | float | bool
 Cases = Mapping[str, Value]
-"""Values by corpus, or by the unit that a task labels; "" is of all others."""
+"""Values by corpus, or by the unit that a task labels. "" has the value of all others."""
 
 Preset = Literal["paper", "released"]
 
@@ -29,7 +29,7 @@ class PresetDifference:
     parts: tuple[str, ...]
     """Names of the methods, losses, adjustments or pretraining methods that have the field."""
     field: str
-    """Its name in recipes; also one of the optimization of a method."""
+    """Its name in recipes, as a field of the method or of its optimization."""
     paper: Value | Cases | None = None
     """Value that the paper prints. None: the paper prints no value, and the field keeps its default."""
     released: Value | Cases | None = None

@@ -44,13 +44,13 @@ class R3F(AuxiliaryLoss):
     uses: ClassVar[tuple[str, ...]] = ()
 
     weight: Weight = 1.0
-    """λ, the weight of the divergence; 0 is the method without it. 1 is the default of the released code."""
+    """λ, the weight of the divergence. Default: 1, as in the released code. 0 is the method without it."""
 
     sigma: Weight = 1e-5
     """Standard deviation σ of the noise. 0 disables it."""
 
     noise: Noise = "uniform"
-    """uniform: between -sigma and sigma; normal: with the standard deviation sigma."""
+    """uniform: between -sigma and sigma. normal: with the standard deviation sigma."""
 
     dropout: Literal["separate"] | None = None
     """Dropout of both passes. separate: each pass draws its dropout, as in the released code, so the term
@@ -87,7 +87,7 @@ class R3F(AuxiliaryLoss):
         tokenizer: Tokenizer,  # noqa: ARG002
         steps: int,  # noqa: ARG002
     ) -> AuxiliaryTerm | None:
-        """Return the term on the method's batches; None where it is 0."""
+        """Return the term on the method's batches. None if it is 0."""
         if self.is_neutral:
             return None
         self.check(setting.task, None)
@@ -207,7 +207,7 @@ class L2SP(AuxiliaryLoss):
         tokenizer: Tokenizer,  # noqa: ARG002
         steps: int,
     ) -> AuxiliaryTerm | None:
-        """Copy the trained weights; return None if both weights of the term are 0."""
+        """Copy the trained weights. Returns None if both weights of the term are 0."""
         if not self.weight and not self.new_weight:
             return None
         refuse_sharding(self.name, "train it in processes that each hold the whole model")
@@ -231,7 +231,7 @@ class StartPenalty:
     def __init__(
         self, weights: Mapping[str, nn.Parameter], masks: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Copy the weights; with ``masks``, only where these are true a weight counts."""
+        """Copy the weights. With ``masks``, a weight counts only if its mask is true."""
         self._weights = dict(weights)
         self._find_masks = dict(masks or {})
         self._start = {name: weight.detach().clone() for name, weight in weights.items()}

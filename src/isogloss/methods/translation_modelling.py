@@ -47,7 +47,7 @@ METRIC = "chrf"
 
 
 class TranslationRow(NamedTuple):
-    """The subword ids of a text, after its language code, and of its translation; both end in </s>."""
+    """Subword ids of a text, after its language code, and of its translation. Both end in </s>."""
 
     text: np.ndarray
     translation: np.ndarray
@@ -89,7 +89,7 @@ class TranslationBatch:
 
 
 def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:
-    """Pad texts and translations; ``padding`` is also the decoder's start subword."""
+    """Pad texts and translations. ``padding`` is also the decoder's start subword."""
     gold = pad_rows([row.translation.tolist() for row in rows], padding)
     return TranslationBatch(
         text=pad_rows([row.text.tolist() for row in rows], padding),
@@ -121,7 +121,7 @@ class TranslationSetting(RunSetting):
     bitext: Mapping[str, list[Translation]]
     """By pair of languages (en-es): translations, trained on in both directions."""
     dev: Mapping[str, list[Translation]]
-    """By pair of languages: translations whose chrF selects among the weights; none when empty."""
+    """Translations by pair of languages, whose chrF selects the checkpoint. Empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class TranslationModelling:
     """Width of the states."""
 
     heads: Positive = 4
-    """Attention heads; must divide dim."""
+    """Number of attention heads, a divisor of dim."""
 
     feed_forward: Positive = 1024
     """Width of the feed-forward layer."""
@@ -313,7 +313,10 @@ def _translated(
 
 @dataclass(frozen=True)
 class _PairBatches:
-    """Batch i: pairs of similar lengths, from (seed, epoch) alone; every pair about once an epoch."""
+    """Batches of pairs of similar lengths. Batch i depends only on seed and epoch.
+
+    Every pair occurs about once an epoch.
+    """
 
     rows: list[TranslationRow]
     method: TranslationModelling

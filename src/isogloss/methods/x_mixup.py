@@ -57,21 +57,21 @@ class XMixup(Method):
 
     layer: Count = 0
     """Mixup layer, counted from 1. 0 selects the paper's: 1 for classification, 4 for tagging, 8 of 12 (16 of
-    24) for QA; in shallower encoders, the layer at the same relative depth (at least 1)."""
+    24) for QA. In shallower encoders it is the layer at the same relative depth (at least 1)."""
 
     ratio: Share = 0.5
-    """Largest mixup ratio, lambda 0; 0 is without mixup (an ablation of Table 5)."""
+    """Largest mixup ratio, lambda 0. 0 is without mixup (an ablation of Table 5)."""
 
     learned_ratio: bool = True
-    """Whether each pair has its own ratio, by the entropy of attention; otherwise all have the largest."""
+    """Whether each pair has its own ratio, by the entropy of attention. If not, all have the largest."""
 
     ratio_rate: Rate | None = None
     """Learning-rate multiplier for W and b of the ratio (Eq. 5), which barely leave 0 in short trainings.
     Default: 1."""
 
     residual: Residual = "normed"
-    """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
-    then a small ratio changes little."""
+    """Target states in Eq. 4. normed: after the layer norm, as in the paper. summed: before the norm that Eq.
+    4 applies, so a small ratio changes little."""
 
     attends: Attends | None = None
     """Attention of Eq. 3 to the source. cosine: by the similarity of the states, which finds translated words
@@ -98,7 +98,7 @@ class XMixup(Method):
     """Whether back-translations replace more and more of the source side."""
 
     decay: Count = 0
-    """k of scheduled sampling, in mini-batches; 0 for the paper's: 1000, for QA 2000."""
+    """k of scheduled sampling, in mini-batches. 0 selects the paper's: 1000, or 2000 for QA."""
 
     sampling: Sampling = "batch"
     """Whether a batch or each example draws its source: batch or example."""
@@ -149,7 +149,10 @@ class XMixup(Method):
         )
 
     def mixing(self, task: Task, layers: int) -> Hashable:
-        """Return layer and ways, which models of a path share; ratio and weights may differ."""
+        """Return the layer and kinds of mixing, which models of a path share.
+
+        Ratio and weights may differ.
+        """
         layer = self.layer or mixup_task(task).layer_of(layers)
         return layer, self.learned_ratio, self.residual, self.attends, self.mixed
 
@@ -166,7 +169,7 @@ class XMixup(Method):
             )
 
     def train(self, setting: Setting) -> Trained:
-        """Train on pairs; the source's dev set, which is never mixed, chooses the epoch."""
+        """Train on pairs. The source's dev set, which is never mixed, chooses the epoch."""
         reads = self.reads(setting.source, setting.target)
         if not setting.target:
             return fine_tune(setting, reads)
@@ -220,7 +223,7 @@ class XMixup(Method):
         return loss
 
     def mixed_model(self, task: Task, network: Model) -> "MixedModel":
-        """Return a model with the mixup of the layer that mixes; ConfigError or ModelError as ``check``."""
+        """Return a model with the mixup of its mixup layer. Raises ConfigError or ModelError as ``check``."""
         mixup = Mixup(
             layer=self._layer(mixup_task(task), network.config),
             ratio=self.ratio,
@@ -232,7 +235,7 @@ class XMixup(Method):
         return MixedModel(network, mixup)
 
     def _layer(self, kind: "MixupTask", config: Config) -> int:
-        """Return the layer that mixes; ConfigError or ModelError where the encoder cannot in that one."""
+        """Return the mixup layer. Raises ConfigError or ModelError if the encoder cannot mix in it."""
         layer = self.layer or kind.layer_of(config.num_hidden_layers)
         check_mixup(config, layer, self.mixed)
         return layer
@@ -281,7 +284,7 @@ def share_of_real(step: int, k: int) -> float:
 
 
 class MixedModel(nn.Module):
-    """A model and the mixup of one of its layers; both are trained."""
+    """A model and the mixup of one of its layers. Both are trained."""
 
     def __init__(self, network: Model, mixup: Mixup) -> None:
         super().__init__()
@@ -319,7 +322,10 @@ class MixupTask:
     """Whether that layer is proportional in larger encoders, as in the paper for QA: 8 of 12, 16 of 24."""
 
     def layer_of(self, layers: int) -> int:
-        """Return the layer that mixes in an encoder of ``layers``; the same proportion in a smaller one."""
+        """Return the mixup layer of an encoder with ``layers`` layers.
+
+        A smaller encoder keeps the proportion.
+        """
         scaled = max(1, round(self.layer * layers / BASE_LAYERS))
         return scaled if self.grows else min(self.layer, scaled)
 
@@ -338,7 +344,7 @@ KINDS: Mapping[LabelsAre, MixupTask] = {
 
 
 def mixup_task(task: Task) -> MixupTask:
-    """Return the paper's choices for a task; ConfigError for one without any."""
+    """Return the paper's choices for a task. Raises ConfigError for a task without any."""
     kind = KINDS.get(task.labels_are) if isinstance(task, ScoredTask) else None
     if kind is None:
         able = sorted(name for name, other in TASKS.items() if other.labels_are in KINDS)

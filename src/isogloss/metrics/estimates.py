@@ -16,7 +16,7 @@ from functools import cache
 from isogloss.core.errors import InputError
 
 LEVEL = 0.05
-"""Probability of a false alarm; intervals cover 1 - LEVEL."""
+"""Probability of a false alarm. Intervals cover 1 - LEVEL."""
 
 POWER = 0.8
 """Probability of detecting the smallest detectable effect (Cohen's convention)."""
@@ -54,7 +54,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over units of replication with its standard errors; nan for a single unit."""
+    """A mean over units of replication with its standard errors. nan for a single unit."""
 
     mean: float
     unit_error: float
@@ -64,7 +64,7 @@ class Estimate:
     freedom: float
     """Degrees of freedom of ``error``."""
     units: int
-    """Number of units; for two independent groups, the smaller number."""
+    """Number of units. Two independent groups have the smaller number."""
     unit_freedom: float
     """Degrees of freedom of ``unit_error``."""
 
@@ -126,7 +126,7 @@ class Estimate:
         return self._p(bound, self.unit_error, self.unit_freedom)
 
     def _p(self, bound: float, error: float, freedom: float) -> float:
-        """Return the two-sided p by Student's t; for equal units, which have no spread, by the sign test.
+        """Return the two-sided p by Student's t, or by the sign test for equal units, which have no spread.
 
         Rank correlations of few points, and differences on few examples, are equal by chance in few seeds.
         """

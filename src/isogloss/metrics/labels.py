@@ -35,7 +35,10 @@ Tags = Sequence[Sequence[str]]
 def label_contributions(
     gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]
 ) -> Contributions:
-    """Return for each example the number of right labels, and of labels; ValueError where numbers differ."""
+    """Return for each example the number of right labels, and of labels.
+
+    Raises ValueError if numbers differ.
+    """
     _check(gold, predicted)
     right = [
         float(sum(label == guess for label, guess in zip(labels, guesses, strict=True)))
@@ -171,14 +174,14 @@ def repair(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """List the spans of BIO tags from left to right; ValueError for a tag that is not BIO."""
+    """List the spans of BIO tags from left to right. Raises ValueError for a tag that is not BIO."""
     for tag in tags:
         _type(tag)
     return find_spans(tags)
 
 
 def chunks(sentences: Tags) -> Iterator[Span]:
-    """List the chunks that seqeval sees in sentences joined by O; one may begin where the last one did."""
+    """List the chunks that seqeval sees in sentences joined by O. Two chunks may begin at the same word."""
     tags = (tag for sentence in sentences for tag in (*sentence, OUTSIDE))
     return find_spans_of_marks((tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_") for tag in tags)
 

@@ -43,7 +43,7 @@ def rule(kinds: Iterable[Iterable[Array]]) -> Array:
 
 
 def best(ranked: Array, language: int) -> int:
-    """Return the index of the candidate with the highest R in a language; the first of equal ones."""
+    """Return the index of the candidate with the highest R in a language, the first of equals."""
     return int(np.nanargmax(ranked[:, language]))
 
 
@@ -64,7 +64,7 @@ def regret(scores: Array, language: int, choice: int, candidates: Mask) -> float
 
 
 def _mean(tables: Sequence[Array]) -> Array:
-    """Return the mean of the numbers that are not nan; nan if all are."""
+    """Return the mean of the numbers that are not nan. nan if all are."""
     stacked = np.stack(tables)
     present = ~np.isnan(stacked)
     counts = present.sum(axis=0)

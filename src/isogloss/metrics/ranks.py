@@ -20,7 +20,8 @@ from isogloss.core.rows.models import ByMeasure, Contributions
 from isogloss.metrics.estimates import t_p_value
 
 MAX_ENUMERATED_PAIRS = 7
-"""Up to this many pairs the p-value enumerates all orders (7! = 5040); beyond, Student's t is accurate."""
+"""Maximum pairs for which the p-value enumerates all orders (7! = 5040). For more, Student's t is accurate.
+"""
 
 INTERVAL_Z = 1.959963984540054
 """Normal quantile of the two-sided 95 % interval."""
@@ -36,7 +37,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation, its two-sided p-value and 95 % interval; all nan where one side is constant."""
+    """A correlation, its two-sided p-value and 95 % interval. All are nan if one side is constant."""
 
     rho: float
     p_value: float
@@ -45,7 +46,10 @@ class Correlation:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
-    """Correlate the ranks of x and y: exact p-value for few pairs, else Student's t; Fisher's z interval."""
+    """Correlate the ranks of x and y, with an interval by Fisher's z.
+
+    The p-value is exact for few pairs, and by Student's t for more.
+    """
     if len(x) != len(y) or len(x) < 2:
         raise InputError(f"spearman: {len(x)} and {len(y)} values. Give two equally long lists of 2 or more.")
     first, second = ranks(x), ranks(y)
@@ -62,9 +66,9 @@ class GroupedCorrelation:
     """Spearman's ρ within groups of related items, such as languages of one family."""
 
     rho: float
-    """Correlation of ranks after subtracting the mean rank of each group; nan for constant values."""
+    """Correlation of ranks after subtracting the mean rank of each group. nan for constant values."""
     items: int
-    """Number of items in groups of two or more; other items do not count."""
+    """Number of items in groups of two or more. Other items do not count."""
     groups: int
 
     @property
@@ -74,7 +78,7 @@ class GroupedCorrelation:
 
     @property
     def error(self) -> float:
-        """Standard error of Fisher's z; with one group of n items, 1 / √(n - 3)."""
+        """Standard error of Fisher's z. With one group of n items, 1 / √(n - 3)."""
         return 1 / math.sqrt(self.freedom - 1) if self.freedom > 1 else math.inf
 
     @property
@@ -218,7 +222,7 @@ def _ranks_in_draws(values: Array, times: Array) -> Array:
 
 
 def ranks(values: Sequence[float]) -> Array:
-    """Return the ranks from 1; equal values share the mean of their ranks."""
+    """Return the ranks from 1. Equal values share the mean of their ranks."""
     array = np.asarray(values, dtype=np.float64)
     _, group, count = np.unique(array, return_inverse=True, return_counts=True)
     last: npt.NDArray[np.int64] = np.cumsum(count)
@@ -244,7 +248,7 @@ def _t_p_value(rho: float, n: int) -> float:
 
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
-    """Return the interval; all of [-1, 1] for three pairs or fewer."""
+    """Return the interval. It is [-1, 1] for three pairs or fewer."""
     if n <= 3:
         return -1.0, 1.0
     if abs(rho) == 1:
@@ -257,7 +261,7 @@ BITS = 13
 """Bits of the mantissa: a bin's width is at most 1/8192 of the numbers in it."""
 
 SMALLEST, LARGEST = -24, 24
-"""Powers of two that bound the bins; smaller numbers count as 0, larger ones as the largest."""
+"""Powers of two that bound the bins. Smaller numbers count as 0, larger numbers as the largest."""
 
 _MANTISSA = 23
 _BIAS = 127
@@ -273,7 +277,7 @@ class FineCounts:
     _sums: list[float] = field(default_factory=lambda: [0.0])
 
     def add(self, numbers: npt.ArrayLike) -> None:
-        """Count numbers; InputError where one is negative or not finite."""
+        """Count numbers. Raises InputError if one is negative or not finite."""
         values = np.ascontiguousarray(numbers, np.float32)
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError("fine counts: a number is negative or not finite. Count distances.")
@@ -288,7 +292,7 @@ class FineCounts:
 
     @property
     def mean(self) -> float:
-        """Their mean; nan for none."""
+        """Their mean. nan without numbers."""
         return self._sums[0] / self.number if self.number else float("nan")
 
 
@@ -301,7 +305,7 @@ class Separation:
 
 
 def separation(lower: FineCounts, upper: FineCounts) -> Separation:
-    """Return P(lower < upper) + P(lower = upper) / 2; 1 if all of ``lower`` are below all of ``upper``.
+    """Return P(lower < upper) + P(lower = upper) / 2. 1 if all of ``lower`` are below all of ``upper``.
 
     It is exact except for pairs in the same bin, which count half. ``within`` is half their share.
     """

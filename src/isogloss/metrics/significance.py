@@ -121,7 +121,7 @@ def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significanc
 
 
 def paired_t_test_over_languages(differences: Differences) -> SignificanceTest:
-    """Test whether the mean over languages of the mean difference is 0; p is 1 for a single example.
+    """Test whether the mean over languages of the mean difference is 0. p is 1 for a single example.
 
     A test set has the same sentences in several languages, and one that is hard in one is hard in others, so
     examples with equal ids are one unit. With one language it is the paired t-test on its examples; with
@@ -150,7 +150,7 @@ def error_over_languages(differences: Differences) -> tuple[float, float, int]:
 
 
 def mcnemar_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> SignificanceTest:
-    """Test whether one of two systems is right more often, exactly; values are 0 or 1 [example].
+    """Test whether one of two systems is right more often, exactly. Values are 0 or 1 [example].
 
     Only examples that one system got right and the other wrong matter; the statistic is how many more of
     them the system got right.
@@ -209,7 +209,7 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
 
 
 def per_example(pair: SystemPair) -> Array:
-    """Return each example's contribution to the difference [example], averaged over seeds; it is their mean.
+    """Return each example's contribution to the difference [example], averaged over seeds. It is their mean.
 
     For a mean these are the differences of the values. Any other ratio R = Σp/Σw is linearised: an example
     contributes R + (p - R·w)/mean(w) (its influence; Efron & Tibshirani 1993, Chapter 21).
@@ -267,7 +267,7 @@ def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Arra
 
 
 def influence(system: System) -> Array:
-    """Return each example's contribution to a measure [example], averaged over seeds; it is their mean."""
+    """Return each example's contribution to a measure [example], averaged over seeds. It is their mean."""
     scores, mean_whole = system.scores()[:, None], system.whole.mean(axis=1, keepdims=True)
     extra = _ratio(system.part - scores * system.whole, np.broadcast_to(mean_whole, system.part.shape))
     return np.asarray((extra + scores).mean(axis=0), dtype=np.float64)
@@ -291,7 +291,7 @@ def _every_swap(n: int) -> npt.NDArray[np.uint8]:
 
 @lru_cache(maxsize=2)
 def _random_swaps(n: int, rounds: int, seed: int) -> npt.NDArray[np.uint8]:
-    """Draw which sentences swap in each round; the same for every pair of this length."""
+    """Draw which sentences swap in each round, equally for every pair of this length."""
     bits = np.random.Generator(np.random.PCG64(seed)).bytes(rounds * ((n + 7) // 8))
     packed = np.frombuffer(bits, dtype=np.uint8).reshape(rounds, -1)
     return np.unpackbits(packed, axis=1, count=n)
@@ -323,7 +323,7 @@ def power_of(difference: float, std: float, seeds: int) -> float:
 
 
 def seeds_needed(difference: float, std: float) -> int | None:
-    """Return the fewest seeds that detect a difference with 80 % power; None where ``MAX_UNITS`` do not."""
+    """Return the fewest seeds that detect a difference with 80 % power. None if ``MAX_UNITS`` do not."""
     if difference == 0:
         raise InputError("power: no number of seeds shows a difference of 0. Ask for another.")
     low, high = 1, 2

@@ -34,7 +34,7 @@ of one script have 0.09 and more.
 
 
 class SourceCandidate(NamedTuple):
-    """A candidate for the source of a target; signals are nan where nothing is known."""
+    """A candidate for the source of a target. Unknown signals are nan."""
 
     language: str
     family: float
@@ -46,7 +46,7 @@ class SourceCandidate(NamedTuple):
     trigrams: float
     """Cosine of the counts of character trigrams, 0 to 1."""
     rule: float
-    """Mean of the standardised signals, by which candidates are ranked; nan where none is known."""
+    """Mean of the standardised signals, by which candidates are ranked. nan if none is known."""
 
     @property
     def is_known(self) -> bool:
@@ -58,7 +58,7 @@ class SourceCandidate(NamedTuple):
 def rank_sources(
     target: str, candidates: Sequence[str], texts: Mapping[str, Iterable[str]] | None = None
 ) -> list[SourceCandidate]:
-    """Rank candidates for the source language of a target, the best first; equals keep their order.
+    """Rank candidates for the source language of a target, best first. Equal candidates keep their order.
 
     Candidates without any known signal are last. ``describe_doubt`` returns why the first is no choice.
     ``texts`` are unlabelled texts by language, a few hundred sentences each. Without texts of the target,
@@ -97,7 +97,7 @@ def _rank_of(candidate: SourceCandidate) -> tuple[bool, float]:
 
 
 def describe_doubt(ranked: Sequence[SourceCandidate]) -> str:
-    """Return why the first of ranked candidates is no choice, in words; empty where it is one.
+    """Return why the first of ranked candidates cannot be chosen. Empty if it can.
 
     >>> describe_doubt(rank_sources("sr", ["en", "pl"]))
     'en and pl are equal by the rule'
@@ -144,7 +144,7 @@ def trigram_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def trigram_cosine(first: Counter[str] | None, second: Counter[str] | None) -> float:
-    """Return the cosine of two languages' counts; nan where one has no text."""
+    """Return the cosine of two languages' counts. nan if one has no text."""
     if not first or not second:
         return nan
     product = sum(count * second[trigram] for trigram, count in first.items())

@@ -18,7 +18,8 @@ from isogloss.core.errors import InputError
 from isogloss.metrics.estimates import LEVEL
 
 MAX_ENUMERATED_SEEDS = 12
-"""Up to this many seeds, all 2^12 = 4096 combinations of signs are tried; for more, as many random ones."""
+"""Maximum seeds for which all combinations of signs are tried (2^12 = 4096). For more seeds, as many are
+drawn."""
 
 SUM_TOLERANCE = 1e-12
 """Sums closer than this share of the largest count as equal, so that rounding does not split ties."""
@@ -41,12 +42,12 @@ class SpreadRatio:
 
     @property
     def ratio(self) -> float:
-        """The first spread over the second; infinite where the second is 0."""
+        """The first spread divided by the second. Infinite if the second is 0."""
         first, second = (float(side.mean()) for side in self.distances)
         return first / second if second else math.inf
 
     def p_value(self, bound: float) -> float:
-        """Test whether the ratio of the spreads differs from ``bound``; return the two-sided p-value."""
+        """Test whether the ratio of the spreads differs from ``bound``, and return the two-sided p-value."""
         first, second = self.distances
         return sign_turning_p_value(first - bound * second)
 
@@ -66,7 +67,7 @@ class SpreadRatio:
 
 
 def compare_spreads(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
-    """Compare the spreads of two tables [seed column]; distances are averaged over columns."""
+    """Compare the spreads of two tables [seed column]. Distances are averaged over columns."""
     tables = [np.asarray(table, dtype=np.float64) for table in (first, second)]
     if any(table.ndim != 2 or not table.size for table in tables) or len(tables[0]) != len(tables[1]):
         raise InputError(
@@ -86,7 +87,7 @@ def sign_turning_p_value(values: Array) -> float:
 
 @lru_cache(maxsize=8)
 def _list_sign_turns(number: int) -> Array:
-    """Return combinations of signs [combination value]; in the first, all are positive."""
+    """Return combinations of signs [combination value]. In the first, all are positive."""
     if number <= MAX_ENUMERATED_SEEDS:
         bits = (np.arange(2**number)[:, None] >> np.arange(number)) & 1
     else:
@@ -97,7 +98,7 @@ def _list_sign_turns(number: int) -> Array:
 
 
 def logits(scores: npt.ArrayLike) -> Array:
-    """Return the logits of scores; infinite for 0 and 1, nan outside."""
+    """Return the logits of scores. They are infinite for 0 and 1, and nan outside."""
     values = np.asarray(scores, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(values / (1 - values)))

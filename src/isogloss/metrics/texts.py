@@ -75,7 +75,7 @@ def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str
 
 
 def normalized(answer: str, language: str = "") -> list[str]:
-    """Return an answer's normalised words; ValueError for a language that MLQA has no rules for."""
+    """Return an answer's normalised words. Raises ValueError for a language that MLQA has no rules for."""
     lowered = answer.lower()
     if not language:
         return _SQUAD_ARTICLES.sub(" ", _without_punctuation(lowered, of_unicode=False)).split()
@@ -108,7 +108,7 @@ def _word_f1(gold: list[str], predicted: list[str]) -> float:
 
 
 def _without_punctuation(text: str, *, of_unicode: bool) -> str:
-    """Remove ASCII punctuation; ``of_unicode``: remove all punctuation."""
+    """Remove ASCII punctuation, or all punctuation with ``of_unicode``."""
     return "".join(
         letter
         for letter in text
@@ -121,7 +121,7 @@ SACREBLEU_TOKENIZERS = {
     **dict.fromkeys(("zh", "cmn"), "zh"),
     **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "wuu", "yue"), "char"),
 }
-"""sacrebleu's tokenizers of languages written without spaces; for others it is 13a."""
+"""sacrebleu's tokenizers of languages written without spaces. Other languages use 13a."""
 
 
 def chrf(references: Sequence[str], translations: Sequence[str]) -> float:
@@ -167,7 +167,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
-    """Scores in [0, 1]; for ``aer``, the alignment error rate, lower is better."""
+    """Scores in [0, 1]. For ``aer``, the alignment error rate, lower is better."""
 
     precision: float
     recall: float
@@ -178,7 +178,7 @@ class AlignmentScores:
 def alignment_scores(
     sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]], predicted: Sequence[Iterable[Link]]
 ) -> AlignmentScores:
-    """Compute micro-averaged scores over all sentence pairs; a link counts once a pair.
+    """Compute micro-averaged scores over all sentence pairs. A repeated link of a pair counts once.
 
     With A predicted, S sure and P possible links (S within P): precision |A∩P|/|A|, recall |A∩S|/|S|, AER
     1 − (|A∩S|+|A∩P|)/(|A|+|S|). Precision is 0 without predicted links, recall without sure ones, AER without

@@ -1,1 +1,1 @@
-"""Floor 8: from a recipe to its runs; every mistake is reported before the first run starts."""
+"""Floor 8: plan the runs of a recipe. A plan reports every mistake before the first run starts."""

@@ -1,4 +1,4 @@
-"""The encoders a recipe works on: those that exist already, those it pretrains, and those it adjusts."""
+"""Plan the encoders of a recipe: existing ones, pretrained ones and adjusted ones."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.align import AlignmentRequest, alignments, links_subwords
-from isogloss.runs.pretrained import Pretrained, model_folder, on_hub, pretrained
+from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folder, on_hub
 from isogloss.runs.run import Encoder
 from isogloss.training.setting import Adjustment
 
 ORIGINAL = "original"
-"""Labels of encoders that were not adjusted."""
+"""Label of encoders that were not adjusted."""
 
 ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adjustment, noun="adjustment")
 
@@ -33,9 +33,9 @@ class _EncoderTable:
     labels: frozenset[str]
     """Labels of the encoders it makes."""
     start: str
-    """Label, folder or name of the encoder it starts from; empty where it needs none."""
+    """Label, folder or name of the encoder it starts from, or empty if it needs none."""
     make: Callable[[Mapping[Encoder, str]], dict[Encoder, str]]
-    """From existing encoders, with their labels, to those it makes."""
+    """Builds the new encoders from the existing ones. Both are mappings from encoders to labels."""
 
 
 def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
@@ -51,9 +51,9 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
         labels |= part.labels
     for part in entries:
         _check_start_named(part, labels)
-    made = _made_in_order([*entries, *adjustments])
-    entry_labels = made[: len(entries)]
-    adjustment_labels = made[len(entries) :]
+    built_parts = _build_in_order([*entries, *adjustments])
+    entry_labels = built_parts[: len(entries)]
+    adjustment_labels = built_parts[len(entries) :]
     encoders = {
         encoder: label for encoder_labels in entry_labels for encoder, label in encoder_labels.items()
     }
@@ -81,19 +81,19 @@ def _check_start_named(part: _EncoderTable, labels: set[str]) -> None:
             raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
 
-def _made_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
-    """Return the encoders of each part, in the order of the parts.
+def _build_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
+    """Build the encoders of each part and return them in the order of the parts.
 
-    Each follows the encoder it starts from.
+    Each part is built after the part it starts from.
     """
     starts = [
         {part_index for part_index, maker in enumerate(parts) if part.start in maker.labels} for part in parts
     ]
-    made: dict[int, dict[Encoder, str]] = {}
+    built: dict[int, dict[Encoder, str]] = {}
     try:
         for index in dependencies_first(dict(enumerate(starts))):
-            existing = {encoder: label for labels in made.values() for encoder, label in labels.items()}
-            made[index] = parts[index].make(existing)
+            existing = {encoder: label for labels in built.values() for encoder, label in labels.items()}
+            built[index] = parts[index].make(existing)
     except CycleError as error:
         part = parts[min(error.args[1])]
         with located(part.table):
@@ -101,11 +101,14 @@ def _made_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
                 f"start: {part.start!r} is made from this encoder itself. Let one of them start from an "
                 f"encoder that exists."
             ) from None
-    return [made[index] for index in range(len(parts))]
+    return [built[index] for index in range(len(parts))]
 
 
 def dependencies_first(dependencies: Mapping[int, Collection[int]]) -> Iterator[int]:
-    """Yield every index after those it depends on, the lowest that is ready first; CycleError at a circle."""
+    """Yield every index after those it depends on, always the lowest that is ready.
+
+    Raises CycleError if indices depend on each other.
+    """
     sorter = TopologicalSorter(dependencies)
     sorter.prepare()
     ready_indices = sorted(sorter.get_ready())
@@ -136,7 +139,7 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
             with located(name):
-                return _adjusted(table, existing, recipe, sources)
+                return _build_adjusted(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
         return _EncoderTable(table=name, labels=_adjust_labels(table), start=start, make=make)
@@ -151,7 +154,7 @@ def _adjust_labels(table: Table) -> frozenset[str]:
     return frozenset(f"{label} {size}" for size in several) or frozenset({label})
 
 
-def _adjusted(
+def _build_adjusted(
     table: Table, existing: Mapping[Encoder, str], recipe: Recipe, sources: Sources
 ) -> dict[Encoder, str]:
     """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
@@ -210,7 +213,10 @@ def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encode
 
 
 def _labels(entries: Sequence[str | EncoderTable]) -> list[str]:
-    """Return the labels of the encoders; those that the recipe writes must differ."""
+    """Return the labels of the encoders.
+
+    Raises ConfigError if two encoders have the same label in the recipe.
+    """
     labels = _entry_labels(entries)
     for index, entry in enumerate(entries):
         if not isinstance(entry, str) and entry.label and labels.count(entry.label) > 1:
@@ -225,10 +231,10 @@ def _entry_labels(entries: Sequence[str | EncoderTable]) -> list[str]:
 
 
 def encoder_sources(recipe: Recipe) -> list[str]:
-    """List the encoders that exist already and that a recipe names."""
-    made = chain.from_iterable(map(_adjust_labels, recipe.adjust))
+    """List the existing encoders that a recipe names."""
+    adjusted_labels = chain.from_iterable(_adjust_labels(table) for table in recipe.adjust)
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
-    labels = {*made, *_entry_labels(entries)}
+    labels = {*adjusted_labels, *_entry_labels(entries)}
     sources = list[str]()
     for entry in entries:
         if isinstance(entry, str):
@@ -236,7 +242,7 @@ def encoder_sources(recipe: Recipe) -> list[str]:
         else:
             start = entry.pretrain.start if entry.pretrain else ""
             sources += [entry.pretrained, *([] if start in labels else [start])]
-    return list(filter(None, sources))
+    return [source for source in sources if source]
 
 
 def _encoders(
@@ -244,11 +250,11 @@ def _encoders(
 ) -> list[Encoder]:
     """Build the encoders of one entry: one for each seed."""
     if isinstance(entry, str):
-        return [_pretrained(EncoderTable(pretrained=entry))]
+        return [_existing_encoder(EncoderTable(pretrained=entry))]
     if bool(entry.pretrain) == bool(entry.pretrained):
         raise ConfigError("give either pretrain (make one) or pretrained (a folder or name).")
     if entry.pretrain is None:
-        return [_pretrained(entry)]
+        return [_existing_encoder(entry)]
     if entry.attention:
         raise ConfigError(
             "attention: it belongs to pretrained. Leave it out: what is trained further "
@@ -260,12 +266,12 @@ def _encoders(
         refuse_empty_or_twice(seeds, ".seed")
         with located(".start"):
             starts = {seed: _start(table, seed, existing) for seed in seeds}
-        made = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
-    return [replace(made[start], seed=seed) for seed, start in starts.items()]
+        runs = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
+    return [replace(runs[start], seed=seed) for seed, start in starts.items()]
 
 
-def _pretrained(entry: EncoderTable) -> Pretrained:
-    encoder = pretrained(entry.pretrained)
+def _existing_encoder(entry: EncoderTable) -> Pretrained:
+    encoder = identify_encoder(entry.pretrained)
     path = model_folder(entry.pretrained) or (encoder.pinned if encoder.revision else None)
     if entry.attention and path:
         check_attention(path, entry.attention)
@@ -273,7 +279,10 @@ def _pretrained(entry: EncoderTable) -> Pretrained:
 
 
 def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> Encoder | None:
-    """Return the encoder that is trained further. Among several with a label, it has the same seed."""
+    """Return the encoder that is trained further.
+
+    Among several encoders with its label, choose the one with this seed.
+    """
     if not table.start:
         return None
     starts = [encoder for encoder, label in existing.items() if label == table.start]
@@ -288,7 +297,7 @@ def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> 
                 f"each encoder."
             )
         return seed_starts[seed]
-    return starts[0] if starts else pretrained(table.start)
+    return starts[0] if starts else identify_encoder(table.start)
 
 
 def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int, ...]:
@@ -298,9 +307,10 @@ def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, 
         return seeds
     for seed in seeds:
         if seed not in all_seeds:
+            seed_names = ", ".join(str(existing_seed) for existing_seed in sorted(all_seeds))
             raise ConfigError(
                 f"{seed}: a training starts from the encoder of its own seed, and "
-                f"{built[encoder]!r} is made with {', '.join(map(str, sorted(all_seeds)))}. Name these."
+                f"{built[encoder]!r} is made with {seed_names}. Name these."
             )
     return tuple(seed for seed in seeds if seed == encoder_seed)
 

@@ -1,4 +1,4 @@
-"""From a recipe's [grid] to its models: every product, every name and every file checked beforehand."""
+"""Expand the [grid] of a recipe to its models, and check every combination, name and file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ from isogloss.planning.methods import (
     dependencies_of,
     fill_seed,
     given_model,
-    in_dependency_order,
     method_entries,
     optimization_of,
+    sort_by_dependency,
 )
 from isogloss.planning.tasks import labels_of, learned_tasks, package_of, tasks_of, treebanks_of
 from isogloss.planning.translations import (
@@ -39,9 +39,9 @@ from isogloss.planning.translations import (
 from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
 from isogloss.runs.align import Align, AlignmentRequest, alignments, links_subwords
-from isogloss.runs.average import AverageRequest, averaged
+from isogloss.runs.average import AverageRequest, build_average
 from isogloss.runs.fine_tune import FineTune, LearnedTask
-from isogloss.runs.pretrained import pretrained
+from isogloss.runs.pretrained import identify_encoder
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
@@ -78,14 +78,14 @@ class GridCell:
     changes: Table
     """Fields of the optimization that differ from the default."""
     models: dict[str, FineTune] = field(default_factory=dict)
-    """By the label of their method; filled while the grid is planned."""
+    """Models by the label of their method, filled while the grid is planned."""
     against: Mapping[str, str] = field(default_factory=dict)
     """For the label of each method, the label of its baseline in the recipe."""
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The target languages that are not source languages."""
-        return tuple(code for code in self.target.split("+") if code not in self.source)
+        return tuple(language for language in self.target.split("+") if language not in self.source)
 
 
 def cells(planning: Planning) -> list[GridCell]:
@@ -101,7 +101,7 @@ def cells(planning: Planning) -> list[GridCell]:
         entries = method_entries(grid, planning.translators)
         grid_cells = list(_cells(grid, planning))
     groups = [list(group) for _, group in groupby(grid_cells, lambda cell: replace(cell, seed=0))]
-    for entry in in_dependency_order(entries):
+    for entry in sort_by_dependency(entries):
         for seeds in groups:
             if _trains_in(entry, seeds[0], grid, planning.encoders):
                 _add(planning, entry, seeds, dependencies_of(entry, entries))
@@ -119,7 +119,10 @@ def cells(planning: Planning) -> list[GridCell]:
 
 
 def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
-    """Return the baselines that the recipe names, by label; ConfigError for an unknown one."""
+    """Return the baselines that the recipe names, by label.
+
+    Raises ConfigError for an unknown baseline.
+    """
     comparisons = [entry for entry in entries if entry.choice.against]
     for entry in comparisons:
         candidates = [candidate.label for candidate in entries if candidate.label != entry.label]
@@ -133,7 +136,7 @@ def _add(
 ) -> None:
     """Build the models of a method in cells that differ in their seed, where its dependencies were built.
 
-    An average of several seeds is a model of the first of them, and so are models that start from it.
+    An average of several seeds belongs to the cell of the first seed, and so do models that start from it.
     """
     ready_cells = [cell for cell in seeds if all(label in cell.models for _, label in dependencies)]
     if not ready_cells:
@@ -150,7 +153,7 @@ def _add(
             _add_averages(planning, entry, combination(entry.method), ready_cells)
     else:
         for cell in ready_cells:
-            cell.models[entry.label] = _started(planning, cell, entry)
+            cell.models[entry.label] = _build_started(planning, cell, entry)
 
 
 def _add_averages(
@@ -173,20 +176,20 @@ def _add_averages(
             encoders=planning.encoders,
             sources=planning.sources,
         )
-        seeds[begin].models[entry.label] = averaged(request)
+        seeds[begin].models[entry.label] = build_average(request)
 
 
 def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     with located(entry.table):
-        check_named("encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
+        check_named("encoders", "encoder of this recipe", set(built.values()), *choice.encoders)
     has_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     has_source = not choice.sources or "+".join(cell.source) in choice.sources
     return has_encoder and has_source and cell.target in (choice.targets or grid.targets)
 
 
-def _started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune:
+def _build_started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
     with located(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
@@ -194,7 +197,7 @@ def _started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune
         if entry.method.weights_from == "model":
             method = given_model(entry.method)
             with located("model"):
-                existing = pretrained(fill_seed(method.model, cell.seed))
+                existing = identify_encoder(fill_seed(method.model, cell.seed))
             cell = replace(cell, encoder=existing)
             entry = replace(entry, method=with_fields(method, model=existing.label))
         if entry.method.needs_start and not entry.choice.start:
@@ -246,8 +249,8 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
     auxiliary_reads = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     method_reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
     train = dict.fromkeys((*method_reads.train, *auxiliary_reads.train))
-    splits: list[tuple[Split, str]] = [("train", code) for code in train]
-    splits += [("dev", code) for code in method_reads.dev]
+    splits: list[tuple[Split, str]] = [("train", language) for language in train]
+    splits += [("dev", language) for language in method_reads.dev]
     with located(entry.table):
         translations = _translations(cell, entry, splits, sources)
         check_patience(optimization, entry.method.name, method_reads)
@@ -257,8 +260,8 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
             with located("auxiliary"):
                 check_reads(entry.auxiliary, auxiliary_reads, OF_METHODS)
         _check_peft(planning, cell, entry)
-        further = _learned(cell, changes, method_reads.tasks, auxiliary_reads.tasks, sources)
-        alignment_runs = _aligned(planning, cell, entry, method_reads, auxiliary_reads)
+        further = _list_learned_tasks(cell, changes, method_reads.tasks, auxiliary_reads.tasks, sources)
+        alignment_runs = _list_alignments(planning, cell, entry, method_reads, auxiliary_reads)
     translated_here = {(run.split, run.languages) for run in translations}
     from_files = [pair for pair in splits if pair not in translated_here]
     return FineTune(
@@ -294,7 +297,7 @@ def _languages_used(
     return source, cell.targets if {"target", "all"} & uses else ()
 
 
-def _learned(
+def _list_learned_tasks(
     cell: GridCell, changes: Table, tasks: Sequence[str], auxiliary_tasks: Sequence[str], sources: Sources
 ) -> tuple[LearnedTask, ...]:
     """Return the further tasks that a method learns, and ``auxiliary_tasks`` of its auxiliary loss."""
@@ -319,18 +322,21 @@ def _fingerprint(
     sources: Sources,
     further: Sequence[LearnedTask],
 ) -> str:
-    """Return the fingerprint of the files of splits and languages; DataError for one without labels."""
+    """Return the fingerprint of the files of splits and languages.
+
+    Raises DataError if a file that is read has no labels.
+    """
     limits: dict[Split, int] = {"train": cell.examples, "dev": cell.dev_examples}
     read = [(cell.corpus, cell.treebanks, splits)]
-    source_splits = [(split, code) for split in limits for code in cell.source]
+    source_splits = [(split, language) for split in limits for language in cell.source]
     read += [(task.corpus, task.treebanks, source_splits) for task in further]
     files = []
     with located("grid"):
         for corpus, treebanks, corpus_splits in read:
             sources.check_labelled(corpus, corpus_splits, entry.label)
             files += [
-                sources.fingerprint(corpus, code, split, treebanks=treebanks, examples=limits[split])
-                for split, code in corpus_splits
+                sources.fingerprint(corpus, language, split, treebanks=treebanks, examples=limits[split])
+                for split, language in corpus_splits
             ]
     return combined_fingerprint(files)
 
@@ -338,7 +344,7 @@ def _fingerprint(
 def _translations(
     cell: GridCell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
 ) -> tuple[Translate, ...]:
-    """Build the translations a model reads; none where they are read from files."""
+    """Build the translations that a model reads. Empty if they are read from files."""
     if entry.by is None:
         for part in (entry.method, entry.auxiliary):
             if part:
@@ -348,7 +354,7 @@ def _translations(
     requests = [
         TranslationRequest(
             corpus=cell.corpus,
-            languages=code,
+            languages=language,
             split=split,
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
@@ -360,8 +366,8 @@ def _translations(
             ),
             encoder=cell.encoder,
         )
-        for split, code in splits
-        if is_translation(code)
+        for split, language in splits
+        if is_translation(language)
     ]
     return tuple(entry.by.run(request, sources) for request in requests)
 
@@ -392,10 +398,10 @@ def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
 def _teacher(
     planning: Planning, cell: GridCell, entry: MethodEntry, teacher_run: FineTune | None
 ) -> FineTune | None:
-    """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
+    """Return the model whose predictions are learned, if a method or its auxiliary loss needs one.
 
-    Unless the recipe names it, it is the source-only model with the grid's optimization and peft, whatever
-    the method changes: so all methods have the same.
+    Default: the source-only model with the grid's optimization and peft. It ignores the changes of the
+    method, so all methods have the same teacher.
     """
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
@@ -412,12 +418,13 @@ def _teacher(
     return _model(planning, cell, teacher, cell.changes)
 
 
-def _aligned(
+def _list_alignments(
     planning: Planning, cell: GridCell, entry: MethodEntry, method_reads: Reads, auxiliary_reads: Reads
 ) -> tuple[Align, ...] | None:
-    """Return the word alignments that a method or its auxiliary loss reads; None where they read no bitext.
+    """Return the word alignments that a method or its auxiliary loss reads. None if they read no bitext.
 
-    ConfigError where both read some, of different corpora or units: a model has one bitext of each pair.
+    Raises ConfigError if the two read different corpora or units, because a model has one bitext for each
+    pair.
     """
     parts: tuple[tuple[Method | AuxiliaryLoss | None, Reads], ...] = (
         (entry.method, method_reads),
@@ -447,15 +454,15 @@ def _check_lists(grid: GridTable) -> None:
         refuse_empty_or_twice(many(getattr(grid, name)), f".{name}")
     sources, targets = ([part.split("+") for part in many(parts)] for parts in (grid.source, grid.targets))
     for name, groups in (("source", sources), ("targets", targets)):
-        for codes in groups:
-            refuse_empty_or_twice(codes, f".{name}")
-            for code in codes:
-                check_language(code, f".{name}")
-    if all({*codes} <= {*source} for source in sources for codes in targets):
+        for languages in groups:
+            refuse_empty_or_twice(languages, f".{name}")
+            for language in languages:
+                check_language(language, f".{name}")
+    if all(set(languages) <= set(source) for source in sources for languages in targets):
         raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
-    if len(sources) == 1 and (among := {*chain(*targets)} & {*sources[0]}):
+    if len(sources) == 1 and (among := set(chain(*targets)) & set(sources[0])):
         raise ConfigError(
             f".targets: the source {' and '.join(sorted(among))} is no target. Leave it out; x-mixup pairs a "
             f"source with itself by source_as_target = true."
         )
-    check_named(".treebanks", "language of this grid", [*chain(*sources, *targets)], *grid.treebanks)
+    check_named(".treebanks", "language of this grid", list(chain(*sources, *targets)), *grid.treebanks)

@@ -32,7 +32,7 @@ class MeasureRequest:
     cells: Sequence[GridCell]
     """Of these encoders."""
     translator: RecipeTranslator | None = None
-    """Translates the inputs; None where these are not translated or are read from files."""
+    """Translates the inputs. None if they are not translated or are read from files."""
 
     @property
     def sources(self) -> Sources:
@@ -41,7 +41,7 @@ class MeasureRequest:
 
     @property
     def chosen_cells(self) -> Iterator[GridCell]:
-        """The cells of the tasks, targets and seeds that are named; all where none are."""
+        """The cells of the chosen tasks, targets and seeds. Default: all."""
         choice = self.choice
         for cell in self.cells:
             choices = ((choice.tasks, cell.task), (choice.targets, cell.target), (choice.seeds, cell.seed))
@@ -49,7 +49,7 @@ class MeasureRequest:
                 yield cell
 
     def measure(
-        self, subjects: "Measured", corpus: str, codes: Sequence[str], treebanks: Treebanks = ()
+        self, subjects: "Measured", corpus: str, languages: Sequence[str], treebanks: Treebanks = ()
     ) -> Measure:
         """Build a measurement on a corpus, with the fingerprint of the files it reads."""
         run = Measure(
@@ -63,12 +63,18 @@ class MeasureRequest:
         fingerprint = partial(
             self.sources.fingerprint, corpus, treebanks=treebanks, examples=self.choice.examples
         )
-        data = [combined_fingerprint([fingerprint(code, split) for code in codes]) for split in run.splits]
+        data = [
+            combined_fingerprint([fingerprint(language, split) for language in languages])
+            for split in run.splits
+        ]
         return replace(run, data=data[0] if len(data) == 1 else combined_fingerprint(data))
 
     def check_languages(self, encoder: Encoder, languages: Iterable[str]) -> None:
-        """Raise ConfigError for languages an encoder cannot read; text in a pair (fr-en) is in the last."""
-        codes = map(language_of_text, languages)
+        """Raise ConfigError for languages that an encoder cannot read.
+
+        A pair (fr-en) stands for text translated into its last language.
+        """
+        codes = [language_of_text(language) for language in languages]
         encoder.check_read(codes, self.sources.encoders, f"encoder {encoder.label!r}")
 
 
@@ -79,7 +85,7 @@ class Measured(NamedTuple):
     encoder: Encoder
     languages: tuple[str, ...]
     cell: GridCell | None = None
-    """The grid cell of models; None for encoders."""
+    """The grid cell of a model, or None for an encoder."""
 
 
 def models(request: MeasureRequest) -> Iterator[Measured]:
@@ -94,7 +100,7 @@ def models(request: MeasureRequest) -> Iterator[Measured]:
         reads_pairs = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
         if reads_pairs and _same_translator(request, model):
             # Sorted, so that the order of a recipe's lists does not change its runs.
-            languages = (*cell.source, *sorted(targets - {*cell.source}))
+            languages = (*cell.source, *sorted(targets - set(cell.source)))
             yield Measured((model,), model.encoder, request.choice.languages or languages, cell)
 
 
@@ -155,9 +161,13 @@ def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measur
 
     These are the given languages, the encoder's, or the grid's languages that it reads.
     """
-    grid_languages = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
+    grid_languages = dict.fromkeys(
+        language for cell in request.cells for language in (*cell.source, *cell.targets)
+    )
     for encoder in request.encoders:
-        readable = tuple(code for code in grid_languages if encoder.reads(code, request.sources.encoders))
+        readable = tuple(
+            language for language in grid_languages if encoder.reads(language, request.sources.encoders)
+        )
         languages = request.choice.languages or encoder.original.languages_read or readable
         if len(languages) < min_languages:
             wants, minimum = (
@@ -171,7 +181,10 @@ def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measur
 
 
 def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
-    """Yield each encoder for its masked-LM head; a single language is enough."""
+    """Yield each encoder with a masked-LM head. One language is enough.
+
+    Raises ModelError for an encoder without the head.
+    """
     for encoder in request.encoders:
         if not encoder.has_masked_lm(request.sources.encoders):
             raise ModelError(

@@ -45,7 +45,10 @@ KINDS = Kinds("diagnostic", DIAGNOSTICS, "diagnostics", Diagnostic)
 
 
 def measurements(planning: Planning, grid: Sequence[GridCell]) -> Iterator[Measure]:
-    """Yield the measurements of all tables; names that are not in the grid are refused."""
+    """Yield the measurements of all tables.
+
+    Raises ConfigError for names that are not in the grid.
+    """
     for index, table in enumerate(planning.recipe.measure):
         with located(f"measure[{index}]"):
             runs = _measurements(_read(table, planning, grid))
@@ -77,10 +80,10 @@ def _read(table: Table, planning: Planning, grid: Sequence[GridCell]) -> Measure
     choice = part_of(table, MeasureTable, only=choosing)
     diagnostic = part_of(table, kind)
     _check_lists(choice, diagnostic, table)
-    for code in choice.languages:
-        check_language(code, "languages")
+    for language in choice.languages:
+        check_language(language, "languages")
     labels = planning.encoders
-    check_named("encoders", "encoder of this recipe", {*labels.values()}, *choice.encoders)
+    check_named("encoders", "encoder of this recipe", set(labels.values()), *choice.encoders)
     choices = [
         encoder for encoder, label in labels.items() if not choice.encoders or label in choice.encoders
     ]
@@ -110,45 +113,45 @@ def _check_chosen(choice: MeasureTable, cells: Sequence[GridCell]) -> None:
         "methods": {label for cell in cells for label in cell.models},
     }
     for name, values in available.items():
-        values_chosen = map(str, getattr(choice, name))
-        check_named(name, f"{name[:-1]} of the grid", [*map(str, values)], *values_chosen)
-    read = choice.languages or {code for cell in cells for code in (*cell.source, *cell.targets)}
-    if read and not isinstance(choice.treebanks, str):
-        check_named("treebanks", "language that is measured", read, *choice.treebanks)
+        names_chosen = [str(value) for value in getattr(choice, name)]
+        check_named(name, f"{name[:-1]} of the grid", [str(value) for value in values], *names_chosen)
+    languages = choice.languages or {language for cell in cells for language in (*cell.source, *cell.targets)}
+    if languages and not isinstance(choice.treebanks, str):
+        check_named("treebanks", "language that is measured", languages, *choice.treebanks)
 
 
 def labels(request: MeasureRequest, subjects: Measured) -> Measure:
-    """Read labelled examples of the grid's corpus, or of the one named."""
+    """Read labelled examples of the corpus that the table names. Default: the grid's corpus."""
     inputs = request.choice.inputs
     cell = cast(GridCell, subjects.cell)
     with located("inputs"):
         check_inputs(inputs, cell.task)
-    read = [language_read(inputs, code, cell.source) for code in subjects.languages]
+    read = [language_read(inputs, language, cell.source) for language in subjects.languages]
     request.check_languages(cell.encoder, read)
     corpus = request.choice.corpus or cell.corpus
     request.sources.needs(corpus, cell.task)
     request.diagnostic.check(find_task(cell.task))
-    languages = _labelled(request, subjects.languages, corpus)
+    languages = _select_labelled(request, subjects.languages, corpus)
     return _on_examples(request, subjects._replace(languages=languages), corpus)
 
 
-def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) -> tuple[str, ...]:
-    """Return the languages with labels, where a diagnostic needs some; record the others for the plan.
+def _select_labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) -> tuple[str, ...]:
+    """Return the languages with labels if the diagnostic needs labels, and record the others for the plan.
 
-    ConfigError if all languages lack labels, or one that the table names.
+    Raises ConfigError if no language has labels, or if a language that the table names has none.
     """
     if not request.diagnostic.needs_labels:
         return languages
     split = request.choice.split
     lacks_labels = request.sources.lacks_labels
-    lacking = [code for code in languages if lacks_labels(corpus, code, split)]
+    lacking = [language for language in languages if lacks_labels(corpus, language, split)]
     if lacking and (request.choice.languages or len(lacking) == len(languages)):
         raise ConfigError(
             f"languages: {corpus} has no labels in {', '.join(lacking)}, and {request.diagnostic.name} needs "
             f"them. Leave out {lacking[0]}, or measure label-free."
         )
-    request.sources.unlabelled.update({(corpus, split, code): None for code in lacking})
-    return tuple(code for code in languages if code not in lacking)
+    request.sources.unlabelled.update({(corpus, split, language): None for language in lacking})
+    return tuple(language for language in languages if language not in lacking)
 
 
 def _on_examples(request: MeasureRequest, subjects: Measured, corpus: str) -> Measure:
@@ -156,7 +159,8 @@ def _on_examples(request: MeasureRequest, subjects: Measured, corpus: str) -> Me
     source = subjects.cell.source if subjects.cell else ()
     treebanks = _treebanks(request, corpus, subjects)
     codes = [code for language in subjects.languages for code in codes_read(inputs, language, source)]
-    translation_runs = _translations(request, subjects, corpus, filter(is_translation, codes), treebanks)
+    translations = [code for code in codes if is_translation(code)]
+    translation_runs = _translations(request, subjects, corpus, translations, treebanks)
     translated_codes = {run.languages for run in translation_runs}
     from_files = [code for code in codes if code not in translated_codes]
     run = request.measure(subjects, corpus, from_files, treebanks)
@@ -181,7 +185,7 @@ def _treebanks(request: MeasureRequest, corpus: str, subjects: Measured) -> Tree
 def _translations(
     request: MeasureRequest, subjects: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
 ) -> tuple[Translate, ...]:
-    """Build the translations of inputs that are machine-translated; None if they are read from files."""
+    """Build the translations of machine-translated inputs. None if they are read from files."""
     cell = subjects.cell
     translator = request.translator
     if translator is None or cell is None:
@@ -202,17 +206,19 @@ def _translations(
         links=links and is_paired,
         encoder=cell.encoder,
     )
-    return tuple(translator.run(replace(inputs_request, languages=code), request.sources) for code in codes)
+    return tuple(
+        translator.run(replace(inputs_request, languages=language), request.sources) for language in codes
+    )
 
 
 def bitext(
-    request: MeasureRequest, subjects: Measured, task: str = "bitext", what: str = "bitext"
+    request: MeasureRequest, subjects: Measured, task: str = "bitext", text_kind: str = "bitext"
 ) -> Measure:
     """Read translations of the first language into the others."""
     corpus = request.choice.corpus
     pairs = pairs_of(subjects.languages)
     if not corpus:
-        raise ConfigError(f"{request.diagnostic.name} needs {what}: name it in the field corpus.")
+        raise ConfigError(f"{request.diagnostic.name} needs {text_kind}: name it in the field corpus.")
     with located("corpus"):
         request.sources.needs(corpus, task)
         run = request.measure(subjects, corpus, pairs)
@@ -242,7 +248,7 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
                 f"out, or name a parallel test set of a task."
             )
     if is_bitext:
-        return bitext(request, subjects, what="bitext or a parallel test set")
+        return bitext(request, subjects, text_kind="bitext or a parallel test set")
     if choice.inputs != ORIGINAL_INPUTS:
         check_named("inputs", "kind of inputs here", (PAIRED,), choice.inputs)
     request.check_languages(subjects.encoder, subjects.languages)
@@ -271,8 +277,8 @@ def _scores(request: MeasureRequest) -> Iterator[tuple[FineTune, Measure]]:
         yield cast(FineTune, subjects.runs[0]), labels(scores, subjects)
 
 
-def _of_measurements(request: MeasureRequest, subjects: Sequence[Measure]) -> Measure:
-    """Build a measurement of measurements, which reads no file."""
+def _combine_measurements(request: MeasureRequest, subjects: Sequence[Measure]) -> Measure:
+    """Build a measurement that reads the rows of other measurements and no files."""
     run = replace(subjects[0], diagnostic=request.diagnostic, subjects=tuple(subjects))
     return replace(run, translated=None, examples=0, data="")
 
@@ -281,7 +287,7 @@ def zero_shot_scores(request: MeasureRequest) -> Iterator[Measure]:
     """Yield a measurement of the scores of each model that is trained only on the source."""
     for model, scores in _scores(request):
         if model.source and not model.target:
-            yield _of_measurements(request, (scores,))
+            yield _combine_measurements(request, (scores,))
 
 
 def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
@@ -304,7 +310,7 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
                 f"{request.diagnostic.name} compares seeds, and the grid has only one. "
                 f"Give grid.seeds two or more (three for a paper)."
             )
-        yield _of_measurements(request, [scores for _, scores in sorted(group, key=itemgetter(0))])
+        yield _combine_measurements(request, [scores for _, scores in sorted(group, key=itemgetter(0))])
 
 
 @dataclass(frozen=True)
@@ -314,14 +320,14 @@ class SubjectKind:
     runs: str
     """The measured runs, for the documentation."""
     fields: tuple[str, ...]
-    """Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
+    """Fields of a [[measure]] table that choose what is measured. The other fields are the diagnostic's."""
     measurements: Callable[[MeasureRequest], Iterable[Measure]]
     needs_grid: bool = False
     needs: str = ""
-    """A condition that messages add where nothing can be measured."""
+    """A condition for messages about a grid that has nothing to measure."""
 
 
-def _built(
+def _make_builder(
     choose: Callable[[MeasureRequest], Iterable[Measured]],
     build: Callable[[MeasureRequest, Measured], Measure],
 ) -> Callable[[MeasureRequest], Iterator[Measure]]:
@@ -335,11 +341,11 @@ _CELLS = tuple(name for name in _MODELS if name != "methods")
 _COMPARABLE = tuple(name for name in _STATES if name != "examples")
 _WITHIN = "encoder, and for the encoder within each fine-tuned model"
 _CELL = "combination of encoder, corpus, source, target and seed that has all methods named"
-_COMPARABLE_TEXT = partial(bitext, task="comparable", what="comparable text")
+_COMPARABLE_TEXT = partial(bitext, task="comparable", text_kind="comparable text")
 
 SUBJECTS: Mapping[str, SubjectKind] = {
-    "model": SubjectKind("fine-tuned model", _MODELS, _built(models, labels), needs_grid=True),
-    "cell": SubjectKind(_CELL, _CELLS, _built(compared_models, labels), needs_grid=True),
+    "model": SubjectKind("fine-tuned model", _MODELS, _make_builder(models, labels), needs_grid=True),
+    "cell": SubjectKind(_CELL, _CELLS, _make_builder(compared_models, labels), needs_grid=True),
     "scores": SubjectKind(
         "fine-tuned model that saw no target labels",
         _MODELS,
@@ -348,19 +354,23 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         needs=": it is of models trained on the source alone",
     ),
     "seeds": SubjectKind("fine-tuned model over all its seeds", _MODELS, scores_over_seeds, needs_grid=True),
-    "encoder": SubjectKind("encoder", _ENCODERS, _built(encoders, bitext)),
-    "states": SubjectKind(f"{_WITHIN}, on translations", _STATES, _built(encoders_and_models, bitext)),
+    "encoder": SubjectKind("encoder", _ENCODERS, _make_builder(encoders, bitext)),
+    "states": SubjectKind(f"{_WITHIN}, on translations", _STATES, _make_builder(encoders_and_models, bitext)),
     "words": SubjectKind(
-        f"{_WITHIN}, on translations with aligned words", _STATES, _built(encoders_and_models, aligned_words)
+        f"{_WITHIN}, on translations with aligned words",
+        _STATES,
+        _make_builder(encoders_and_models, aligned_words),
     ),
     "comparable": SubjectKind(
-        f"{_WITHIN}, on comparable text", _COMPARABLE, _built(encoders_and_models, _COMPARABLE_TEXT)
+        f"{_WITHIN}, on comparable text", _COMPARABLE, _make_builder(encoders_and_models, _COMPARABLE_TEXT)
     ),
     "parallel": SubjectKind(
-        f"{_WITHIN}, on bitext or parallel test sets", _MODELS, _built(encoders_and_models, parallel_text)
+        f"{_WITHIN}, on bitext or parallel test sets",
+        _MODELS,
+        _make_builder(encoders_and_models, parallel_text),
     ),
     "text": SubjectKind(
-        "encoder with its masked-LM head, on raw text", _ENCODERS, _built(masked_lms, raw_text)
+        "encoder with its masked-LM head, on raw text", _ENCODERS, _make_builder(masked_lms, raw_text)
     ),
 }
 """The kinds of measurements, by the subject of a diagnostic."""

@@ -1,4 +1,4 @@
-"""From a recipe's [[grid.method]] tables to methods with their losses, weights and optimization, checked."""
+"""Read [[grid.method]] tables into methods with their losses, weights and optimization."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,16 +22,16 @@ from isogloss.tasks.task import Task
 from isogloss.training.setting import AuxiliaryLoss, Combination, DataReader, GivenModel, Method, Peft, Reads
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
-"""Methods of the paper that are others with an alignment loss here."""
+"""Methods of the paper and the methods that, with an alignment loss, are the same here."""
 
 SEED = "{seed}"
 """Placeholder in the name of a given model for a seed of the grid."""
 
 ALL_WEIGHTS = "none"
-"""The kind of peft that is none: all weights are trained."""
+"""The kind of peft that trains all weights."""
 
 SPECIAL = 2
-"""Subwords of every row that no window may overlap: its first and its last."""
+"""Number of subwords in every row that no window may overlap: the first and the last."""
 
 METHOD_KINDS = Kinds("method", METHODS, "methods", Method)
 AUXILIARY_KINDS = Kinds("auxiliary loss", AUXILIARY_LOSSES, "methods", AuxiliaryLoss)
@@ -40,7 +40,7 @@ PEFT_KINDS = Kinds("kind of peft", PEFT, "methods", Peft, key="kind", noun="peft
 
 @dataclass(frozen=True, kw_only=True)
 class MethodEntry:
-    """A method of the grid with what it changes of the optimization."""
+    """A method of the grid with its changes to the optimization."""
 
     choice: MethodTable
     label: str
@@ -53,18 +53,18 @@ class MethodEntry:
     teacher_peft: Peft | None = None
     """Part of the weights that a teacher trains: the same as in the grid."""
     by: RecipeTranslator | None = None
-    """The translator of the translations it reads; None where they are read from files."""
+    """The translator of the translations it reads, or None if they are read from files."""
 
 
 def method_entries(grid: GridTable, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
-    """Return the methods of a grid; those that read translations once for each translator."""
+    """Return the methods of a grid. Methods that read translations occur once for each translator."""
     with located(".peft"):
         grid_peft = _peft(grid.peft)
     entries: list[MethodEntry] = []
     for index, table in enumerate(grid.method):
         with located(f".method[{index}]"):
             entry = _entry(table, grid, grid_peft)
-        entries += _translated(replace(entry, table=f"grid.method[{index}]"), translators)
+        entries += _repeat_for_translators(replace(entry, table=f"grid.method[{index}]"), translators)
     refuse_empty_or_twice([entry.label for entry in entries], ".method")
     return entries
 
@@ -83,7 +83,7 @@ def _entry(table: Table, grid: GridTable, grid_peft: Peft | None) -> MethodEntry
     check_named("sources", "source of this grid", many(grid.source), *choice.sources)
     method = part_of(table, kind)
     if kind.weights_from != "training":
-        return _untrained(table, method, choice, grid)
+        return _check_untrained(table, method, choice, grid)
     if choice.of or choice.size != 1:
         raise ConfigError(
             f"of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
@@ -105,8 +105,8 @@ def _entry(table: Table, grid: GridTable, grid_peft: Peft | None) -> MethodEntry
     )
 
 
-def _untrained(table: Table, method: Method, choice: MethodTable, grid: GridTable) -> MethodEntry:
-    """Check the entry of an existing model, or of an average: nothing is trained or added to it."""
+def _check_untrained(table: Table, method: Method, choice: MethodTable, grid: GridTable) -> MethodEntry:
+    """Check the entry of an existing model or of an average, which trains nothing."""
     fields = sorted(names(Optimization) & set(table))
     if fields:
         raise ConfigError(
@@ -125,7 +125,10 @@ def _untrained(table: Table, method: Method, choice: MethodTable, grid: GridTabl
 
 
 def given_model(method: Method) -> GivenModel:
-    """Return a method whose weights are from a model as such; ConfigError if it does not name one."""
+    """Return a method that takes its weights from a model, as such.
+
+    Raises ConfigError if it has no field for the model.
+    """
     if not isinstance(method, GivenModel):
         raise ConfigError(
             f'{method.name}: its class says weights_from = "model" and has no field model. Add one, with the '
@@ -135,7 +138,10 @@ def given_model(method: Method) -> GivenModel:
 
 
 def combination(method: Method) -> Combination:
-    """Return a method whose weights are from parts as such; ConfigError if it lacks what this takes."""
+    """Return a method that takes its weights from several models, as such.
+
+    Raises ConfigError if its class lacks a member of ``Combination``.
+    """
     if not isinstance(method, Combination) or "weights" not in names(type(method)):
         raise ConfigError(
             f'{method.name}: its class says weights_from = "parts", and lacks the field weights, or one of '
@@ -169,15 +175,11 @@ def models_given(recipe: Recipe) -> list[str]:
     if grid is None:
         return []
     models = [str(table["model"]) for table in grid.method if table.get("model") and _takes_a_model(table)]
-    return [
-        name
-        for model in filter(None, models)
-        for name in dict.fromkeys(fill_seed(model, seed) for seed in grid.seeds)
-    ]
+    return [name for model in models for name in dict.fromkeys(fill_seed(model, seed) for seed in grid.seeds)]
 
 
 def _takes_a_model(table: Table) -> bool:
-    """Return whether a table names a method whose model exists; an unknown one is reported later."""
+    """Return whether a table names a method whose model exists. Later checks report an unknown method."""
     with suppress(ConfigError):
         return METHOD_KINDS.named(table).weights_from == "model"
     return False
@@ -195,13 +197,13 @@ def _peft(table: Table) -> Peft | None:
     return PEFT_KINDS.read(table)
 
 
-def _translated(entry: MethodEntry, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
+def _repeat_for_translators(entry: MethodEntry, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return a method once for each translator, if it reads translations."""
     label = entry.label
     parts = [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
     part_reads = [part.reads(("en",), ("sw",)) for part in parts]
     if not translators or not any(
-        is_translation(code) for read in part_reads for code in (*read.train, *read.dev)
+        is_translation(language) for read in part_reads for language in (*read.train, *read.dev)
     ):
         return [entry]
     return [
@@ -210,7 +212,7 @@ def _translated(entry: MethodEntry, translators: Sequence[RecipeTranslator]) -> 
     ]
 
 
-def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
+def sort_by_dependency(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
     """Order methods so that each follows those it starts from, learns from, or averages."""
     labels = [entry.label for entry in entries]
     dependencies = [dependencies_of(entry, entries) for entry in entries]
@@ -237,10 +239,11 @@ def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
 
 
 def dependencies_of(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
-    """List the fields and labels of methods whose models it needs; other labels in ``of`` name encoders."""
+    """List the fields and labels of the methods whose models it needs."""
     choice = entry.choice
     labels = {sibling.label for sibling in entries}
     field_labels = [("start", choice.start), ("teacher", choice.teacher)]
+    # Other labels in ``of`` name encoders.
     part_labels = [("of", label) for label in choice.of if label in labels]
     return [(field, label) for field, label in field_labels if label] + part_labels
 
@@ -310,33 +313,36 @@ def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
 
 
 OF_METHODS = ("dev", "sides", "mixes", "itself")
-"""Of ``Reads``, what an auxiliary loss cannot declare: which model is kept, how inputs run through it."""
+"""Fields of ``Reads`` that an auxiliary loss cannot declare: they concern model selection and inputs."""
 
 OF_TRAINING = ("train", "bitext", "pairs", "original", "teacher", "links", "tasks")
-"""Of ``Reads``, what a method cannot declare that does not train."""
+"""Fields of ``Reads`` that a method without training cannot declare."""
 
 
-def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = ()) -> None:
-    """Raise ConfigError if a method or an auxiliary loss declares data that runs cannot give it."""
-    undeliverable_fields = [name for name in undeliverable if getattr(reads, name) != getattr(Reads(), name)]
+def check_reads(part: DataReader, part_reads: Reads, undeliverable: Sequence[str] = ()) -> None:
+    """Raise ConfigError if a method or an auxiliary loss declares data that it cannot receive."""
+    undeliverable_fields = [
+        name for name in undeliverable if getattr(part_reads, name) != getattr(Reads(), name)
+    ]
     if undeliverable_fields:
-        what = "an auxiliary loss" if undeliverable == OF_METHODS else "a method that does not train"
+        part_kind = "an auxiliary loss" if undeliverable == OF_METHODS else "a method that does not train"
         raise ConfigError(
-            f"{part.name}: its reads declare {', '.join(undeliverable_fields)}, which {what} does not "
+            f"{part.name}: its reads declare {', '.join(undeliverable_fields)}, which {part_kind} does not "
             f"receive. Remove {undeliverable_fields[0]} from the result of {type(part).__name__}.reads."
         )
-    if bool(reads.bitext) != bool(reads.pairs):
-        field, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")
+    if bool(part_reads.bitext) != bool(part_reads.pairs):
+        field, missing = ("bitext", "pairs") if part_reads.bitext else ("pairs", "bitext")
+        value = getattr(part_reads, field)
         raise ConfigError(
-            f"{part.name}: its reads declare {field} {getattr(reads, field)!r} without {missing}. Declare "
+            f"{part.name}: its reads declare {field} {value!r} without {missing}. Declare "
             "both: a corpus of translations, and the pairs that are read, as language_pairs(source, target) "
             'returns them. The target is empty unless the uses of the class name "target".'
         )
 
 
-def check_patience(optimization: Optimization, method: str, reads: Reads) -> None:
-    """Raise ConfigError where training is to stop early and no dev set says when."""
-    if optimization.patience and reads.train and not reads.dev:
+def check_patience(optimization: Optimization, method: str, method_reads: Reads) -> None:
+    """Raise ConfigError if training is to stop early without a dev set."""
+    if optimization.patience and method_reads.train and not method_reads.dev:
         raise ConfigError(
             f"patience: no dev set chooses the epoch of {method}, so none says "
             "when to stop. Leave patience out, or let the method read a dev set."

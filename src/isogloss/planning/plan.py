@@ -1,4 +1,4 @@
-"""The plan of a recipe: all its runs, dependencies first, before the first one starts."""
+"""Plan a recipe: list all its runs, dependencies first, before the first one starts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ from isogloss.recipes.recipe_text import (
 )
 from isogloss.recipes.request import request_digest
 from isogloss.runs.pretrained import model_folders, translation_model
-from isogloss.runs.run import Encoder, Run, in_order
+from isogloss.runs.run import Encoder, Run, order_runs
 from isogloss.store import store_at
 from isogloss.store.store import Store
 
@@ -104,7 +104,7 @@ class Planned:
         titles: dict[str, str] = {}
         for (title, labels), group in groups.items():
             for run, fields in zip(group, _differences(group), strict=True):
-                details = ", ".join(filter(None, (labels, fields)))
+                details = ", ".join(part for part in (labels, fields) if part)
                 titles[identity(run)] = f"{title} ({details})" if details else title
         return titles
 
@@ -124,10 +124,10 @@ def plan_recipe(
     scale: str = "",
     assume: bool = False,
 ) -> Planned:
-    """Read a recipe (``recipe_text.Source``) and expand it; every mistake is found here.
+    """Read a recipe (``recipe_text.Source``), check it and expand it to its runs.
 
-    With ``assume``, and no ``data``, files of corpora may be missing (``Sources.assumed``): such a plan can
-    be displayed, and neither written nor run.
+    With ``assume``, and no ``data``, files of corpora may be missing (``Sources.assumed``). Such a plan can
+    be displayed, but it cannot be written or run.
     """
     text, where = recipe_text(recipe)
     folder = recipe_folder(recipe)
@@ -177,7 +177,7 @@ def plan_recipes(
     scale: str = "",
     assume: bool = False,
 ) -> Planned:
-    """Plan a recipe, or several recipes that share a folder of runs and a report."""
+    """Plan a recipe, or several recipes with a common folder of runs and a common report."""
     if len(recipes) > 1 and out is None:
         raise ConfigError(
             f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "
@@ -187,11 +187,11 @@ def plan_recipes(
         plan_recipe(recipe, out=out, data=data, changes=changes, scale=scale, assume=assume)
         for recipe in recipes
     ]
-    return plans[0] if len(plans) == 1 else _joined(plans)
+    return plans[0] if len(plans) == 1 else _join_plans(plans)
 
 
-def _joined(plans: Sequence[Planned]) -> Planned:
-    """Return the plan of all recipes; shared runs are planned once."""
+def _join_plans(plans: Sequence[Planned]) -> Planned:
+    """Return the common plan of several recipes. Shared runs occur once."""
     folders = {data: folder for plan in plans for data, folder in plan.sources.encoders.items()}
     corpora: dict[str, DescribedCorpus] = {}
     for corpus in (corpus for plan in plans for corpus in plan.sources.described):
@@ -213,10 +213,10 @@ def _joined(plans: Sequence[Planned]) -> Planned:
         recipe=replace(plans[0].recipe, title=" · ".join(plan.recipe.title for plan in plans)),
         text="\n".join(plan.text for plan in plans),
         asked="",
-        runs=in_order([run for plan in plans for run in plan.runs]),
+        runs=order_runs([run for plan in plans for run in plan.runs]),
         sources=sources,
         encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},
-        methods={label: [*ids] for label, ids in methods.items()},
+        methods={label: list(ids) for label, ids in methods.items()},
         against={model: reference for plan in plans for model, reference in plan.against.items()},
         published=[row for plan in plans for row in plan.published],
     )
@@ -225,7 +225,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
 def runs_of(
     recipe: Recipe, built: Mapping[Encoder, str], sources: Sources
 ) -> tuple[list[Run], dict[str, list[str]], dict[str, str]]:
-    """Return every run of a recipe, dependencies first; the ids of its models by method; and their baselines.
+    """Return the runs of a recipe (dependencies first), the ids of its models by method, and their baselines.
 
     ``built`` are its encoders with their labels. The baselines are those that the recipe names.
     """
@@ -248,7 +248,7 @@ def runs_of(
             methods.setdefault(label, {})[identity(model)] = None
             if baseline := cell.models.get(cell.against.get(label, "")):
                 against[identity(model)] = identity(baseline)
-    return in_order(runs), {label: [*ids] for label, ids in methods.items()}, against
+    return order_runs(runs), {label: list(ids) for label, ids in methods.items()}, against
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[str]:
@@ -286,21 +286,23 @@ def _with_descriptions(body: object, register: Callable[[str], str]) -> Any:
 def _with_names(field: str, value: object, register: Callable[[str], str]) -> object:
     if field == "tasks":
         return _registered_tasks(value, register)
-    return (_registered if field in _CORPUS_FIELDS else _with_descriptions)(value, register)
+    return (_register_names if field in _CORPUS_FIELDS else _with_descriptions)(value, register)
 
 
-def _registered(corpora: object, register: Callable[[str], str]) -> object:
+def _register_names(corpora: object, register: Callable[[str], str]) -> object:
     if isinstance(corpora, list):
-        return [_registered(corpus, register) for corpus in corpora]
-    return "+".join(map(register, corpora.split("+"))) if isinstance(corpora, str) else corpora
+        return [_register_names(corpus, register) for corpus in corpora]
+    if not isinstance(corpora, str):
+        return corpora
+    return "+".join(register(corpus) for corpus in corpora.split("+"))
 
 
 def _registered_tasks(tasks: object, register: Callable[[str], str]) -> object:
-    """Return tasks, each with the name of its corpus after a colon where it has one."""
+    """Register the corpora of tasks ("task:corpus") and return the tasks with the registered names."""
     if not isinstance(tasks, list):
         return tasks
     parts = [str(task).partition(":") for task in tasks]
-    return [f"{task}:{_registered(corpus, register)}" if corpus else task for task, _, corpus in parts]
+    return [f"{task}:{_register_names(corpus, register)}" if corpus else task for task, _, corpus in parts]
 
 
 def _model_folders(recipe: Recipe) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""[encoder.pretrain]: from its table to the run; what cannot be trained like this is refused."""
+"""Plan the run of an [encoder.pretrain] table and refuse impossible settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,16 +31,16 @@ PRETRAINING_KINDS = Kinds(
 def planned_pretraining(
     table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
 ) -> Pretrain:
-    """Build the run of a table, of a new encoder or one that is trained further.
+    """Build the run of a table. It pretrains a new encoder, or trains ``start`` further.
 
-    ``align`` is the recipe's table of how words are aligned.
+    ``align`` is the recipe's [align] table.
     """
     with located(".method"):
         method = PRETRAINING_KINDS.read(table.method)
     refuse_empty_or_twice(table.text, ".text")
     refuse_empty_or_twice(table.languages, ".languages")
-    for code in table.languages:
-        check_language(code, ".languages")
+    for language in table.languages:
+        check_language(language, ".languages")
     architecture = None if start else table.architecture or Architecture()
     if table.trained:
         with located(f".trained: {table.trained}"):
@@ -52,7 +52,7 @@ def planned_pretraining(
     _check_bitext(table, method)
     check_named(".lines", "language of this encoder", table.languages, *table.lines)
     with located(".vocabulary"):
-        alignments = _aligned(table, start, align, sources)
+        alignments = _plan_alignments(table, start, align, sources)
     with located(".replay"):
         replay = _replay(table, method)
     run = Pretrain(
@@ -86,7 +86,7 @@ def _check_bitext(table: PretrainTable, method: Pretraining) -> None:
         )
 
 
-def _aligned(
+def _plan_alignments(
     table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
 ) -> tuple[Align, ...] | None:
     """Return the alignments that initialise new embeddings.
@@ -121,13 +121,18 @@ def _aligned(
 
 
 def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
-    """Return the replayed text with canonical language codes; ConfigError where it cannot be replayed."""
+    """Return the replayed text with canonical language codes.
+
+    Raises ConfigError if it cannot be replayed.
+    """
     if table.replay is None:
         return None
-    replay = replace(table.replay, languages=tuple(map(canonical_language, table.replay.languages)))
+    replay = replace(
+        table.replay, languages=tuple(canonical_language(language) for language in table.replay.languages)
+    )
     refuse_empty_or_twice((*table.languages, *replay.languages), ".languages")
-    for code in replay.languages:
-        check_language(code, ".languages")
+    for language in replay.languages:
+        check_language(language, ".languages")
     if not table.start or not replay.languages:
         raise ConfigError(
             f"it is text in languages that the start knows; found the start {table.start!r} and the "
@@ -227,23 +232,23 @@ def _check_trained(
 
 
 def _files_read(run: Pretrain, sources: Sources) -> list[str]:
-    """Return the fingerprints of all text and bitext that a run reads, held-out text too if it measures."""
+    """Return the fingerprints of all text and bitext of a run, with held-out text if it measures some."""
     source, *targets = run.languages
-    texts = [(corpus, code) for corpus in run.text for code in run.languages]
+    texts = [(corpus, language) for corpus in run.text for language in run.languages]
     replay_languages = run.languages_read[len(run.languages) :]
-    texts += [(corpus, code) for code in replay_languages for corpus in run.corpora(code)]
+    texts += [(corpus, language) for language in replay_languages for corpus in run.corpora(language)]
     with located(".text"):
-        files = [_fingerprint(sources, corpus, "text", code) for corpus, code in texts]
+        files = [_fingerprint(sources, corpus, "text", language) for corpus, language in texts]
     with located(".bitext"):
         pairs = [f"{source}-{target}" for target in targets] if run.bitext else []
         files += [_fingerprint(sources, run.bitext, "bitext", pair) for pair in pairs]
     if run.method.holds_out:
-        with_dev = [(corpus, code) for corpus, code in texts if sources.has_dev(corpus, code)]
-        files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
+        with_dev = [(corpus, language) for corpus, language in texts if sources.has_dev(corpus, language)]
+        files += [sources.fingerprint(corpus, language, "dev") for corpus, language in with_dev]
     return files
 
 
 def _fingerprint(sources: Sources, corpus: str, task: str, language: str) -> str:
-    """Return the fingerprint of a training split; the corpus must be text, or bitext."""
+    """Return the fingerprint of a training split of text or bitext."""
     sources.needs(corpus, task)
     return sources.fingerprint(corpus, language, "train")

@@ -1,4 +1,4 @@
-"""The tasks that a grid's corpora have labels for: the tasks of its models, and additional tasks."""
+"""Find the tasks that a grid's corpora have labels for: the tasks of its models, and additional tasks."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,14 +13,14 @@ from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, task_names
 
 
 def treebanks_of(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
-    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
+    """Return the treebanks a corpus is read from. Empty if only other corpora have treebanks."""
     treebanks = tuple(sorted(grid.treebanks.items()))
     takers = [name for name in many(grid.corpus) if treebanks and sources.has_treebanks(name)]
     return treebanks if corpus in takers or not takers else ()
 
 
 def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
-    """Return the tasks a corpus is used for: the requested ones that it has labels for, else its only one."""
+    """Return the requested tasks that a corpus has labels for. Default: its only task."""
     with located(".corpus"):
         available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
     requests = many(grid.task)
@@ -33,8 +33,9 @@ def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
         )
     choices = tuple(task for task in requests if task in available) if requests else tuple(available)
     if not choices:
+        request_names = " or ".join(repr(request) for request in requests)
         raise ConfigError(
-            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requests))}, only "
+            f".task: corpus {corpus!r} has no labels for {request_names}, only "
             f"for {', '.join(available)}. Choose another corpus or task."
         )
     if not requests and len(available) > 1:
@@ -45,12 +46,12 @@ def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
 
 
 def labels_of(task: str, corpus: str, sources: Sources) -> tuple[str, ...] | None:
-    """Return the labels of a corpus for a task of any labels; None for a task with fixed labels."""
+    """Return the labels of a corpus, or None for a task with fixed labels."""
     return sources.labels(corpus) if task in OF_ANY_LABELS else None
 
 
 def package_of(task: str) -> str | None:
-    """Return package and version of the plug-in that adds a task; None for a task of the house."""
+    """Return package and version of the plug-in that adds a task. None for a built-in task."""
     return None if task in ALL_TASKS else package_named("tasks", task)
 
 

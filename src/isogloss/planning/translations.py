@@ -1,4 +1,4 @@
-"""From a recipe's [translate] table to the translations its runs read, and the models that make them."""
+"""Plan the translations of a recipe's [translate] table and the models that produce them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,10 +41,11 @@ TRAINING_KINDS = Kinds(
 
 
 def models_named(table: Mapping[str, object]) -> list[str]:
-    """List the models a [translate] table names; the recipe's checks refuse anything else."""
-    model = table.get("model") or ()
-    sources = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
-    return [source for source in sources if isinstance(source, str)]
+    """List the models that a [translate] table names. Other checks report values of other types."""
+    model = table.get("model")
+    if isinstance(model, Mapping):
+        return [source for source in model.values() if isinstance(source, str)]
+    return [model] if model and isinstance(model, str) else []
 
 
 ANY = ""
@@ -53,7 +54,7 @@ ANY = ""
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateTable:
-    """The fields of [translate] in addition to the translator's; a list in one of those makes several."""
+    """Fields of [translate] in addition to the translator's. A list in a translator's field makes several."""
 
     name: str
     """The translator."""
@@ -78,13 +79,13 @@ class TrainTable:
     name: str = "translation-modelling"
     """Optimization of the training."""
     bitext: str
-    """Corpus of translations ("bitext:bible"); several are joined by +."""
+    """Corpus of translations ("bitext:bible"), or several joined by +."""
     pairs: tuple[Language, ...]
-    """Pairs of languages; one model is trained on all of them, both ways."""
+    """Pairs of languages. One model is trained on all of them, in both directions."""
     dev: str = ""
     """Corpus of translations whose dev split chooses the checkpoint. Default: none."""
     examples: Count = 0
-    """Translations of each pair, drawn at random; 0 for all."""
+    """Translations of each pair, drawn at random. Default: 0, for all."""
     seed: Whole = 0
     """Seed of initial weights, order and dropout."""
 
@@ -111,7 +112,7 @@ class TranslationRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeTranslator:
-    """A translator of a recipe, with its models, checked."""
+    """A translator of a recipe with its models, already checked."""
 
     translator: Translator
     models: Mapping[str, TranslationModel]
@@ -121,21 +122,21 @@ class RecipeTranslator:
     trained: TrainTranslator | None = None
     """The model for all directions, where the recipe trains one."""
     label: str = ""
-    """The fields in which it differs from others of the recipe; empty for the only one."""
+    """The fields in which it differs from the recipe's other translators. Empty if it is the only one."""
 
     def run(self, request: TranslationRequest, sources: Sources) -> Translate:
-        """Build the run that translates as requested; ConfigError where that is impossible."""
+        """Build the run that translates as requested. Raises ConfigError if that is impossible."""
         source, target = last_step(request.languages)
         start = self._start(request, sources)
         with located("translate"):
             with sources.assuming_packages():
                 self.translator.check(source, target)
             corpus = sources.corpus(request.corpus)
-            code = language_to_translate(request.corpus, request.languages)
-            treebanks = tuple(pair for pair in request.treebanks if pair[0] == code)
+            language = language_to_translate(request.corpus, request.languages)
+            treebanks = tuple(pair for pair in request.treebanks if pair[0] == language)
             limit = request.examples
             data = sources.fingerprint(
-                request.corpus, code, request.split, treebanks=treebanks, examples=limit
+                request.corpus, language, request.split, treebanks=treebanks, examples=limit
             )
             answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
             way: TagWay = "links" if self.translator.knows_links else "alignment"
@@ -179,7 +180,10 @@ class RecipeTranslator:
         return ways or ("alone",)
 
     def model(self, source: str, target: str, sources: Sources) -> TranslationModel | None:
-        """Return the model for a direction, if it needs one; ConfigError for a direction without model."""
+        """Return the model for a direction, or None if the translator needs no model.
+
+        Raises ConfigError if there is no model for the direction.
+        """
         if not self.translator.needs_model:
             return None
         direction = f"{source}-{target}"
@@ -202,13 +206,13 @@ def needs_tags(task: str, method: Method) -> bool:
     labels_words = find_task(task).labels_are == "word"
     return (
         labels_words
-        and any(map(is_translation, method_reads.train))
+        and any(is_translation(language) for language in method_reads.train)
         and not method_reads.needs_teacher(find_task(task))
     )
 
 
 def check_links(task: str, method: DataReader) -> None:
-    """Raise ConfigError where word links are read, and translations are from files, which have none."""
+    """Raise ConfigError if a method reads word links, which translations from files do not have."""
     if method.reads((), ()).needs_links(find_task(task)):
         raise ConfigError(
             f"{method.name} reads which words of a translation are linked, and files of translations do not "
@@ -218,9 +222,9 @@ def check_links(task: str, method: DataReader) -> None:
 
 
 def check_labels(task: str, method: Method | None) -> None:
-    """Raise ConfigError where labels are needed that are lost in translation.
+    """Raise ConfigError if labels are needed that translation loses.
 
-    ``method`` is what trains on translations; None where they are what a model is tested on.
+    ``method`` is the one that trains on translations, or None if they are test inputs.
     """
     kind = find_task(task)
     unit = kind.labels_are
@@ -247,7 +251,7 @@ def check_labels(task: str, method: Method | None) -> None:
 
 
 def translators(recipe: Recipe, sources: Sources) -> tuple[RecipeTranslator, ...]:
-    """Build the translators of a recipe's [translate] table; none without the table."""
+    """Build the translators of a recipe's [translate] table. Empty without the table."""
     if not recipe.translate:
         return ()
     with located("translate"):
@@ -265,7 +269,7 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
     for key, values in lists.items():
         refuse_empty_or_twice(values, f".{key}")
     _check_answers(choice, kind.knows_links)
-    trained_model = _trained(choice, kind.needs_model, sources)
+    trained_model = _plan_training(choice, kind.needs_model, sources)
     models = {ANY: trained_model} if trained_model else _existing(choice)
     several = [key for key, values in lists.items() if len(values) > 1]
     for combination in product(*lists.values()):
@@ -302,7 +306,7 @@ def scored_translations(
             yield translator.run(request, sources)
 
 
-def _trained(choice: TranslateTable, is_needed: bool, sources: Sources) -> TrainTranslator | None:
+def _plan_training(choice: TranslateTable, is_needed: bool, sources: Sources) -> TrainTranslator | None:
     if choice.model and choice.train:
         raise ConfigError("give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not is_needed:
@@ -330,7 +334,7 @@ def _trained(choice: TranslateTable, is_needed: bool, sources: Sources) -> Train
 
 
 def _existing(choice: TranslateTable) -> dict[str, TranslationModel]:
-    """Name the models that exist, by direction."""
+    """Return the existing models by direction."""
     direction_models = choice.model if isinstance(choice.model, dict) else {ANY: choice.model}
     models: dict[str, TranslationModel] = {}
     for direction, source in direction_models.items() if choice.model else ():
@@ -346,8 +350,8 @@ def _bitext_files(
 ) -> list[str]:
     sources.needs(corpus, "bitext")
     for pair in pairs:
-        for code in two_languages(pair):
-            check_language(code, "pairs")
+        for language in two_languages(pair):
+            check_language(language, "pairs")
     return [sources.fingerprint(corpus, pair, split, examples=limit) for pair in pairs]
 
 

@@ -28,10 +28,10 @@ from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Reci
 from isogloss.recipes.recipe_text import from_toml, merged
 
 PRESET = "preset"
-"""Field of a table whose others may be those of a paper or of its code."""
+"""Field of a table that sets other fields as in a paper or its code."""
 
 _NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
-"""Parts of pydantic's locations that are no fields in recipes: types of a union, and flattened fields."""
+"""Parts of pydantic's locations that are not fields of recipes: types of a union, and flattened fields."""
 
 Part = TypeVar("Part")
 PlugIn = TypeVar("PlugIn", bound=Named)
@@ -44,7 +44,7 @@ def read_recipe(
     scale: str = "",
     prepare: Callable[[Table], Table] = dict,
 ) -> Recipe:
-    """Parse and check a recipe; ConfigError names the field, what was found and what is allowed.
+    """Parse and check a recipe. Raises ConfigError with the field, its value and what is allowed.
 
     ``prepare`` may change its body before it is checked.
     """
@@ -66,13 +66,13 @@ def read_recipe(
 
 @dataclass(frozen=True)
 class Kinds(Generic[PlugIn]):
-    """Classes by name, one of which a table of a recipe names along with its fields."""
+    """Classes by name. A table of a recipe names one of them and sets its fields."""
 
     what: str
     """Their noun in messages."""
     classes: Mapping[str, type[PlugIn]]
     group: Group | None = None
-    """The group of entry points whose plug-ins a table may name, too."""
+    """The group of entry points with plug-ins that a table may also name."""
     protocol: type[object] = object
     """The interface of plug-ins."""
     default: str = ""
@@ -80,24 +80,27 @@ class Kinds(Generic[PlugIn]):
     key: str = "name"
     """The field that names the class."""
     noun: str = ""
-    """The noun in messages about fields; ``what`` when empty."""
+    """The noun in messages about fields. Default: ``what``."""
     others: tuple[str, ...] = ()
     """Further names in messages, which need no class."""
 
     def read(self, table: Table, *others: type[object]) -> PlugIn:
-        """Build the value that a table names; its other fields may be those of the dataclasses ``others``."""
+        """Build the value that a table names. Fields of the dataclasses ``others`` are also allowed."""
         kind = self.choose(table, *others)
         return part_of(self.filled(table), kind)
 
     def choose(self, table: Table, *others: type[object]) -> type[PlugIn]:
-        """Return the class that a table names; ConfigError for a field that neither it nor ``others`` has."""
+        """Return the class that a table names.
+
+        Raises ConfigError for a field that neither it nor ``others`` has.
+        """
         kind = self.named(table)
         allowed = {self.key, PRESET} | names(kind, *others)
         refuse_unknown(table, allowed, f"{self.noun or self.what} {self._name(table)}")
         return kind
 
     def filled(self, table: Table) -> Table:
-        """Return a table with those fields of its class that the preset it names states and it leaves out."""
+        """Add the fields to a table that its preset sets and the table does not."""
         if PRESET not in table:
             return table
         from isogloss.methods.presets import preset_fields  # The methods import torch.
@@ -107,7 +110,10 @@ class Kinds(Generic[PlugIn]):
         return {**{name: value for name, value in stated.items() if name in names(kind)}, **table}
 
     def named(self, table: Table) -> type[PlugIn]:
-        """Return the class that a table names; ConfigError, with the nearest match, for an unknown name."""
+        """Return the class that a table names.
+
+        Raises ConfigError with the nearest match for an unknown name.
+        """
         name = self._name(table)
         if isinstance(name, str) and (kind := self._find(name)):
             return kind
@@ -133,7 +139,7 @@ class Kinds(Generic[PlugIn]):
 
 
 def part_of(table: Table, kind: type[Part], only: Collection[str] | None = None) -> Part:
-    """Build a frozen dataclass from those fields of a table that it has; with ``only``, from these alone."""
+    """Build a frozen dataclass from the fields of a table that it has. ``only`` limits the fields."""
     keys = names(kind) if only is None else only
     return checked(kind, {key: value for key, value in table.items() if key in keys})
 
@@ -144,7 +150,7 @@ def names(*kinds: type[object]) -> set[str]:
 
 
 def checked(kind: type[Part], values: object) -> Part:
-    """Build a frozen dataclass from plain data; ConfigError names the field that is wrong."""
+    """Build a frozen dataclass from plain data. Raises ConfigError with the invalid field."""
     try:
         built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
@@ -176,7 +182,7 @@ def refuse_empty_or_twice(values: Collection[object], field: str) -> None:
 
 
 _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "vocabulary": NewSubwords}
-"""The tables within [encoder.pretrain], besides that of the method."""
+"""The tables within [encoder.pretrain], except the method's table."""
 
 
 @cache
@@ -283,7 +289,7 @@ def _with_shared(body: Table) -> Table:
 
 
 def _completed(pretrain: Table, shared: Table) -> Table:
-    """Add shared fields to a table; with a start, it has the architecture of the start."""
+    """Add shared fields to a table. If it has a start, its architecture is the architecture of the start."""
     left_out = "architecture" if pretrain.get("start") else ""
     return merged({key: value for key, value in shared.items() if key != left_out}, pretrain)
 

@@ -27,7 +27,7 @@ MAX_EXAMPLES_READ = 100_000
 
 
 def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
-    """Return the corpus with all its labels, those of the training data first; tags of spans as BIO."""
+    """Add all labels to a corpus, the labels of the training data first. Tags of spans are added as BIO."""
     labels = corpus.labels
     if corpus.predicts == "lemma":
         return replace(corpus, labels=inventory_of(next(iter(_labels_by_split(corpus, source).values()))))
@@ -61,7 +61,7 @@ def _is_to_be_fetched(corpus: DescribedCorpus, source: Source | None) -> bool:
 
 
 def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, Counter[str]]:
-    """Count the labels of each split that any language has; DataError where none can be read."""
+    """Count the labels of each split that any language has. Raises DataError if no split can be read."""
     folders, by_split = folders_of(Path(corpus.folder), source), dict[Split, Counter[str]]()
     for split in SPLITS:
         codes = [code for code in corpus.languages if _has_files(corpus, folders, code, split)]
@@ -87,9 +87,9 @@ def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Spl
 
 
 def labels_of(example: object, predicts: Predicts = "label", *, spans: bool = True) -> Sequence[str]:
-    """Return the labels of an example: those of its words, or the types of its ``spans``, else its label.
+    """Return the labels of an example: the labels of its words, the types of its ``spans``, or its label.
 
-    Of lemmas they are the rules that make them of the words.
+    The labels of lemmas are the rules that derive them from the words.
     """
     if isinstance(example, TaggedSentence) and predicts == "lemma":
         return [
@@ -112,7 +112,7 @@ class _Any(tuple[str, ...]):
 
 
 def folders_of(folder: Path, source: Source | None) -> list[DiskFolder]:
-    """Return the folders that are searched for files: that of a description, and the data folder."""
+    """Return the folders to search for files: the description's folder and the data folder."""
     data = source.folder("") if source else None
     return [DiskFolder(folder), *([data] if data else [])]
 
@@ -122,7 +122,10 @@ def _has_files(corpus: DescribedCorpus, folders: Sequence[DiskFolder], code: str
 
 
 def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
-    """List the languages and splits that have files; of bitext in lines, pairs that have every language."""
+    """List the languages and splits that have files.
+
+    Bitext in lines has the pairs that all its parts have.
+    """
     folders = folders_of(Path(corpus.folder), data_source(data))
     pairs = ("-".join(pair) for pair in pairwise(corpus.languages))
     return [
@@ -139,13 +142,14 @@ class SplitContents(NamedTuple):
     split: Split
     examples: int
     labels: dict[str, int]
-    """Count of each label; of entities, of each type."""
+    """Count of each label, or of each type of entities."""
     repeated: int
     """Examples that repeat the text of an earlier one."""
     trained: int
     """Examples of dev and test whose text is in the training split."""
     remarks: tuple[str, ...]
-    """How its files are read, the range of numbers, texts without a label, repaired answers."""
+    """Remarks on how its files are read, the range of numbers, texts without a label, and repaired answers.
+    """
     first: str
     """The first text."""
     errors: tuple[str, ...]

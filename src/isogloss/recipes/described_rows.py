@@ -34,9 +34,9 @@ def naming_rows(path: Path) -> Iterator[None]:
 
 
 def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str, Rows]]) -> Path:
-    """Write rows, by language and split, and their description into the user's cache; return that file.
+    """Write rows by language and split, and their description, into the user's cache, and return that file.
 
-    Equal contents are written once. DataError, with its location, for a row that is not a mapping or has
+    Equal contents are written once. Raises DataError with the location of a row that is not a mapping or has
     values that JSON lacks.
     """
     if derived := description.keys() & {"files", "format"}:
@@ -51,7 +51,7 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
                 if (file := f"{language}.{name}.jsonl") in files:
                     raise ConfigError(f"found {split!r} and {name!r}, which are one split. Join them.")
                 files[file] = "".join(json_lines(rows_of_split))
-    paths = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
+    paths = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": list(rows)}
     name = str(description.get("name", "corpus"))
     text = to_toml({"name": "corpus", **description, **paths})
     digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
@@ -67,13 +67,13 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
 
 
 def _check_languages(stated: object, rows: Iterable[str]) -> None:
-    """Raise ConfigError where a description states other languages than those of the rows."""
+    """Raise ConfigError if the languages of a description differ from the languages of the rows."""
     if stated is None:
         return
     texts = [stated] if isinstance(stated, str) else stated
-    codes = [*texts] if isinstance(texts, Iterable) else []
+    codes = list(texts) if isinstance(texts, Iterable) else []
     are_texts = all(isinstance(code, str) for code in codes)
-    if not are_texts or {*map(canonical_language, codes)} != {*map(canonical_language, rows)}:
+    if not are_texts or set(map(canonical_language, codes)) != set(map(canonical_language, rows)):
         raise ConfigError(
             f"corpus: languages: found {stated!r:.60}; expected those of the rows, {', '.join(rows)}. "
             f"Leave it out."

@@ -42,7 +42,7 @@ SUFFIX = ".toml"
 OFFSETS = "offsets"
 
 ID = "id"
-"""The column of an example's id; its number in the file without such a column."""
+"""The column of an example's id. Default: its number in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,18 +50,18 @@ class Description:
     """The fields of a description."""
 
     kind: str
-    """tagging (a label for each word), text or pair (a label each), choice (one of several options is right),
-    span (the answer to a question is a span of a text), bitext, raw (text alone)."""
+    """tagging (a label for each word), text or pair (one label), choice (one of several options is right),
+    span (the answer to a question is a span of a text), bitext, raw (only text)."""
     files: str | dict[str, str] = ""
     """Path of the files, relative to the description or the data folder: {language}, {split}; or one for
     each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
     hub: str = ""
-    """Instead of files: a dataset of the Hugging Face hub, owner/name@COMMIT. That of a branch (owner/name,
-    owner/name@BRANCH) is looked up once and then remains the same."""
+    """A dataset of the Hugging Face hub instead of files: owner/name@COMMIT. The commit of a branch
+    (owner/name, owner/name@BRANCH) is looked up once and then remains the same."""
     config: str = DEFAULT
     """Configuration of that dataset, with {language}."""
     name: str = ""
-    """Name in runs and reports; the name of the file when left out."""
+    """Name in runs and reports. Default: the name of the file."""
     format: str = ""
     """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), brat (.ann
     with .txt), webanno (TSV 3), or lines (of raw text, or bitext with a file for each language). Default: by
@@ -70,38 +70,39 @@ class Description:
     """Path of the labels of texts, where texts and labels are lines of two files. Where each file has one
     label, files contains {label}."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
-    """Column of each part: a name in the header, of CoNLL-U (XPOS, or a key of MISC or FEATS as in MISC:NER),
-    a key, a number from 0 (-1: the last); a list of them for options, a context or an id in several columns,
-    or many labels in a column each."""
+    """Column of each part. A column is a name in the header or in CoNLL-U (XPOS, or a key of MISC or FEATS as
+    in MISC:NER), a key, or a number from 0 (-1: the last). A list of columns has several options, contexts
+    or parts of an id, or many labels in a column each."""
     separator: str = ","
     """The character between the cells of csv."""
     predicts: str = "label"
-    """Of a text or pair: label (one), labels (any number of them, of a text), or number. Of words: label, or
-    lemma, which the column LEMMA of CoNLL-U is anyway."""
+    """Kind of labels. For a text or pair: label (one), labels (any number, only for a text), or number. For
+    words: label, or lemma (always for the column LEMMA of CoNLL-U)."""
     between: str = ","
     """Separator of many labels in one cell."""
     labels: tuple[str, ...] | dict[str, str] = ()
-    """The inventory, or each spelling with its label; read from the training data when left out. Of choices
-    the names of the first option, the second and so on; 0, 1 … when left out."""
+    """The inventory, or each spelling with its label. Default: read from the training data. For choices, the
+    names of the first option, the second and so on. Default: 0, 1 …."""
     splits: dict[str, str] = field(default_factory=dict)
-    """Replacements of {split}, where the files do not say train, dev or test; of a dataset of the hub its
-    splits, where they are not train, validation and test."""
+    """Replacements of {split}, if the files are not named train, dev or test. For a dataset of the hub, its
+    splits, if they are not train, validation and test."""
     where: dict[str, str] = field(default_factory=dict)
     """Columns and their content in the rows that are read: {language}, {split} or a word."""
     languages: tuple[str, ...] | dict[str, str] = ()
-    """Languages, or each with its replacement of {language}; all that have files when left out."""
+    """Languages, or each with its replacement of {language}. Default: all that have files."""
     skip: tuple[str, ...] = ()
-    """Spellings of labels whose rows are left out; "" for no label, and for questions without an answer."""
+    """Spellings of labels whose rows are skipped. "" stands for no label, and for questions without an
+    answer."""
     bad_rows: str = "refuse"
-    """skip: rows that do not fit are left out and counted; refuse: they are an error."""
+    """skip: invalid rows are skipped and counted. refuse: they are an error."""
     own_rules: tuple[str, ...] = ()
     """Languages in which answers to questions are compared by the rules of MLQA's script: their own articles,
     all punctuation, and each Chinese character as a word. Default: by SQuAD's script in every language."""
     comments: str | None = None
-    """Prefix of comment lines of conll, anywhere ("": none); decided from each file when left out."""
+    """Prefix of comment lines anywhere in a conll file ("": none). Default: decided from each file."""
     scheme: str = ""
-    """Of tags: BIO, IOB1, IOE1, IOE2, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans).
-    Default: decided from each file. Spans are read as BIO."""
+    """Scheme of tags: BIO, IOB1, IOE1, IOE2, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no
+    spans). Default: decided from each file. Spans are read as BIO."""
     annotated: str = ""
     """offsets: rows of jsonl, json or parquet have a text, and spans that are marked by offsets of characters
     (doccano, Label Studio, Prodigy, spaCy, datasets). Default: rows have words and labels."""
@@ -114,9 +115,9 @@ class Description:
 
 
 def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedCorpus:
-    """Read a description; labels that it lacks are read from the training data.
+    """Read a description, and read missing labels from the training data.
 
-    With ``assume`` and without a data folder files may be absent: then the description is not completed.
+    With ``assume`` and without a data folder, files may be missing. Then the labels are not read.
     """
     with located(path.stem if path.parent == DESCRIPTIONS else str(path)):
         return _described(_read(path), path, data, assume=assume)
@@ -256,7 +257,7 @@ def _files(spec: Description) -> dict[Split, str]:
 
 
 def _label_files(spec: Description, files: Mapping[Split, str]) -> dict[Split, str]:
-    """Return the path of the labels of each split, where they are in files of their own."""
+    """Return the path of the labels of each split, if they are in separate files."""
     if not spec.label_files:
         return {}
     paths = spec.label_files
@@ -273,7 +274,7 @@ def _label_files(spec: Description, files: Mapping[Split, str]) -> dict[Split, s
 
 
 def _check_lines(spec: Description) -> None:
-    """Raise ConfigError where lines of texts with labels elsewhere do not fit the rest of a description."""
+    """Raise ConfigError if lines of texts with separate labels do not fit the rest of a description."""
     field_ = "label_files" if spec.label_files else "files"
     if spec.kind != "text":
         raise ConfigError(f'{field_}: found {spec.kind}; expected kind = "text" for lines of texts.')
@@ -286,11 +287,14 @@ def _check_lines(spec: Description) -> None:
 
 
 def _list_paths(paths: str | Mapping[str, str]) -> list[str]:
-    return [paths] if isinstance(paths, str) else [*paths.values()]
+    return [paths] if isinstance(paths, str) else list(paths.values())
 
 
 def _own_rules(spec: Description) -> tuple[str, ...]:
-    """Return the languages with own rules; ConfigError for others, and for what is no question."""
+    """Return the languages with own rules.
+
+    Raises ConfigError for other languages and for other kinds of corpora.
+    """
     if spec.own_rules and spec.kind != "span":
         raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
     codes = tuple(map(canonical_language, spec.own_rules))
@@ -320,7 +324,7 @@ def _splits(spec: Description) -> tuple[Split, ...]:
 
 
 def _where(spec: Description, files: Mapping[Split, str], form: FileFormat) -> dict[Split, dict[str, str]]:
-    """Return the cells that select a split's rows, by column; empty for splits with separate files."""
+    """Return the cells that select a split's rows, by column. Empty for splits with separate files."""
     if spec.where and form in ("conll", "conllu", "lines", "squad"):
         raise ConfigError(
             f"where: rows of {form} have no columns to select them by. Give each split and language "
@@ -462,10 +466,10 @@ def _languages(
 
 
 def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:
-    """Return the name of a corpus; given the path of a description, read and register it.
+    """Return the name of a corpus. If it is the path of a description, read and register the corpus.
 
-    Of several corpora read as one (``a+b.toml``) each is registered. A relative path is one within ``folder``
-    or the working directory. ``assume`` is that of ``described``.
+    Each of several corpora read as one (``a+b.toml``) is registered. Relative paths start at ``folder`` or
+    the working directory. ``described`` explains ``assume``.
     """
     if "+" in name and not Path(name).is_file():
         return "+".join(register_corpus(part, data, folder, assume=assume) for part in name.split("+"))

@@ -52,10 +52,10 @@ class FileLayout(NamedTuple):
 
 
 def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
-    """Return the layout of a file by its header; ConfigError where its columns are in doubt.
+    """Return the layout of a file, found by its header. Raises ConfigError if its columns are in doubt.
 
-    ``text`` and ``label`` are requested columns, by name or number; those of two texts are joined by a comma.
-    A file that is not ``labelled`` may have lines of text alone.
+    ``text`` and ``label`` are requested columns, by name or number. The columns of two texts are joined by a
+    comma. A file that is not ``labelled`` may have lines with only text.
     """
     suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
     if not labelled and suffix in (".txt", ""):
@@ -96,7 +96,7 @@ def _check_column(label: str) -> str:
 
 
 def _find_annotation_layout(path: Path, form: FileFormat) -> FileLayout | None:
-    """Return the layout of a file of an annotation tool; None for any other file."""
+    """Return the layout of a file of an annotation tool. None for other files."""
     file = disk_file(path)
     if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
         return FileLayout("tagging", "webanno", OF_SPANS)
@@ -111,10 +111,10 @@ def _find_annotation_layout(path: Path, form: FileFormat) -> FileLayout | None:
 
 
 def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
-    """Return the column of languages of a table, and each language as it has it, the most frequent first.
+    """Return the column of languages of a table, and each language as spelled there, the most frequent first.
 
-    An empty ``column`` is found by its name in the header, if at all. ConfigError for texts in it that
-    are no codes of languages.
+    An empty ``column`` is found by its name in the header, if possible. Raises ConfigError for texts in it
+    that are not language codes.
     """
     form = SUFFIXES.get(path.suffix)
     if form is None or form in BY_WORD or not path.is_file():

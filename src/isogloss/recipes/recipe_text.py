@@ -1,7 +1,7 @@
 """The text of a recipe, read from a file or the package, or written from values of Python.
 
-It includes the recipe that it extends: plans, reports and ids of runs depend on the merged text alone. Cheap
-to import.
+It includes the recipe that it extends. Plans, reports and ids of runs depend only on the merged text. This
+module is cheap to import.
 """
 
 import csv
@@ -94,13 +94,13 @@ def _read(name: str) -> tuple[str, str, Path]:
 
 
 def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
-    """List the packaged recipes to suggest for a name: those of its paper, or of all papers."""
+    """List packaged recipes to suggest for a name: the recipes of its paper, or of all papers."""
     paper = [recipe for recipe in packaged if recipe.rpartition("/")[0] == name.rpartition("/")[0]]
     return paper or [recipe for recipe in packaged if recipe.startswith(PAPERS)]
 
 
 def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
-    """Return a recipe merged with the one it extends; ConfigError where recipes extend each other."""
+    """Merge a recipe with the one it extends. Raises ConfigError if recipes extend each other."""
     try:
         body = from_toml(text)
     except ConfigError:
@@ -131,7 +131,7 @@ def published_file(recipe: Source, name: str) -> Path:
 
 
 def read_published(path: Path) -> list[dict[str, Value]]:
-    """Return the rows of a CSV file of published numbers; ConfigError, with name and line, if it is wrong."""
+    """Return the rows of a CSV file of published numbers. Raises ConfigError with the file and the line."""
     try:
         text = read_regular(path).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -182,14 +182,17 @@ def _is_packaged(name: str, folder: Path) -> bool:
 
 
 def recipe_folder(recipe: Source) -> Path:
-    """Return the folder of a recipe's file; of one in Python, the working directory."""
+    """Return the folder of a recipe's file. For a recipe in Python, return the working directory."""
     if not isinstance(recipe, str | Path):
         return Path()
     return Path(packaged_recipes().get(str(recipe), recipe)).parent
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two tables: tables within field by field; anything else, lists too, is replaced."""
+    """Merge two tables.
+
+    Inner tables are merged field by field. Other values, lists included, are replaced.
+    """
     table = {**base, **changes}
     for key in base.keys() & changes.keys():
         if isinstance(base[key], Mapping) and isinstance(changes[key], Mapping):
@@ -198,9 +201,9 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def as_table(value: object) -> Any:
-    """Return tables and values of Python as those of TOML; a method or the like is a table with its name.
+    """Convert tables and values of Python to TOML's. A method or the like becomes a table with its name.
 
-    None and defaults are left out; a class of another package is named by its module.
+    None and defaults are omitted. A class of a different package is named by its module.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return {**_named(type(value)), **{name: as_table(part) for name, part in _set_fields(value)}}
@@ -220,7 +223,7 @@ def _named(kind: type[object]) -> dict[str, str]:
 
 
 def _set_fields(value: Any) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a dataclass that differ from their defaults, those of nested values among them."""
+    """Yield the fields of a dataclass, and of nested values, that differ from their defaults."""
     for field in fields(value):
         part = getattr(value, field.name)
         default = field.default_factory() if field.default_factory is not MISSING else field.default
@@ -234,14 +237,14 @@ MAX_TOML = 4 << 20
 """Characters of a recipe or description."""
 
 MAX_KEY_PARTS = 50
-"""Parts of a key; the parser of Python takes time and memory by their square."""
+"""Maximum number of parts of a key. Time and memory of Python's parser grow with their square."""
 
 _PART = r"""(?>(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS},}}")
 
 
 def from_toml(text: str) -> dict[str, Any]:
-    """Return the tables of TOML; ConfigError for a text that is not TOML, or far too large."""
+    """Return the tables of TOML. Raises ConfigError for a text that is not TOML or is far too large."""
     if len(text) > MAX_TOML:
         raise ConfigError(f"{len(text):,} characters; expected at most {MAX_TOML:,}. Give a shorter file.")
     if match := _LONG_KEY.search(text):
@@ -258,7 +261,10 @@ def from_toml(text: str) -> dict[str, Any]:
 
 
 def to_toml(body: Mapping[str, object]) -> str:
-    """Return tables as TOML, which reads back as the same tables; ConfigError for values that TOML lacks."""
+    """Return tables as TOML, which reads back as the same tables.
+
+    Raises ConfigError for values that TOML lacks.
+    """
     return "\n".join(_lines(body, ())).strip() + "\n"
 
 

@@ -1,7 +1,7 @@
-"""A request: a recipe's text, the changes to it, and the values that a search may try. Cheap to import.
+"""A request: a recipe's text, the changes to it, and the values that a search may try.
 
-Its digest covers all that a plan is made from: where a folder was finished for the same request, nothing has
-to be planned again.
+Its digest covers everything that a plan depends on. If a folder was finished for the same request, nothing
+has to be planned again. This module is cheap to import.
 """
 
 import json
@@ -34,7 +34,7 @@ HUB = "hub"
 
 
 def parse_change(text: str) -> tuple[str, object]:
-    """Read one --set key=value; the value is TOML, or a plain word."""
+    """Read a --set key=value. The value is TOML or a plain word."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {text}: expected key=value, as in --set grid.seeds=[0,1].")
@@ -52,7 +52,7 @@ def parse_change(text: str) -> tuple[str, object]:
 
 
 def unique_keys(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return an option's values by key; ConfigError for a key that occurs twice."""
+    """Return an option's values by key. Raises ConfigError for a key that occurs twice."""
     values: dict[str, Value] = {}
     for key, value in pairs:
         if key in values:
@@ -140,11 +140,11 @@ class Choices:
 
     @property
     def ends(self) -> tuple[object, ...]:
-        """The values that are planned before anything is made."""
+        """The values that are planned before any run starts."""
         return self.values
 
     def distribution(self) -> "BaseDistribution":
-        """Return what Optuna draws: the place of a value."""
+        """Return Optuna's distribution of the index of a value."""
         from optuna.distributions import CategoricalDistribution
 
         return CategoricalDistribution(range(len(self.values)))
@@ -156,7 +156,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers a field may have, both ends included; whole ones between whole ends."""
+    """A range of numbers, including both ends. It has only whole numbers if both ends are whole."""
 
     low: float
     high: float
@@ -164,11 +164,11 @@ class Range:
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """The values that are planned before anything is made."""
+        """The values that are planned before any run starts."""
         return self.low, self.high
 
     def distribution(self) -> "BaseDistribution":
-        """Return what Optuna draws."""
+        """Return Optuna's distribution of the numbers."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         kind = IntDistribution if isinstance(self.low, int) else FloatDistribution
@@ -193,7 +193,7 @@ def parse_over(text: str) -> tuple[str, str]:
 
 
 def space_of(key: str, text: str | Sequence[object]) -> Space:
-    """Return the values of a field: of a text, or listed; ConfigError where there are not two."""
+    """Parse the values of a field from a text or a list. Raises ConfigError for fewer than two."""
     with located(f"--over {key}={text}"):
         return _space(text)
 

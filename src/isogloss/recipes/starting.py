@@ -37,7 +37,7 @@ LEFT_OUT = "left-out.txt"
 """The file with the rows that are in no split, and why."""
 
 ANNOTATION_FORMATS = ("brat", "webanno")
-"""Formats of annotation tools that are no JSON."""
+"""Formats of annotation tools other than JSON."""
 
 MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
@@ -95,7 +95,7 @@ class _FilePart(NamedTuple):
     splits: Mapping[Split, list[Example]]
     errors: Sequence[str]
     notes: Sequence[str]
-    """How the file is read."""
+    """Remarks on how the file is read."""
     predicts: Predicts
 
     @property
@@ -127,9 +127,9 @@ class WrittenCorpus(NamedTuple):
 
 
 def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
-    """Write the splits and their description into a folder; rows that fit no split are in LEFT_OUT.
+    """Write the splits and their description into a folder. Rows that fit no split are in LEFT_OUT.
 
-    A folder with exactly these files is used as it is; any other folder of this name is an error.
+    A folder with exactly these files is used as it is. Any other folder of this name is an error.
     """
     name = re.sub(r"[^\w-]+", "-", file.path.name.partition(".")[0]).strip("-") or "corpus"
     name += "-own" * (name in CORPORA)
@@ -224,11 +224,14 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
 def _part(
     file: LabelledFile, corpus: DescribedCorpus, source: DescribedCorpus, language: str, path: Path
 ) -> _FilePart:
-    """Read a file and split it; a target's is dev where it has no labels, else half dev and half test."""
+    """Read a file and split it.
+
+    A target's file is dev if it has no labels, or else half dev and half test.
+    """
     is_source = language == file.source
     kind, labels = source.kind, source.labels
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
-    attempts = [*corpus.attempts(None, *read)]
+    attempts = list(corpus.attempts(None, *read))
     split_words = split_into_words if corpus.has_offsets else str.split
     examples = [
         _of_kind(kind, example, split_words) for example in attempts if not isinstance(example, DataError)
@@ -257,7 +260,7 @@ def _part(
 
 
 def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
-    """Return the remark that counts labels that the source lacks; empty without any."""
+    """Return the remark that counts labels that the source lacks. Empty without any."""
     counts = Counter(label for example in examples for label in labels_of(example, predicts, spans=False))
     unseen = [f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels]
     return [f"Labels that the source lacks, which are scored and never learned: {some(unseen)}."] * bool(
@@ -266,7 +269,7 @@ def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], pred
 
 
 def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
-    """Return a line of text as an unlabelled example; others as they are."""
+    """Convert a line of text to an unlabelled example. Other examples stay the same."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)
     if isinstance(example, TextLine):
@@ -275,10 +278,10 @@ def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequ
 
 
 def _repeats(examples: Sequence[Example]) -> list[str]:
-    """Return the remark that counts rows with the text of another; empty without any."""
+    """Return the remark that counts rows with the text of a different row. Empty without any."""
     texts = [tuple(texts_of(example)) for example in examples]
     labels = [getattr(example, "label", "") or getattr(example, "tags", "") for example in examples]
-    different, labelled = len({*texts}), len({*zip(texts, labels, strict=True)})
+    different, labelled = len(set(texts)), len(set(zip(texts, labels, strict=True)))
     counts = f"{len(texts) - different:,} ({labelled - different:,} with another label)"
     return [f"Rows that repeat a text, all in its split: {counts}."] if len(texts) > different else []
 
@@ -346,12 +349,12 @@ def _stratum(example: Example) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The content of a new recipe; the defaults need no data."""
+    """The content of a new recipe. The defaults need no data."""
 
     corpus: str = "wikiann"
     """A corpus with labels, or a TOML file that describes answers."""
     task: str = ""
-    """One of its tasks; unnecessary where it has a single answers."""
+    """A task of the corpus. Not needed if the corpus has only one."""
     source: str = "qaa"
     """The language that is trained on."""
     targets: Sequence[str] = ("qab", "qad")
@@ -363,13 +366,13 @@ class Answers:
     split: str = "test"
     """The split that models are scored on."""
     seeds: int = 3
-    """How many seeds, from 0."""
+    """Number of seeds, counted from 0."""
     unlabelled: Sequence[str] = ()
     """Targets without labels, whose quality is to be estimated."""
 
 
 def first_recipe(answers: Answers) -> str:
-    """Return a recipe with comments; it is not planned yet."""
+    """Return a recipe with comments, which is not planned yet."""
 
     def field(name: str, value: object) -> str:
         return to_toml({name: value}).strip()
@@ -378,7 +381,7 @@ def first_recipe(answers: Answers) -> str:
     source, targets = answers.source, ", ".join(answers.targets)
     measures = [("label-free", "dev")] if answers.unlabelled else []
     measures += [("scores", answers.split)]
-    measures += [("transfer-gap", answers.split)] if {*answers.targets} - {*answers.unlabelled} else []
+    measures += [("transfer-gap", answers.split)] if set(answers.targets) - set(answers.unlabelled) else []
     measured = "\n\n".join(f"[[measure]]\n{field('name', n)}\n{field('split', s)}" for n, s in measures)
     methods = "\n\n".join(f"[[grid.method]]\n{field('name', name)}" for name in answers.methods)
     return f"""\

@@ -66,8 +66,8 @@ def paper_scores(measurements: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks by its metrics, with ids of test set and setting, and the size."""
     rows = measurements.frame("scores")
     rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
-    by_word = (rows["metric"] == WORD_F1) & (rows["task"] == "ner")
-    rows = _with_role(measurements, rows[by_word | rows["main"].astype(bool)])
+    is_word_score = (rows["metric"] == WORD_F1) & (rows["task"] == "ner")
+    rows = _with_role(measurements, rows[is_word_score | rows["main"].astype(bool)])
     setting = [
         name for name in list_columns(rows) if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)
     ]
@@ -84,10 +84,10 @@ def training_columns(rows: pd.DataFrame) -> list[str]:
     return [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
 
 
-def _nearest(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def _nearest(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Return, of each role in a group, the adjustments and continual models nearest to the paper's."""
-    rows = nearest(rows, [*by, "role"], SETTINGS)
-    return nearest(rows, [*by, "role", "method"], CONTINUAL_SETTINGS)
+    rows = nearest(rows, [*columns, "role"], SETTINGS)
+    return nearest(rows, [*columns, "role", "method"], CONTINUAL_SETTINGS)
 
 
 def plain_scores(measurements: Measurements) -> pd.DataFrame:
@@ -106,9 +106,9 @@ def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
 
 def prefer_distance(rows: pd.DataFrame, measures: Sequence[str]) -> list[float]:
     """Return the preference of rows of one measure and layer: the last layer, then the deepest."""
-    first = rows.iloc[0]
-    layer = float(first["layer"])
-    return [-math.inf if layer == -1 else -layer, measures.index(first["distance"])]
+    first_row = rows.iloc[0]
+    layer = float(first_row["layer"])
+    return [-math.inf if layer == -1 else -layer, measures.index(first_row["distance"])]
 
 
 def prefer_score(rows: pd.DataFrame) -> list[float]:
@@ -151,8 +151,9 @@ def zero_shot(rows: pd.DataFrame, role: str) -> pd.DataFrame:
     """Return encoders of a role on the languages adjusted to (the original: all) except the source."""
     return filter_rows(
         rows[rows["role"] == role],
-        lambda code, pairs, source: (
-            code != source and (not pairs or code in {pair.split("-")[-1] for pair in pairs.split("+")})
+        lambda language_code, pairs, source: (
+            language_code != source
+            and (not pairs or language_code in {pair.split("-")[-1] for pair in pairs.split("+")})
         ),
         *("language", "encoder.pairs", "source"),
     )
@@ -172,9 +173,9 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     """
     if theirs.empty or same_encoder(ours, theirs):
         return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
-    by_side = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
-    fewest = min((units for units in by_side if units is not None), key=lambda units: units.nunique())
-    deciding = ours if fewest is by_side[0] else theirs
+    side_draws = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
+    fewest = min((units for units in side_draws if units is not None), key=lambda units: units.nunique())
+    deciding = ours if fewest is side_draws[0] else theirs
     seeds = {unit: set(deciding["seed"][fewest == unit]) for unit in sorted(fewest.dropna().unique())}
 
     def of_units(side: pd.DataFrame) -> pd.DataFrame:
@@ -186,9 +187,9 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
 
 
 def draws(rows: pd.DataFrame) -> pd.Series:
-    """Return the number of the adjusted encoder of each row, among those of one kind.
+    """Return the number of the adjusted encoder of each row, counted within its kind.
 
-    The number is the fine-tuning seed if each seed has a separate encoder, and else its index among them.
+    The number is the fine-tuning seed if each seed has a separate encoder, or else the index of the encoder.
     """
     runs = rows.groupby(["encoder", "encoder.run"])["seed"].min().rename("draw").reset_index()
     shared = runs.duplicated(["encoder", "draw"]).any()

@@ -48,7 +48,10 @@ RULE = "the rule"
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """The candidates of one test set, with their signals and scores; arrays are [candidate language]."""
+    """The candidates of one test set, with their signals and scores.
+
+    Arrays have the shape (candidate, language).
+    """
 
     about: Mapping[str, str]
     """The columns TEST_SET, and the split whose inputs were read."""
@@ -57,11 +60,11 @@ class Candidates:
     """Ids of the runs."""
     languages: tuple[str, ...]
     signals: Mapping[str, Array]
-    """Each rising with the score; nan where a candidate has none."""
+    """Signals that rise with the score. nan if a candidate lacks a signal."""
     plain: tuple[bool, ...]
     """Whether a candidate reads its inputs unchanged, without translation or mixing."""
     scores: Array
-    """Scores on the test split; nan without labels."""
+    """Scores on the test split. nan without labels."""
     metric: str = ""
 
     @property
@@ -73,12 +76,12 @@ class Candidates:
         return rule(kinds.values())
 
     def ensemble(self, column: int) -> tuple[str, ...]:
-        """Return the models whose probabilities can be averaged in a language; none for fewer than two."""
+        """Return the models whose probabilities can be averaged in a language. Empty for fewer than two."""
         is_measured = ~np.isnan(self.ranked[:, column])
         models = [
             model
-            for model, plain, here in zip(self.models, self.plain, is_measured, strict=True)
-            if plain and here
+            for model, is_plain, is_here in zip(self.models, self.plain, is_measured, strict=True)
+            if is_plain and is_here
         ]
         distinct = tuple(dict.fromkeys(models))
         return distinct if len(distinct) > 1 and self.about["task"] not in NO_ENSEMBLE else ()
@@ -92,25 +95,25 @@ class Candidates:
         ranking = self.ranked
         for column in labelled_languages(ranking, self.scores):
             is_measured = ~np.isnan(ranking[:, column])
-            by = {RULE: [best(ranking, column)]}
-            by |= {
+            choices_by_rule = {RULE: [best(ranking, column)]}
+            choices_by_rule |= {
                 name: _equally_good(values[:, column], is_measured) for name, values in self.signals.items()
             }
-            for name, choices in by.items():
+            for name, choices in choices_by_rule.items():
                 if choices:
-                    lost = [regret(self.scores, column, choice, is_measured) for choice in choices]
-                    regrets.setdefault(name, []).append(fmean(lost))
+                    losses = [regret(self.scores, column, choice, is_measured) for choice in choices]
+                    regrets.setdefault(name, []).append(fmean(losses))
             scores = self.scores[is_measured, column]
             regrets.setdefault(RANDOM, []).append(float(scores.max() - scores.mean()))
         return regrets
 
 
 def _equally_good(values: Array, is_measured: Mask) -> list[int]:
-    """Return the candidates with the highest value, equal but for rounding; none if any has no value."""
+    """Return the candidates with the highest value, up to rounding. Empty if any value is missing."""
     if np.isnan(values[is_measured]).any():
         return []
-    near = values.round(9)
-    return np.flatnonzero(is_measured & (near == near[is_measured].max())).tolist()
+    rounded_values = values.round(9)
+    return np.flatnonzero(is_measured & (rounded_values == rounded_values[is_measured].max())).tolist()
 
 
 @cached
@@ -123,9 +126,9 @@ def all_candidates(measurements: Measurements, on_progress: OnProgress = no_prog
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
     candidates = []
-    by = [*TEST_SET, "split"]
-    for key, group in split_by(rows, by):
-        test_set = dict(zip(by, key, strict=True))
+    columns = [*TEST_SET, "split"]
+    for key, group in split_by(rows, columns):
+        test_set = dict(zip(columns, key, strict=True))
         targets = model_languages(group[~group["language"].isin(test_set["source"].split("+"))])
         if (targets.groupby("language")["candidate"].nunique() > 1).any():
             candidates.append(_candidates(measurements, test_set, group, targets, on_progress))
@@ -145,8 +148,8 @@ def _candidates(
     on_progress: OnProgress,
 ) -> Candidates:
     candidates = rows.drop_duplicates("candidate")
-    keys = [*candidates["candidate"]]
-    codes = tuple(sorted({*targets["language"]}))
+    keys = list(candidates["candidate"])
+    codes = tuple(sorted(set(targets["language"])))
 
     def array(frame: pd.DataFrame, value: str) -> Array:
         wide = frame.pivot_table(index="candidate", columns="language", values=value, aggfunc="mean")
@@ -155,7 +158,7 @@ def _candidates(
     signals = {
         name: array(group, "value") for (name,), group in split_by(targets, ["signal"]) if name != "score"
     }
-    is_measured = ~np.isnan(np.stack([*signals.values()])).all(axis=0)
+    is_measured = ~np.isnan(np.stack(list(signals.values()))).all(axis=0)
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
     signals[SOURCE] = np.where(is_measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
     signals["agreement"] = _agreement(measurements, targets, keys, codes, on_progress)
@@ -181,7 +184,11 @@ def _names(candidates: pd.DataFrame) -> tuple[str, ...]:
         return tuple(candidates["name"])
     seeds = {"seed": candidates["seed"], "pretraining seed": candidates["encoder.seed"]}
     number_texts = [
-        [f"{name} {number}" for name, number in zip(seeds, numbers, strict=True) if not pd.isna(number)]
+        [
+            f"{name} {seed_number}"
+            for name, seed_number in zip(seeds, numbers, strict=True)
+            if not pd.isna(seed_number)
+        ]
         for numbers in zip(*seeds.values(), strict=True)
     ]
     return tuple(
@@ -227,17 +234,17 @@ def _agreement(
     shares = np.full((len(keys), len(codes)), np.nan)
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
     predictions = {
-        key: measurements.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)
+        key: measurements.answers(run) for key, run in one_by_one(list(runs.items()), "answers", on_progress)
     }
     index_of = {key: index for index, key in enumerate(keys)}
-    for (code,), group in split_by(rows, ["language"]):
+    for (language_code,), group in split_by(rows, ["language"]):
         answers = {
-            index_of[key]: predictions[key][code]
+            index_of[key]: predictions[key][language_code]
             for key in group["candidate"].unique()
-            if code in predictions[key]
+            if language_code in predictions[key]
         }
         for index, share in shared_answers(answers).items():
-            shares[index, codes.index(code)] = share
+            shares[index, codes.index(language_code)] = share
     return shares
 
 
@@ -248,21 +255,27 @@ def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]
     """
     if len(answers) < 2:
         return {}
-    ids = sorted(set.intersection(*(set(by_id) for by_id in answers.values())))
+    ids = sorted(set.intersection(*(set(unit_answers_by_id) for unit_answers_by_id in answers.values())))
     if not ids:
         return {}
-    units = {index: [_units(by_id[example]) for example in ids] for index, by_id in answers.items()}
-    sizes = {tuple(map(len, unit_answers)) for unit_answers in units.values()}
-    if len(sizes) > 1 or not all(map(all, sizes)):
+    units = {
+        index: [_units(unit_answers_by_id[example]) for example in ids]
+        for index, unit_answers_by_id in answers.items()
+    }
+    sizes = {tuple(len(answers) for answers in unit_answers) for unit_answers in units.values()}
+    if len(sizes) > 1 or not all(all(size) for size in sizes):
         # All candidates label the same words, but sets of labels differ in size: a set is one answer.
-        units = {index: [[by_id[example]] for example in ids] for index, by_id in answers.items()}
-    _, flat = np.unique([[*chain(*unit_answers)] for unit_answers in units.values()], return_inverse=True)
+        units = {
+            index: [[unit_answers_by_id[example]] for example in ids]
+            for index, unit_answers_by_id in answers.items()
+        }
+    _, flat = np.unique([list(chain(*unit_answers)) for unit_answers in units.values()], return_inverse=True)
     table = dict(zip(units, flat.reshape(len(units), -1), strict=True))
     sums = dict.fromkeys(units, 0.0)
-    for first, other in combinations(units, 2):
-        share = float((table[first] == table[other]).mean())
-        sums[first] += share
-        sums[other] += share
+    for first_unit, second_unit in combinations(units, 2):
+        share = float((table[first_unit] == table[second_unit]).mean())
+        sums[first_unit] += share
+        sums[second_unit] += share
     return {index: total / (len(units) - 1) for index, total in sums.items()}
 
 
@@ -270,6 +283,6 @@ def _units(text: str) -> Sequence[str]:
     """Return the parts that are compared: labels, a word's head and relation, or the whole answer."""
     answer = json.loads(text)
     if isinstance(answer, dict) and all(isinstance(part, list) for part in answer.values()):
-        columns = [*filter(None, answer.values())]  # A predicted tree has no tags.
-        answer = [*zip(*columns, strict=True)] if len({*map(len, columns)}) == 1 else answer
-    return [*map(json.dumps, answer)] if isinstance(answer, list) else [text]
+        columns = [column for column in answer.values() if column]  # A predicted tree has no tags.
+        answer = list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else answer
+    return [json.dumps(part) for part in answer] if isinstance(answer, list) else [text]

@@ -86,7 +86,7 @@ class Check:
     about: str
     """Description of the number: "upos qad: x-mixup − translate-train"."""
     values: Sequence[float] = ()
-    """One value per unit. Empty if nothing was measured; ``about`` then describes what is missing."""
+    """One value per unit. Empty if nothing was measured. ``about`` then describes what is missing."""
     above: float = -math.inf
     below: float = math.inf
     unit: str = "seed"
@@ -98,21 +98,23 @@ class Check:
     statistic: Statistic | Estimate | None = None
     """Set where the number is not the mean of the values, which then only count the units."""
     examples: int | None = None
-    """Examples whose error is in the statistic; 0 where a run recorded none, None where none are meant."""
+    """Examples whose error is part of the statistic. 0 if a run recorded none, None if none are meant."""
     note: str = ""
     """Additional findings that do not affect the verdict."""
     judged: bool = True
-    """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
+    """Whether it decides the verdict. Other checks are printed with the claim and need no correction."""
     of_median: bool = False
-    """Whether the statement is about the median unit, as units that are no differences can be skewed."""
+    """Whether the statement is about the median unit, because units other than differences can be skewed."""
     ratio: bool = False
     """Whether the number is a ratio of two sizes, so that 2 and 1/2 are equally far from 1."""
     printed: str = ""
-    """The words of the paper, where it prints no number and the bounds are this project's; else empty."""
+    """The words of the paper if it prints no number, so that the bounds are this project's. Otherwise empty.
+    """
     statement: str = ""
     """The statement of the claim that it checks, the same for all tasks, corpora and encoders."""
     compared: str = ""
-    """Name of the comparison, equal for all splits, metrics and layers; one check of each decides."""
+    """Name of the comparison, equal for all splits, metrics and layers. One check of each comparison decides.
+    """
     preference: tuple[float, ...] = ()
     """Sort key: among checks of one comparison with enough units, the check with the smallest key decides."""
 
@@ -147,18 +149,18 @@ class Check:
         return p
 
     def units_to_decide(self, tests: int = 1) -> int | None:
-        """Return how many units would decide the check in 80 % of studies if its number is the true one.
+        """Return the number of units that decide the check in 80 % of studies, if its number is the true one.
 
-        Contradiction of one of several ``tests`` is corrected for them. None where no number of units would:
-        the number lies on a bound, only more examples would help, or its error is unknown.
+        Contradiction of one of several ``tests`` is corrected for them. None if no number of units would
+        decide: the number equals a bound, only more examples would help, or its error is unknown.
         """
         ends = [end for end in (self.above, self.below) if math.isfinite(end)]
         estimate = self.estimate
         if len(self.values) < 2 or not ends or not math.isfinite(estimate.mean):
             return None
-        violated = [end for end in ends if (estimate.mean <= end) == (end == self.above)]
-        bound = min(violated or ends, key=lambda end: abs(estimate.mean - end))
-        level = LEVEL / tests if violated else LEVEL
+        violated_ends = [end for end in ends if (estimate.mean <= end) == (end == self.above)]
+        bound = min(violated_ends or ends, key=lambda end: abs(estimate.mean - end))
+        level = LEVEL / tests if violated_ends else LEVEL
         if isinstance(estimate, Estimate):
             return estimate.units_to_detect(estimate.mean - bound, level)
         return self._scale_units(estimate, bound, level)
@@ -168,14 +170,14 @@ class Check:
         transform = math.log if self.ratio else _fisher_z
         origin = bound if self.ratio else 0.0
         numbers = (statistic.mean, bound, statistic.smallest_seen(level), origin)
-        if not all(map(math.isfinite, numbers)) or (self.ratio and min(numbers) <= 0):
+        if not all(math.isfinite(number) for number in numbers) or (self.ratio and min(numbers) <= 0):
             return None
-        mean, end, detected, start = map(transform, numbers)
-        if mean == end or detected == start:
+        mean, end, detectable, start = (transform(number) for number in numbers)
+        if mean == end or detectable == start:
             return None
-        times = ((detected - start) / (mean - end)) ** 2
-        least = FEWEST_PERMUTED if self.ratio else 2
-        units = math.ceil(max(least, len(self.values) * times))
+        times = ((detectable - start) / (mean - end)) ** 2
+        minimum = FEWEST_PERMUTED if self.ratio else 2
+        units = math.ceil(max(minimum, len(self.values) * times))
         return units if units <= MAX_UNITS else None
 
     @property
@@ -229,7 +231,7 @@ def check_independent(
     It is Welch's test, without a p-value if a side has only one unit. ``examples`` are their standard error
     and number.
     """
-    estimate = independent_estimate([*ours], [*theirs])
+    estimate = independent_estimate(list(ours), list(theirs))
     estimate = estimate.with_examples(*examples) if examples[1] else estimate
     return Check(
         about=label, values=(estimate.mean,) * estimate.units, unit=unit, statistic=estimate, **bounds
@@ -271,14 +273,14 @@ def check_trend(
     return replace(check, statistic=statistic)
 
 
-def find_language_group(code: str) -> str:
-    """Return the family of a language; "" if it is unknown.
+def find_language_group(language_code: str) -> str:
+    """Return the family of a language, or "" if it is unknown.
 
     Built-in languages are "near" or "far", by the words that they share with the source language.
     """
-    if is_built_in(code):
-        return "near" if LANGUAGES[code].shared >= SHARED_WORDS else "far"
-    family = language_facts(code).family
+    if is_built_in(language_code):
+        return "near" if LANGUAGES[language_code].shared >= SHARED_WORDS else "far"
+    family = language_facts(language_code).family
     return "" if family == UNKNOWN else family
 
 
@@ -299,14 +301,16 @@ def check_correlation(
             Check(about=f"{label}: {n} languages, and fewer than {FEWEST_LANGUAGES} are too few, not tested")
         ]
     sides = [pairs.iloc[:, side] for side in range(2)]
-    groups = pd.Series([find_language_group(str(code)) for code in pairs.index], index=pairs.index)
+    groups = pd.Series(
+        [find_language_group(str(language_code)) for language_code in pairs.index], index=pairs.index
+    )
     sizes = groups.map(groups.value_counts())
-    number = groups.nunique()
+    group_count = groups.nunique()
     if (sizes > 1).sum() >= FEWEST_LANGUAGES:
         several = f", within {groups[sizes > 1].nunique()} groups of related languages"
-        words = f"{label}{several if number > 1 else ''}"
+        words = f"{label}{several if group_count > 1 else ''}"
         return [_check_correlation_within(words, sides[0], sides[1], groups, bounds, "language")]
-    if number >= FEWEST_LANGUAGES:
+    if group_count >= FEWEST_LANGUAGES:
         means = [side.groupby(groups).mean() for side in sides]
         no_groups = pd.Series("", index=means[0].index)
         return [
@@ -316,7 +320,7 @@ def check_correlation(
         ]
     return [
         Check(
-            about=f"{label}: {n} languages of {number} families; expected {FEWEST_LANGUAGES} families, "
+            about=f"{label}: {n} languages of {group_count} families; expected {FEWEST_LANGUAGES} families, "
             f"or as many languages that share one, not tested"
         )
     ]
@@ -333,22 +337,22 @@ def _check_correlation_within(
     """Check a correlation within groups, by Student's t against 0 and by Fisher's z against other bounds."""
     from scipy.special import ndtri
 
-    over = spearman_within([*x], [*y], [*groups])
-    if math.isnan(over.rho):
+    summary = spearman_within(list(x), list(y), list(groups))
+    if math.isnan(summary.rho):
         return Check(about=f"{label}: the same for every language, not tested")
-    error = over.error
-    z = _fisher_z(over.rho)
+    error = summary.error
+    z = _fisher_z(summary.rho)
 
     def p_value(bound: float) -> float:
-        return over.p_value if bound == 0 else math.erfc(abs(z - math.atanh(bound)) / error / math.sqrt(2))
+        return summary.p_value if bound == 0 else math.erfc(abs(z - math.atanh(bound)) / error / math.sqrt(2))
 
     def smallest_seen(level: float) -> float:
         return math.tanh(error * float(ndtri(1 - level / 2) + ndtri(POWER)))
 
     low, high = (math.tanh(z + side * INTERVAL_Z * error) for side in (-1, 1))
-    rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
+    rho = Statistic(mean=summary.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
     format_bounds: Bounds = {"scale": 1, "digits": 2, **bounds}
-    return Check(about=label, values=[0.0] * over.items, statistic=rho, unit=unit, **format_bounds)
+    return Check(about=label, values=[0.0] * summary.items, statistic=rho, unit=unit, **format_bounds)
 
 
 def check_spreads(

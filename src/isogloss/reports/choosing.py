@@ -31,7 +31,7 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
     ranking = candidates.ranked
     labelled_columns = labelled_languages(candidates.ranked, candidates.scores)
     rows = []
-    for column, code in enumerate(candidates.languages):
+    for column, language_code in enumerate(candidates.languages):
         is_measured = ~np.isnan(ranking[:, column])
         if is_measured.sum() < 2:
             continue
@@ -43,7 +43,7 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
         rows.append(
             {
                 **candidates.about,
-                "language": code,
+                "language": language_code,
                 "choice": candidates.names[choice],
                 "model": candidates.models[choice],
                 "candidates": int(is_measured.sum()),
@@ -60,16 +60,16 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
 
 def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:
     """Return the scores of a candidate in the other languages with labels."""
-    scores = map(float, np.delete(candidates.scores[choice], column))
+    scores = (float(score) for score in np.delete(candidates.scores[choice], column))
     return [score for score in scores if not math.isnan(score)]
 
 
-def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
+def candidate_data(candidates: Candidates, language_code: str) -> pd.DataFrame:
     """Return the candidates for a language, the rule's first: its value, every signal, the score if known.
 
     Signals are standardised over the candidates, as in the rule. Their level does not estimate the score.
     """
-    column = candidates.languages.index(code)
+    column = candidates.languages.index(language_code)
     ranking = candidates.ranked
     rows = pd.DataFrame(
         {
@@ -156,10 +156,10 @@ REGRET = (
 )
 
 
-def _words(candidates: Candidates, kind: str, what: str, caption: str) -> dict[str, str]:
+def _words(candidates: Candidates, kind: str, subject: str, caption: str) -> dict[str, str]:
     return {
         "name": slug(kind, *candidates.about.values()),
-        "title": f"{test_set_name(candidates.about)}, source {candidates.about['source']}: {what}",
+        "title": f"{test_set_name(candidates.about)}, source {candidates.about['source']}: {subject}",
         "caption": caption,
     }
 

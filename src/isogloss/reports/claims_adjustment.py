@@ -1,9 +1,9 @@
 """Claims of the third paper about cross-lingual adjustment: the rule of each and the function that checks it.
 
-"The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Sections
-5.2 to 5.4 and Appendix A. Only the paper's adjustment and tasks are judged; other findings become notes. An
-adjusted encoder is one draw. If both sides have different encoders, the unit is the adjusting seed, and
-fine-tuning seeds are averaged within it.
+Paper: "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer",
+Sections 5.2 to 5.4 and Appendix A. Only the paper's adjustment and tasks are judged. Other findings become
+notes. An adjusted encoder is one draw. If both sides have different encoders, the unit is the adjusting seed,
+and fine-tuning seeds are averaged within it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ def compare_with_original(
 def compare_sizes(measurements: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     """Compare most with fewest translations, and correlate their number with scores (3b, 3h)."""
     rows = zero_shot(plain_scores(measurements), ALL)
-    rows = rows[rows["task"].isin([*tasks])]
+    rows = rows[rows["task"].isin(list(tasks))]
     several = rows.groupby(SERIES)["size"].transform("nunique") > 1
     ends = most(rows[several]), most(rows[several], "min")
     checks = _compare(measurements, ends, "most − fewest translations", tasks, ("test", "setting"))
@@ -133,7 +133,7 @@ def compare_distances(measurements: Measurements) -> list[Check]:
                     preference=prefer_distance(group, COSINE),
                 )
             )
-    notes = [check.text for task in sorted({*by_task} - {*TASKS}) for check in by_task[task]]
+    notes = [check.text for task in sorted(set(by_task) - set(TASKS)) for check in by_task[task]]
     return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
 
 
@@ -197,7 +197,7 @@ def compare_mixed_inputs(measurements: Measurements) -> list[Check]:
     base = rows[rows["role"] == ORIGINAL].groupby(test)["score"].mean().rename("base")
     ours = most(zero_shot(rows, ALL)).join(base, on=test)
     ours = ours.assign(gain=ours["score"] - ours["base"])
-    for form, task in MIXED.items() if ours["inputs"].isin([*MIXED]).any() else ():
+    for form, task in MIXED.items() if ours["inputs"].isin(list(MIXED)).any() else ():
         checks = []
         for _, group in ours[ours["task"] == task].groupby(["test", "setting", "way"]):
             language_gains = group.assign(unit=draws(group)).pivot_table(

@@ -149,7 +149,10 @@ def compare_gradients(measurements: Measurements) -> list[Check]:
 
 
 def compare_layers(measurements: Measurements, frame: str, *others: str) -> list[Check]:
-    """Correlate layer and similarity, compare attention with feed-forward (4c, 4f); ``others`` make notes."""
+    """Correlate layer and similarity, and compare attention with feed-forward (4c, 4f).
+
+    ``others`` are similarities that only make notes.
+    """
     checks = _layer_checks(similar_parts(measurements, frame))
     notes = [
         f"by {name}, {check.text}"
@@ -239,7 +242,7 @@ def compare_language_pairs(measurements: Measurements) -> list[Check]:
     checks = []
     rows = paper_scores(measurements).query("role == 'joint' and lines == ''")
     for ours, theirs in permutations(rows.groupby("encoder"), 2):
-        our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
+        our_codes, their_codes = (set(rows["languages"].iloc[0].split("+")) for _, rows in (ours, theirs))
         closer = near.get(ours[0], 0) > near.get(theirs[0], np.inf)
         if closer and len(our_codes) == len(their_codes) == 2 and len(our_codes & their_codes) == 1:
             label = f"with {' '.join(our_codes - their_codes)} − with {' '.join(their_codes - our_codes)}"
@@ -253,7 +256,7 @@ def compare_three_with_two(measurements: Measurements) -> list[Check]:
     checks = []
     halves = {WITHIN: UNHELPED, ZERO_SHOT: HELPS}
     for ours, theirs in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
-        our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
+        our_codes, their_codes = (set(rows["languages"].iloc[0].split("+")) for _, rows in (ours, theirs))
         if len(our_codes) == 3 and len(their_codes) == 2 and their_codes < our_codes:
             checks += _compare(
                 measurements, (ours[1], theirs[1]), "three − two languages", halves, ("lines", "steps")
@@ -295,7 +298,10 @@ def _compare(
                     label = f"{what}, {half}{reading(group, other)}: {label}"
                     checks += name_comparison(
                         [check_seeds(result, label, bounds)],
-                        "\n".join(map(str, group.iloc[0][["place", *matching_columns, "steps", "system"]]))
+                        "\n".join(
+                            str(value)
+                            for value in group.iloc[0][["place", *matching_columns, "steps", "system"]]
+                        )
                         + str(other["encoder"].iloc[0]),
                         statement=f"{what}, {half}",
                         split=str(group["split"].iloc[0]),

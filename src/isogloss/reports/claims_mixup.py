@@ -69,7 +69,7 @@ def compare_to_baselines(measurements: Measurements) -> list[Check]:
             comparison.full, comparison.trained, "x-mixup − translate-train"
         )
         checks[step] = comparison.check(comparison.trained, comparison.plain, "translate-train − source-only")
-    return [*checks.values()]
+    return list(checks.values())
 
 
 def compare_cka(measurements: Measurements) -> list[Check]:
@@ -228,7 +228,10 @@ def compare_kl_with_mse(measurements: Measurements) -> list[Check]:
 
 
 def compare_layers(measurements: Measurements) -> list[Check]:
-    """Compare mixing in each layer with translate-train; in classification only the lower ones count (2k)."""
+    """Compare mixing in each layer with translate-train.
+
+    In classification only the lower layers count (2k).
+    """
     stacks: dict[object, list[MixupComparison]] = {}
     for comparison in mixup_comparisons(measurements, mixup_scores(measurements), layers=True):
         key = comparison.group, comparison.full["split"].iloc[0], comparison.full["inputs.translator"].iloc[0]
@@ -291,7 +294,7 @@ def correlate_gains(measurements: Measurements) -> list[Check]:
             full, baseline = (target_means(comparison.on(rows, "target")) for rows in sides)
             score = full - baseline
             states = [cka_of(measurements, rows) for rows in sides]
-            for layer in sorted({*states[0]["layer"]} & {*states[1]["layer"]}):
+            for layer in sorted(set(states[0]["layer"]) & set(states[1]["layer"])):
                 full, baseline = (target_means(rows[rows["layer"] == layer]) for rows in states)
                 label = f"{comparison.name}: {words}"
                 of_layer = replace(comparison, preference=(-float(layer),))

@@ -117,7 +117,7 @@ def compare_slopes(measurements: Measurements) -> list[Check]:
     checks = []
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
         words = f"slope at the source-only model along {name}, target − source"
-        if {"source", "target"} <= {*rows.get("role", ())}:
+        if {"source", "target"} <= set(rows.get("role", ())):
             flat = {"above": -FLAT, "below": FLAT, "printed": SIMILAR, "of_median": True}
             source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
             steeper = _mean(words, "slope", {**HELPS, "of_median": True}, TARGET, SOURCE)
@@ -134,7 +134,7 @@ def compare_parts(measurements: Measurements) -> list[Check]:
     negligible = {**near, "printed": "a negligible effect"}
     less = _mean("gain of the whole − of the encoder", "gain", as_whole, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", negligible, {"part": "head"})
-    return _each(measurements, rows, less, head) if {"all"} < {*rows["part"]} else []
+    return _each(measurements, rows, less, head) if {"all"} < set(rows["part"]) else []
 
 
 def check_target_paths(measurements: Measurements) -> list[Check]:
@@ -277,7 +277,7 @@ def _flatter(measurements: Measurements, rows: pd.DataFrame) -> list[Check]:
                 gap_shares = [(side / gap).dropna() for side, gap in zip((ours, theirs), gaps, strict=True)]
                 share = f"{words}, as a share of the gap to the bilingual model"
                 checks += pair
-                if all(map(len, gap_shares)):
+                if all(len(share) for share in gap_shares):
                     unjudged_bounds = {**PLAIN, "judged": False}
                     checks.append(
                         check_independent(gap_shares[0], gap_shares[1], share, unjudged_bounds, UNITS[unit])

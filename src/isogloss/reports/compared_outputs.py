@@ -52,7 +52,7 @@ OPTIONS = "options"
 """The key of an example whose label is the index of one of these."""
 
 TASK = "task"
-"""The key of a task that labels alone do not show: lemmas look like labels of words."""
+"""Key of a task that cannot be seen from the labels: lemmas look like labels of words."""
 
 RULES = "rules"
 """The key of the rules by which answers are compared."""
@@ -93,11 +93,14 @@ def compare_outputs(
             name: (file, add(file, outputs, gold, gold_outputs)) for name, (file, outputs) in read.items()
         }
     if any(output.of_options for output in all_outputs):
-        read = {name: (file, [*map(_with_option_names, outputs)]) for name, (file, outputs) in read.items()}
+        read = {
+            name: (file, [_with_option_names(output) for output in outputs])
+            for name, (file, outputs) in read.items()
+        }
     paired_outputs = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
     for file in files:
         _check_same(file, baseline, paired_outputs[file.name], paired_outputs[baseline.name])
-    sides = [(file, [*paired_outputs[file.name].values()]) for file in (*files, baseline)]
+    sides = [(file, list(paired_outputs[file.name].values())) for file in (*files, baseline)]
     task = task_of(sides, measure=measure)
     comparisons: dict[tuple[str, str, str], SystemComparison] = {}
     changes: dict[tuple[str, str, str], dict[str, int | None]] = {}
@@ -141,15 +144,15 @@ def _outputs(file: File, *, only_gold: bool = False) -> Iterator[ExampleOutput]:
     yield from merged(file, samples)
 
 
-def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> ExampleOutput:
+def _answer(file: File, line_number: int, body: Mapping[str, object], *, only_gold: bool) -> ExampleOutput:
     kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
     if not kind:
         expected_keys = " or ".join(GOLD if only_gold else (*ANSWERS, *SUITES))
-        raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected_keys)
+        raise file.broken(line_number, f"the keys {', '.join(body) or 'none'}", expected_keys)
     if not only_gold and not is_answer(kind, body[kind]):
-        raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
+        raise file.broken(line_number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
     return ExampleOutput(
-        line=number,
+        line=line_number,
         id="" if body.get("id") is None else str(body["id"]),
         language=canonical_language(str(body.get("language") or "")),
         kind=kind,
@@ -167,15 +170,15 @@ def _with_option_names(output: ExampleOutput) -> ExampleOutput:
     return replace(output, answer=answer, gold=gold)
 
 
-def _paired(file: File, outputs: Sequence[ExampleOutput], by: str) -> Outputs:
-    """Return the outputs by their key in both files; DataError for an id that is missing or repeated."""
+def _paired(file: File, outputs: Sequence[ExampleOutput], key_field: str) -> Outputs:
+    """Return the outputs by their key in both files. Raises DataError for a missing or repeated id."""
     outputs_by_key: dict[tuple[str, str], ExampleOutput] = {}
     counts: dict[str, int] = {}
     for output in outputs:
         language = output.language
         counts[language] = counts.get(language, 0) + 1
-        key = language, output.id if by == BY_ID else f"{language} {counts[language]}".strip()
-        if by == BY_ID and not output.id:
+        key = language, output.id if key_field == BY_ID else f"{language} {counts[language]}".strip()
+        if key_field == BY_ID and not output.id:
             raise file.broken(output.line, "no id", "an id on every line", "Add it, or pair by --by order")
         if key in outputs_by_key:
             problem = f"id {output.id!r} a second time (line {outputs_by_key[key].line})"
@@ -215,9 +218,14 @@ def _gold_by_id(
     return with_gold
 
 
-def _add_gold(output: ExampleOutput, other: ExampleOutput) -> ExampleOutput:
-    """Return an output with the gold answer, and what is stated of it, of another file."""
-    return replace(output, gold=other.gold, task=output.task or other.task, rules=output.rules or other.rules)
+def _add_gold(output: ExampleOutput, gold_output: ExampleOutput) -> ExampleOutput:
+    """Add the gold answer of a different file, with its facts, to an output."""
+    return replace(
+        output,
+        gold=gold_output.gold,
+        task=output.task or gold_output.task,
+        rules=output.rules or gold_output.rules,
+    )
 
 
 def _comparisons(

@@ -38,15 +38,15 @@ class ComparisonRequest:
     against: str
     """A method, an encoder, "ENCODER / METHOD", or the id of a run."""
     measure: str = ""
-    """The measure compared; empty: each task's main metric."""
+    """The measure to compare. Default: each task's main metric."""
     split: str = ""
-    """The split compared; empty: each task's test split, or its dev split without one."""
+    """The split to compare. Default: each task's test split, or its dev split without one."""
     points: float = 1.0
     """The difference for which the number of seeds is computed, in percentage points."""
 
 
 def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
-    """Return the folders of runs to read, and the names of the runs chosen in them; none means all.
+    """Return the folders of runs to read, and the ids of the chosen runs in them. No ids stand for all runs.
 
     Each of ``runs`` is a folder of runs, the folder of a run, or a prefix of the id of a run in ``folder``.
     """
@@ -66,7 +66,7 @@ def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], li
                 f"compare: {path}: no such folder, and no run is in {folder} (--in). Give folders "
                 f"of runs, or ids of runs in --in."
             )
-    return [*folders], names
+    return list(folders), names
 
 
 def compare_runs(
@@ -81,7 +81,7 @@ def compare_runs(
     """
     studies = [read_measurements(folder, on_progress) for folder in folders]
     measurements = Measurements(
-        runs=[*{run.id: run for study in studies for run in study.runs if run.record}.values()],
+        runs=list({run.id: run for study in studies for run in study.runs if run.record}.values()),
         labels={key: label for study in studies for key, label in study.display_names.items()},
     )
     scores = name_systems(measurements.frame("scores"), measurements.display_names)
@@ -117,7 +117,7 @@ def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> li
             for test_set in test_sets
             if (test_set.about[column] == value if value else test_set.rows[default].all())
         ]
-    return [*test_sets]
+    return list(test_sets)
 
 
 def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, keys: set[Key]) -> dict[Key, Key]:
@@ -188,7 +188,7 @@ def _full_name(system: Facts) -> str:
     return f"{system['encoder.label']} / {system['system']}"
 
 
-def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
+def _by_run(field: str, kind: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
     """Return the system of the score run, or of the model, whose id has this prefix."""
     for column in ("run", "model"):
         rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
@@ -196,7 +196,7 @@ def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: I
             break
     systems = {key_of(row): row["name"] for row in list_rows(rows)}
     if not systems:
-        raise unknown_name(field, what, name, available)
+        raise unknown_name(field, kind, name, available)
     if len(systems) > 1:
         raise ConfigError(
             f"{field}: runs of {len(systems)} systems begin with {name!r}: {', '.join(systems.values())}. "
@@ -206,11 +206,15 @@ def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: I
 
 
 def _notes(measurements: Measurements) -> list[str]:
-    without = [run.id for run in measurements.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
-    run_list = ", ".join(without[:MOST_LISTED_RUNS]) + (" …" if len(without) > MOST_LISTED_RUNS else "")
-    note = (
-        f"{count(len(without), 'score run')} without predictions, made by an earlier version or unfinished, "
-        f"so that only seeds are tested: {run_list}. Delete record.json in these folders and run the recipe "
-        f"again; models are not trained anew."
+    runs_without = [
+        run.id for run in measurements.finished("scores") if not (run.folder / PREDICTIONS).is_file()
+    ]
+    run_list = ", ".join(runs_without[:MOST_LISTED_RUNS]) + (
+        " …" if len(runs_without) > MOST_LISTED_RUNS else ""
     )
-    return [*measurements.unread, *([note] if without else [])]
+    note = (
+        f"{count(len(runs_without), 'score run')} without predictions, made by an earlier version or "
+        f"unfinished, so that only seeds are tested: {run_list}. Delete record.json in these folders "
+        f"and run the recipe again; models are not trained anew."
+    )
+    return [*measurements.unread, *([note] if runs_without else [])]

@@ -40,7 +40,7 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
 
 TEST_SET = ["corpus", "treebank", "task", "source", "split", "metric"]
-"""Columns that identify a test set; inputs in two languages make another one."""
+"""Columns that identify a test set. Inputs in two languages are a separate test set."""
 
 SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
 """Columns that identify a system: encoder (over its seeds), way of training, and form of the inputs."""
@@ -70,7 +70,7 @@ NUMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemComparison:
-    """Two systems compared on one language, or on the mean of several; scores are means over units."""
+    """Two systems compared on one language, or on the mean of several. Scores are means over units."""
 
     languages: tuple[str, ...]
     score: float
@@ -106,12 +106,12 @@ class SystemComparison:
 
     @property
     def p_value(self) -> float:
-        """P of the test that crosses units and examples; nan for one unit."""
+        """P of the test that crosses units and examples. nan for one unit."""
         return self.estimate.p_value()
 
     @property
     def low_examples(self) -> float:
-        """Lower end of the 95 % interval over examples, by Student's t; nan for fewer than two examples."""
+        """Lower end of the 95 % interval over examples, by Student's t. nan for fewer than two examples."""
         return self.difference - self._half_over_examples
 
     @property
@@ -178,13 +178,13 @@ class Compared:
         return pd.DataFrame(list(self.rows))
 
     def __repr__(self) -> str:
-        """Return the largest differences in a few lines; ``frame`` has all."""
-        by_size = sorted(self.rows, key=lambda row: -abs(row.get("difference") or 0.0))
-        shown = [
+        """Return the largest differences in a few lines. ``frame`` has all."""
+        sorted_rows = sorted(self.rows, key=lambda row: -abs(row.get("difference") or 0.0))
+        texts = [
             f"{row.get('language') or 'all'}: {row['difference']:+.4f}, p = {row['p_examples']:.3g}"
-            for row in by_size[:FEWEST]
+            for row in sorted_rows[:FEWEST]
         ]
-        return "\n".join([f"Compared({len(self.rows)} rows, {len(self.notes)} notes; see .frame)", *shown])
+        return "\n".join([f"Compared({len(self.rows)} rows, {len(self.notes)} notes; see .frame)", *texts])
 
     def _repr_html_(self) -> str:
         """Return the rows and the notes as HTML for a notebook."""
@@ -230,23 +230,31 @@ def compare(
     """
     sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
-    complete = [{key for key, of in side.items() if of.keys() >= {*languages}} for side in sides]
+    complete = [
+        {key for key, language_scores in side.items() if language_scores.keys() >= set(languages)}
+        for side in sides
+    ]
     units = [complete[0] & complete[1]] * 2 if paired else complete
     if not languages or not all(units):
         return None
-    scored = [[side[key] for key in sorted(keys)] for side, keys in zip(sides, units, strict=True)]
+    unit_scores = [[side[key] for key in sorted(keys)] for side, keys in zip(sides, units, strict=True)]
     means = (
-        [fmean(fmean(score for _, score in models[code]) for code in languages) for models in side]
-        for side in scored
+        [
+            fmean(fmean(score for _, score in models[language_code]) for language_code in languages)
+            for models in side
+        ]
+        for side in unit_scores
     )
     comparison = compare_means(languages, *means, paired=paired)
-    fewer = min(map(len, scored))  # The test over examples compares as many models of each side.
-    return _with_examples(m, comparison, [side[:fewer] for side in scored], ours["metric"].iloc[0])
+    fewer = min(
+        len(models) for models in unit_scores
+    )  # The test over examples compares as many models of each side.
+    return _with_examples(m, comparison, [side[:fewer] for side in unit_scores], ours["metric"].iloc[0])
 
 
 def of_shared(name: str, *sides: pd.DataFrame) -> list[pd.DataFrame]:
     """Return of each side of a comparison the rows whose value in a column all sides have."""
-    shared = set.intersection(*({*side[name].astype(object).map(str)} for side in sides))
+    shared = set.intersection(*(set(side[name].astype(object).map(str)) for side in sides))
     return [side[side[name].astype(object).map(str).isin(shared)] for side in sides]
 
 
@@ -260,15 +268,17 @@ def replicates(*sides: pd.DataFrame) -> tuple[str, list[pd.DataFrame]]:
     models = shared[0].groupby("encoder.run")["seed"].nunique()
     if len(models) >= FEWEST:
         return "encoder.seed", shared
-    most = models.index[models == models.max()][:1]
-    return "seed", [side[side["encoder.run"].isin(most)] for side in shared]
+    most_frequent = models.index[models == models.max()][:1]
+    return "seed", [side[side["encoder.run"].isin(most_frequent)] for side in shared]
 
 
-def without_pilots(rows: pd.DataFrame, of: Sequence[str], system: Sequence[str], unit: str) -> pd.DataFrame:
+def without_pilots(
+    rows: pd.DataFrame, columns: Sequence[str], system: Sequence[str], unit: str
+) -> pd.DataFrame:
     """Return the rows of systems with FEWEST units or more, where a group has such a system, else all."""
-    units = rows.groupby(row_keys(rows, [*of, *system]))[unit].transform("nunique")
-    most = units.groupby(row_keys(rows, of)).transform("max")
-    return rows[(units >= FEWEST) | (most < FEWEST)]
+    units = rows.groupby(row_keys(rows, [*columns, *system]))[unit].transform("nunique")
+    most_units = units.groupby(row_keys(rows, columns)).transform("max")
+    return rows[(units >= FEWEST) | (most_units < FEWEST)]
 
 
 def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
@@ -281,8 +291,12 @@ def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def row_keys(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
-    """Return a text for each row, equal where these columns are; missing values are equal."""
-    values = zip([""] * len(rows), *(map(str, rows[name].astype(object)) for name in columns), strict=True)
+    """Return a text for each row, equal if these columns are equal. Missing values are equal."""
+    values = zip(
+        [""] * len(rows),
+        *((str(value) for value in rows[name].astype(object)) for name in columns),
+        strict=True,
+    )
     return pd.Series(map("\n".join, values), index=rows.index, dtype=object)
 
 
@@ -294,17 +308,20 @@ def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: st
 
 def rows_of(rows: pd.DataFrame, values: Mapping[str, object]) -> pd.DataFrame:
     """Return the rows with these values, by column."""
-    return rows[(rows[[*values]] == [*values.values()]).all(axis=1)]
+    return rows[(rows[[*values]] == list(values.values())).all(axis=1)]
 
 
-def nearest(rows: pd.DataFrame, by: Sequence[str], settings: Mapping[str, object]) -> pd.DataFrame:
-    """Return, of each group, the rows with the fewest settings that are not a paper's; None: left out."""
-    unlike, keys = unlike_settings(rows, settings), row_keys(rows, by)
+def nearest(rows: pd.DataFrame, columns: Sequence[str], settings: Mapping[str, object]) -> pd.DataFrame:
+    """Return the rows of each group with the fewest settings that differ from a paper's.
+
+    A setting that is None in the paper must be missing.
+    """
+    unlike, keys = unlike_settings(rows, settings), row_keys(rows, columns)
     return rows[unlike == unlike.groupby(keys).transform("min")] if len(rows) else rows
 
 
 def unlike_settings(rows: pd.DataFrame, settings: Mapping[str, Any]) -> "pd.Series[int]":
-    """Return for each row how many settings are not a paper's; None is a missing one."""
+    """Count the settings of each row that differ from a paper's. None stands for a missing setting."""
     unlike = pd.Series(0, index=rows.index)
     for name, value in settings.items():
         if name in rows:
@@ -320,18 +337,18 @@ def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
 
 
 def rank_correlations(
-    rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], within: Sequence[str]
+    rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], group_columns: Sequence[str]
 ) -> pd.Series:
-    """Return Spearman's ρ of two columns for each unit: the mean of those within groups of other columns.
+    """Return Spearman's ρ of two columns for each unit, averaged over groups of other columns.
 
     Groups of fewer than FEWEST rows are skipped; ρ is 0 where a column is constant.
     """
-    by = [*unit, *within]
-    several = rows[rows.groupby(by, dropna=False)[x].transform("size") >= FEWEST]
+    key_columns = [*unit, *group_columns]
+    several = rows[rows.groupby(key_columns, dropna=False)[x].transform("size") >= FEWEST]
     if several.empty:
         return pd.Series(dtype=float)
-    groups = several.groupby(by, dropna=False)[[x, y]]
-    rhos = groups.apply(lambda group: np.nan_to_num(spearman([*group[x]], [*group[y]]).rho))
+    groups = several.groupby(key_columns, dropna=False)[[x, y]]
+    rhos = groups.apply(lambda group: np.nan_to_num(spearman(list(group[x]), list(group[y])).rho))
     means: "pd.Series[float]" = rhos.groupby(level=list(unit)).mean()
     return means
 
@@ -357,12 +374,12 @@ def unit_of(*frames: pd.DataFrame) -> str:
         {value for frame in frames for value in frame[name].dropna()}
         for name in ("encoder.kind", "encoder", "encoder.original", "encoder.seed")
     )
-    replicated = len(encoders) > 1 and max(len(originals), len(seeds)) > 1
-    return "encoder.seed" if kinds == {"pretrain"} and replicated else "seed"
+    is_replicated = len(encoders) > 1 and max(len(originals), len(seeds)) > 1
+    return "encoder.seed" if kinds == {"pretrain"} and is_replicated else "seed"
 
 
 def labelled_groups(
-    m: Measurements, rows: pd.DataFrame, by: Sequence[str]
+    measurements: Measurements, rows: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield groups of rows in the order of ``by``, each with words that distinguish it from the others.
 
@@ -370,12 +387,14 @@ def labelled_groups(
     """
     if rows.empty:
         return
-    named = name_systems(rows, m.display_names)
-    shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
-    shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
-    columns = [shown[name] for name in shown if name in by]
-    distinguishing = [name for name in columns if name in ("task", "source") or named[name].nunique() > 1]
-    for _, group in named.groupby(list(by), dropna=False):
+    named_rows = name_systems(rows, measurements.display_names)
+    label_columns = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
+    label_columns |= {name: name for name in ("corpus", "treebank", "split", "metric")}
+    columns = [label_columns[name] for name in label_columns if name in by]
+    distinguishing = [
+        name for name in columns if name in ("task", "source") or named_rows[name].nunique() > 1
+    ]
+    for _, group in named_rows.groupby(list(by), dropna=False):
         yield " ".join(str(group[name].iloc[0]) for name in distinguishing if group[name].iloc[0]), group
 
 
@@ -395,38 +414,47 @@ Scored = dict[str, list[tuple[str, float]]]
 
 
 def _by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
-    """Return the scores of each unit; a loop is faster than pandas on many small frames."""
-    by_unit: dict[int, Scored] = {}
+    """Return the scores of each unit. A loop is faster than pandas on many small frames."""
+    unit_scores: dict[int, Scored] = {}
     columns = [rows[name] for name in (unit, "language", "run", "score")]
-    for key, language, *scored in zip(*columns, strict=True):
+    for key, language, *values in zip(*columns, strict=True):
         if not pd.isna(key):
-            by_unit.setdefault(key, {}).setdefault(language, []).append((*scored,))
-    return by_unit
+            unit_scores.setdefault(key, {}).setdefault(language, []).append(tuple(values))
+    return unit_scores
 
 
 def _with_examples(
-    m: Measurements, comparison: SystemComparison, sides: Sequence[Sequence[Scored]], metric: str
+    measurements: Measurements, comparison: SystemComparison, sides: Sequence[Sequence[Scored]], metric: str
 ) -> SystemComparison:
     """Add the error over examples, and the test over them, where all predictions were recorded."""
-    needed = {(run, code) for unit in chain(*sides) for code in comparison.languages for run, _ in unit[code]}
-    recorded = {
-        key: predictions
-        for key in needed
-        if (predictions := m.predictions(*key)) and metric in predictions.measures
+    needed_runs = {
+        (run, language_code)
+        for unit in chain(*sides)
+        for language_code in comparison.languages
+        for run, _ in unit[language_code]
     }
-    ids = {code: predictions.ids for (_, code), predictions in recorded.items()}
-    if len(recorded) < len(needed) or any(
-        predictions.ids != ids[code] for (_, code), predictions in recorded.items()
+    contributions_by_run = {
+        key: predictions
+        for key in needed_runs
+        if (predictions := measurements.predictions(*key)) and metric in predictions.measures
+    }
+    ids = {language_code: predictions.ids for (_, language_code), predictions in contributions_by_run.items()}
+    if len(contributions_by_run) < len(needed_runs) or any(
+        predictions.ids != ids[language_code]
+        for (_, language_code), predictions in contributions_by_run.items()
     ):
         return comparison
     pairs = {}
-    for code in comparison.languages:
+    for language_code in comparison.languages:
         models = [
-            [[recorded[run, code].measures[metric] for run, _ in unit[code]] for unit in side]
+            [
+                [contributions_by_run[run, language_code].measures[metric] for run, _ in unit[language_code]]
+                for unit in side
+            ]
             for side in sides
         ]
         units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
-        pairs[code] = SystemPair(*(System(sums[:, 0], sums[:, 1]) for sums in units))
+        pairs[language_code] = SystemPair(*(System(sums[:, 0], sums[:, 1]) for sums in units))
     return over_examples(comparison, pairs, ids)
 
 
@@ -437,9 +465,15 @@ def over_examples(
 
     Examples with equal ids in several languages count as one.
     """
-    added = {code: (ids[code], per_example(pair)) for code, pair in pairs.items()}
-    _, error, examples = error_over_languages(added)
-    test = paired_test(*pairs.values()) if len(pairs) == 1 else paired_t_test_over_languages(added)
+    language_differences = {
+        language_code: (ids[language_code], per_example(pair)) for language_code, pair in pairs.items()
+    }
+    _, error, examples = error_over_languages(language_differences)
+    test = (
+        paired_test(*pairs.values())
+        if len(pairs) == 1
+        else paired_t_test_over_languages(language_differences)
+    )
     return replace(
         comparison,
         estimate=comparison.estimate.with_examples(error, examples),
@@ -447,21 +481,23 @@ def over_examples(
         error_examples=error,
         test=test.name,
         p_examples=test.p_value,
-        effect=cohens_d(np.concatenate([values for _, values in added.values()])),
+        effect=cohens_d(np.concatenate([values for _, values in language_differences.values()])),
     )
 
 
 def count_flips(pairs: Iterable[tuple[Contributions, Contributions]]) -> tuple[int, int] | tuple[None, None]:
-    """Count examples that became right, and wrong, from the baseline to the system; None for shares.
+    """Count the examples that became right and wrong from the baseline to the system. None for shares.
 
-    Each pair has what the examples contribute to the score of the system, and of the baseline.
+    Each pair has the contributions of the examples to the scores of the system and of the baseline.
     """
-    gained = 0
-    lost = 0
+    gain_count = 0
+    loss_count = 0
     for ours, theirs in pairs:
         if not {*ours.part, *theirs.part} <= {0.0, 1.0} or {*ours.whole, *theirs.whole} != {1.0}:
             return None, None
-        differences = [new - old for new, old in zip(ours.part, theirs.part, strict=True)]
-        gained += differences.count(1.0)
-        lost += differences.count(-1.0)
-    return gained, lost
+        differences = [
+            new_value - old_value for new_value, old_value in zip(ours.part, theirs.part, strict=True)
+        ]
+        gain_count += differences.count(1.0)
+        loss_count += differences.count(-1.0)
+    return gain_count, loss_count

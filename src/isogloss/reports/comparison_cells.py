@@ -50,12 +50,12 @@ NOTES = (
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return the ends of an interval in percentage points; a dash for nan."""
+    """Return the ends of an interval in percentage points. A dash for nan."""
     return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
 
 
-def _seeds_needed(seeds: int, needed: int | None) -> str:
-    return "–" if seeds < 2 else f">{MAX_UNITS}" if needed is None else str(needed)
+def _seeds_needed(seeds: int, seeds_to_decide: int | None) -> str:
+    return "–" if seeds < 2 else f">{MAX_UNITS}" if seeds_to_decide is None else str(seeds_to_decide)
 
 
 def tests_table(tests: pd.DataFrame) -> list[Table]:
@@ -85,6 +85,6 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
 
 
 def references_of(data: pd.DataFrame) -> str:
-    """Name the one system that all others are compared with; empty for several, which the table lists."""
+    """Name the only system that all others are compared with. Empty for several, which the table lists."""
     references = data["against"].dropna().unique()
     return f" Differences are tested against {references[0]}." if len(references) == 1 else ""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import, so only drawing p
     from matplotlib.figure import Figure as Canvas
 
 SOURCE, TARGET, MARK, FAINT, TINT = "#0072b2", "#d55e00", "#222222", "#8a8a8a", "#f4f4f0"
-"""Okabe and Ito's colour-blind safe colours; source and target have the same ones in all figures."""
+"""Okabe and Ito's colours for colour-blind readers. Source and target have the same colours in all figures.
+"""
 
 PALETTE = (SOURCE, TARGET, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 """Colours of other series: languages, methods, tasks."""
@@ -46,7 +47,7 @@ STYLE: dict[Any, Any] = {
     **{"figure.facecolor": "white", "svg.hashsalt": "isogloss", "pdf.fonttype": 42, "text.parse_math": False},
     "savefig.dpi": 400,
 }
-"""Labels have no mathematics ("$" is a dollar); a fixed salt makes element ids reproducible."""
+"""Labels have no mathematics ("$" is a dollar). A fixed salt makes element ids reproducible."""
 
 MOST_PANELS = 24
 """Maximum panels of a figure. The caption counts the omitted panels."""
@@ -63,7 +64,8 @@ class FigureLayout:
     columns: int
     families: tuple[str, ...] = ("DejaVu Sans",)
     outlined: bool = True
-    """Whether letters of an SVG are drawn, for programs without the typeface; on a page they are text."""
+    """Whether an SVG draws letters as shapes, for programs without the typeface. On a page letters are text.
+    """
 
 
 PAGE = FigureLayout(8.6, 4, outlined=False)
@@ -73,7 +75,7 @@ STYLES: Mapping[str, Mapping[str, FigureLayout]] = {
     "acl": {"column": FigureLayout(3.03, 2, SERIF), "text": FigureLayout(6.3, 4, SERIF)},
     "slides": {"half": FigureLayout(3.0, 1), "full": FigureLayout(5.6, 3)},
 }
-"""Layouts of papers and slides: the column and the text width of ACL's style; slides enlarge theirs twice."""
+"""Layouts of papers and slides: column and text width of ACL's style. Slides enlarge theirs twice."""
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.64, 0.5, 0.3, 0.42
 
@@ -93,7 +95,7 @@ def letters(inches: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure with title, caption, alternative text and data; drawn on first access."""
+    """A figure with title, caption, alternative text and data. It is drawn on first access."""
 
     name: str
     title: str
@@ -124,16 +126,16 @@ class Figure:
 
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
-            mpl.rcParams.update(STYLE | {"font.family": [*layout.families]})
+            mpl.rcParams.update(STYLE | {"font.family": list(layout.families)})
             mpl.rcParams["svg.fonttype"] = "path" if layout.outlined else "none"
             canvas = self.paint(layout)
             return {name: _saved(canvas, name) for name in formats}
 
 
 def _saved(canvas: "Canvas", form: str) -> bytes:
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+    no_dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
     file = io.BytesIO()
-    canvas.savefig(file, format=form, metadata=undated[form])
+    canvas.savefig(file, format=form, metadata=no_dates[form])
     return file.getvalue()
 
 
@@ -154,22 +156,22 @@ FigureText = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """The style of a line plot, by columns of a frame; one panel per value of the column "panel".
+    """The style of a line plot, by columns of a frame. Each value of the column "panel" has a panel.
 
-    Values with the same ``x`` in a line are averaged; ``band`` adds one standard deviation where the line is
-    a mean of FEWEST_CURVES or more.
+    Values with the same ``x`` in a line are averaged. ``band`` adds one standard deviation to means of
+    FEWEST_CURVES or more.
     """
 
     x: str
     y: str
     color: str
     dash: str = ""
-    """A column whose values determine the dashes; "" is solid."""
+    """A column whose values determine the dashes. "" is solid."""
     band: bool = False
     half: str = ""
     """A column with half the width of the band, instead of the standard deviation."""
     curve: str = ""
-    """A column that separates the curves of a mean; fewer than FEWEST_CURVES are drawn as thin lines."""
+    """A column that separates the curves of a mean. Fewer than FEWEST_CURVES are drawn as thin lines."""
     least: float = -inf
     """The smallest possible value, below which no band is drawn."""
     labels: tuple[str, str] = ("", "")
@@ -187,35 +189,44 @@ class Lines:
 def line_figure(
     words: FigureText, rows: pd.DataFrame, style: Lines, data: pd.DataFrame | None = None
 ) -> list[Figure]:
-    """Return a figure of a frame as panels of lines, whose numbers are ``data`` or the rows; none without."""
+    """Return a figure of a frame as panels of lines, or no figure for an empty frame.
+
+    Its numbers are ``data``. Default: the rows.
+    """
     rows = rows.dropna(subset=[style.x, style.y])
     if rows.empty:
         return []
     hue = colours(rows[style.color].astype(str))
-    dashed = sorted(rows[style.dash].drop_duplicates(), key=bool) if style.dash else []
-    dash = dict(zip(dashed, 10 * DASHES, strict=False))
+    dash_values = sorted(rows[style.dash].drop_duplicates(), key=bool) if style.dash else []
+    dash = dict(zip(dash_values, 10 * DASHES, strict=False))
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        for key, line in group.groupby([style.color, *filter(None, [style.dash])], sort=False):
+        for key, line in group.groupby(
+            [style.color, *(column for column in [style.dash] if column)], sort=False
+        ):
             look = ROLES.get(str(key[0]), (hue[str(key[0])], dash.get(key[-1], "solid")))
-            _draw_line(axis, line, style, (*look, ", ".join(filter(None, map(str, key)))))
+            _draw_line(
+                axis, line, style, (*look, ", ".join(text for text in (str(part) for part in key) if text))
+            )
 
-    drawn = panel_figure(words, rows, draw, labels=style.labels, height=style.height)
-    return [drawn if data is None else replace(drawn, data=data)]
+    figure = panel_figure(words, rows, draw, labels=style.labels, height=style.height)
+    return [figure if data is None else replace(figure, data=data)]
 
 
 def _draw_line(axis: "Axes", rows: pd.DataFrame, style: Lines, look: tuple[str, Dashes, str]) -> None:
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
-    over = rows.groupby(style.x)[style.y].agg(["mean", "std", "count"])
+    points = rows.groupby(style.x)[style.y].agg(["mean", "std", "count"])
     color, dash, label = look
-    scaled = over["mean"] * style.scale
-    axis.plot(over.index, scaled, color=color, linestyle=dash, label=label, marker=style.marker, ms=3)
-    half = rows.groupby(style.x)[style.half].mean() if style.half else over["std"]
-    half = style.scale * half.where(over["count"].ge(FEWEST_CURVES) | bool(style.half))
-    if (style.band or style.half) and half.notna().any():
-        low, high = (scaled + side * half.fillna(0.0) for side in (-1, 1))
-        axis.fill_between(over.index, low.clip(lower=style.least), high, color=color, alpha=0.15, linewidth=0)
+    means = points["mean"] * style.scale
+    axis.plot(points.index, means, color=color, linestyle=dash, label=label, marker=style.marker, ms=3)
+    half_widths = rows.groupby(style.x)[style.half].mean() if style.half else points["std"]
+    half_widths = style.scale * half_widths.where(points["count"].ge(FEWEST_CURVES) | bool(style.half))
+    if (style.band or style.half) and half_widths.notna().any():
+        low, high = (means + side * half_widths.fillna(0.0) for side in (-1, 1))
+        axis.fill_between(
+            points.index, low.clip(lower=style.least), high, color=color, alpha=0.15, linewidth=0
+        )
     elif style.curve:
         for _, curve in rows.sort_values(style.x).groupby(style.curve):
             axis.plot(curve[style.x], curve[style.y] * style.scale, color=color, linewidth=0.5, alpha=0.7)
@@ -263,40 +274,40 @@ def figure(
 
 
 def panels(layout: FigureLayout, count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with ``count`` panels that share their axes; sizes in inches need no layout pass.
+    """Return a canvas with ``count`` panels that share their axes. Sizes in inches need no layout pass.
 
-    All figures of a layout are of its width; rows of panels are as even as they can be.
+    All figures of a layout have its width. Rows of panels are as even as possible.
     """
     from matplotlib.figure import Figure as Canvas
 
-    down = ceil(count / layout.columns)
-    across, width = ceil(count / down), layout.width
-    panel_width = (width - LEFT - RIGHT - (across - 1) * GAP_X) / across
-    tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
+    row_count = ceil(count / layout.columns)
+    column_count, width = ceil(count / row_count), layout.width
+    panel_width = (width - LEFT - RIGHT - (column_count - 1) * GAP_X) / column_count
+    tall = TOP + BOTTOM + row_count * height + (row_count - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))
-    axes = list(canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
+    axes = list(canvas.subplots(row_count, column_count, sharex=True, sharey=True, squeeze=False).flat)
     canvas.subplots_adjust(LEFT / width, BOTTOM / tall, 1 - RIGHT / width, 1 - TOP / tall)
     canvas.subplots_adjust(wspace=GAP_X / panel_width, hspace=GAP_Y / height)
     for index, extra in enumerate(axes[count:], start=count):
         extra.set_visible(False)
-        axes[index - across].tick_params(labelbottom=True)
+        axes[index - column_count].tick_params(labelbottom=True)
     return canvas, axes[:count]
 
 
 def panel_title(axis: "Axes", text: str) -> None:
-    """Set the title of a panel, truncated to two lines; the CSV has it in full."""
+    """Set the title of a panel, truncated to two lines. The CSV has the full title."""
     inches = axis.get_position().width * axis.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
     lines = wrap(text, letters(inches), max_lines=2, placeholder="…")
     axis.set_title("\n".join(lines), loc="left")
 
 
 def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
-    """Add one legend for all panels at the top left, with room for its rows; equal labels appear once."""
+    """Add one legend for all panels at the top left, with room for its rows. Equal labels appear once."""
     handles: dict[str, Artist] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
-    longest = max(map(len, handles), default=0)
+    longest = max((len(labels) for labels in handles), default=0)
     entry = LEGEND_HANDLE + longest / letters(1000) * 1000
     columns = max(1, int(canvas.get_figwidth() / entry))
     old_height, margins = canvas.get_figheight(), canvas.subplotpars
@@ -310,14 +321,16 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
     """Label both axes once for all panels, at a fixed distance from the edge, in lines that fit."""
     height, width = canvas.get_figheight(), canvas.get_figwidth()
-    at = canvas.subplotpars
-    lines = wrap(y, max(8, letters((at.top - at.bottom) * height)))
-    canvas.subplots_adjust(left=at.left + 0.14 * max(0, len(lines) - 1) / width)
-    canvas.text((at.left + at.right) / 2, 0.08 / height, x, ha="center", va="bottom")
-    text = canvas.text(0.06 / width, (at.top + at.bottom) / 2, "\n".join(lines), ha="left", va="center")
+    margins = canvas.subplotpars
+    lines = wrap(y, max(8, letters((margins.top - margins.bottom) * height)))
+    canvas.subplots_adjust(left=margins.left + 0.14 * max(0, len(lines) - 1) / width)
+    canvas.text((margins.left + margins.right) / 2, 0.08 / height, x, ha="center", va="bottom")
+    text = canvas.text(
+        0.06 / width, (margins.top + margins.bottom) / 2, "\n".join(lines), ha="left", va="center"
+    )
     text.set(rotation=90, linespacing=1.0)
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name, in order of appearance; past the palette colours repeat."""
+    """Return a colour for each name, in order of appearance. Past the palette, colours repeat."""
     return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(names))}

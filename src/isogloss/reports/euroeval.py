@@ -20,7 +20,7 @@ UNKNOWN = -1
 """EuroEval's number for what is not known of a model."""
 
 NAMES = {"span_f1": ("micro_f1_no_misc", "micro_f1"), "f1": ("f1",), "em": ("em",)}
-"""Our measures by EuroEval's names; no dataset below has names of kind MISC."""
+"""Our measures by EuroEval's names. No dataset below has names of kind MISC."""
 
 
 class EuroEvalDataset(NamedTuple):
@@ -43,9 +43,11 @@ DATASETS: Mapping[tuple[str, str, str], EuroEvalDataset] = {
     ("squad", "qa", "dev"): EuroEvalDataset("squad", READING, "en"),
     ("squad", "qa", "test"): EuroEvalDataset("xquad-{language}", READING, "de en es"),
 }
-"""EuroEval's dataset by corpus, task and split. EuroEval draws its SQuAD from the official dev; our ``squad``
-test is XQuAD. Excluded: UNER, whose test EuroEval fills up with training sentences, and Belebele, which it
-splits differently."""
+"""EuroEval's dataset by corpus, task and split.
+
+EuroEval draws its SQuAD from the official dev. Our ``squad`` test is XQuAD. Two datasets are excluded: UNER,
+whose test EuroEval fills up with training sentences, and Belebele, which it splits differently.
+"""
 
 RESULT = ("name", "source", "target", "corpus", "task", "inputs", "language", "split")
 
@@ -57,7 +59,7 @@ def euroeval(_: Measurements, scores: pd.DataFrame, organization: str) -> Iterat
     """
     lines = [
         json.dumps(_record(rows, dataset, organization), ensure_ascii=False)
-        for _, rows in scores[scores["metric"].isin([*NAMES])].groupby([*RESULT], sort=False)
+        for _, rows in scores[scores["metric"].isin(list(NAMES))].groupby(list(RESULT), sort=False)
         if (dataset := _dataset(rows.iloc[0]))
     ]
     if lines:
@@ -65,23 +67,23 @@ def euroeval(_: Measurements, scores: pd.DataFrame, organization: str) -> Iterat
 
 
 def _dataset(row: "pd.Series[Any]") -> EuroEvalDataset | None:
-    """Return the dataset of EuroEval that a score belongs to; None for a score on anything else."""
+    """Return the dataset of EuroEval that a score belongs to. None for scores on other data."""
     dataset = DATASETS.get((row["corpus"], row["task"], row["split"]))
     is_reported = dataset and row["language"] in dataset.languages.split() and not row["inputs"]
     return dataset if is_reported else None
 
 
 def _record(rows: pd.DataFrame, dataset: EuroEvalDataset, organization: str) -> dict[str, object]:
-    first = rows.iloc[0]
+    first_row = rows.iloc[0]
     raw = [
-        {name: row["score"] for row in of_model.to_dict("records") for name in NAMES[row["metric"]]}
-        for _, of_model in rows.groupby("model", sort=False)
+        {name: row["score"] for row in model_rows.to_dict("records") for name in NAMES[row["metric"]]}
+        for _, model_rows in rows.groupby("model", sort=False)
     ]
     return {
-        "dataset": dataset.name.format(language=first["language"]),
+        "dataset": dataset.name.format(language=first_row["language"]),
         "task": dataset.task,
-        "languages": [first["language"]],
-        "model": f"{organization}/{slug(first['name'], first['source'], first['target'])}",
+        "languages": [first_row["language"]],
+        "model": f"{organization}/{slug(first_row['name'], first_row['source'], first_row['target'])}",
         "results": {"raw": raw, "total": _total(pd.DataFrame(raw))},
         "num_model_parameters": UNKNOWN,
         "max_sequence_length": UNKNOWN,
@@ -93,12 +95,12 @@ def _record(rows: pd.DataFrame, dataset: EuroEvalDataset, organization: str) -> 
         "validation_split": dataset.is_validation,
         "euroeval_version": None,
         "isogloss_version": VERSION,
-        "examples": int(first["examples"]),
+        "examples": int(first_row["examples"]),
     }
 
 
 def _total(raw: pd.DataFrame) -> dict[str, float]:
-    """Return each measure's mean over seeds in percent; with several, 1.96 standard errors of it as _se."""
+    """Return each measure's mean over seeds in percent. Several seeds add 1.96 standard errors as _se."""
     means = {f"test_{name}": 100 * float(value) for name, value in raw.mean().items()}
     if len(raw) < 2:
         return means

@@ -25,7 +25,7 @@ EVERY_EVAL_EVER = "0.3.0"
 """Version of the schema of Every Eval Ever."""
 
 SIGNED = frozenset({"spearman", "pearson", "mcc"})
-"""Measures from -1 to 1; all others are from 0 to 1."""
+"""Measures from -1 to 1. All other measures are from 0 to 1."""
 
 Json = dict[str, Any]
 
@@ -62,11 +62,11 @@ def hub(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, s
     JSON is YAML.
     """
     own_inputs = scores[(scores["inputs"] == "") & scores["main"]]
-    on_hub = own_inputs.assign(
+    hub_rows = own_inputs.assign(
         dataset=pd.Series([_dataset(row) for _, row in own_inputs.iterrows()], own_inputs.index, dtype=object)
     )
-    on_hub = on_hub[on_hub["dataset"].notna()]
-    for (model, corpus), rows in on_hub.groupby(["model", "corpus"], sort=False):
+    hub_rows = hub_rows[hub_rows["dataset"].notna()]
+    for (model, corpus), rows in hub_rows.groupby(["model", "corpus"], sort=False):
         entries = [
             eval_result(
                 row["dataset"],
@@ -107,7 +107,10 @@ NONE_TAKEN = {
 def write_results(
     measurements: Measurements, form: str, folder: Path, *, organization: str = "unknown"
 ) -> list[Path]:
-    """Write all scores in a form into a new folder; return its files. ConfigError without a score."""
+    """Write all scores in a form into a new folder and return its files.
+
+    Raises ConfigError without a score.
+    """
     check_named("results", "form", FORMS, form)
     if folder.exists():
         raise ConfigError(f"--to {folder}: it is there already. Name a new folder, or delete it.")
@@ -185,5 +188,5 @@ def _source(row: "pd.Series[Any]", split: str) -> Json:
 
 
 def _dataset(row: "pd.Series[Any]") -> HubSplit | None:
-    """Return the split of the hub that a score is of; None for a score on anything else."""
+    """Return the split on the hub that a score belongs to. None for scores on other data."""
     return hub_split(row["corpus"], row["language"], row["split"], row["treebank"])

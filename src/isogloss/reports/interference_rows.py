@@ -112,12 +112,14 @@ def training_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _shape_columns(rows: pd.DataFrame) -> list[str]:
-    others = {*FACTS, "encoder.lines", "encoder.depth"}
-    apart = (METHOD, MODULES, "encoder.adjusted.")
+    ignored_columns = {*FACTS, "encoder.lines", "encoder.depth"}
+    ignored_prefixes = (METHOD, MODULES, "encoder.adjusted.")
     return [
         name
         for name in list_columns(rows)
-        if name.startswith("encoder.") and name not in others | {*apart} and not name.startswith(apart)
+        if name.startswith("encoder.")
+        and name not in ignored_columns | set(ignored_prefixes)
+        and not name.startswith(ignored_prefixes)
     ]
 
 
@@ -159,7 +161,7 @@ def similar_parts(measurements: Measurements, frame: str, value: str = "cosine")
         lengths = joint.assign(length=joint["encoder.method.steps"])
         sizes = lengths.groupby(TRAINING).agg({"encoder.seed": "nunique", "length": "first"})
         usual = sizes.sort_values(["encoder.seed", "length"], kind="stable").index[-1]
-        joint = joint[(joint[TRAINING] == [*usual]).all(axis=1)]
+        joint = joint[(joint[TRAINING] == list(usual)).all(axis=1)]
     rows_corrected = noise_corrected(joint, value)
     return rows_corrected[rows_corrected["first"] != rows_corrected["second"]]
 
@@ -169,10 +171,12 @@ def paper_scores(measurements: Measurements) -> pd.DataFrame:
     rows = measurements.frame("scores")
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
     rows = rows[rows["main"].astype(bool)]
-    rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
+    rows = filter_rows(
+        rows, lambda language_code, languages: language_code in languages.split("+"), "language", "languages"
+    )
     models = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
     rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
-    rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
+    rows = filter_rows(rows, lambda task, task_kind: task in TASKS.get(task_kind, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     training_columns = [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
     equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *training_columns]
@@ -215,5 +219,5 @@ def reading(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
     if ours["role"].iloc[0] != "mono":
         return ""
     little = "little text, " if ours["lines"].iloc[0] else ""
-    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (ours, theirs))
-    return f" ({little}{alone:,} steps alone, {joint:,} joint in {theirs['languages'].iloc[0]})"
+    own_steps, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (ours, theirs))
+    return f" ({little}{own_steps:,} steps alone, {joint:,} joint in {theirs['languages'].iloc[0]})"

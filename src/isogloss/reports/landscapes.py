@@ -70,12 +70,12 @@ AGGREGATES = {
 def path_figures(measurements: Measurements) -> list[Figure]:
     """Return figures of means over pairs (Fig. 2) and by task (Figs 6–9), variance (Fig. 5), and pairs."""
     points = path_points(measurements)
-    along = curves(measurements)
-    if along.empty:
+    path_rows = curves(measurements)
+    if path_rows.empty:
         return []
-    pairs = (rows for _, rows in along.groupby(SETTING, dropna=False, sort=False))
+    pairs = (rows for _, rows in path_rows.groupby(SETTING, dropna=False, sort=False))
     figures = [figure for rows in pairs for figure in _pair_figure(rows, points)]
-    return [*figures, *aggregate_figures(along)]
+    return [*figures, *aggregate_figures(path_rows)]
 
 
 def path_points(measurements: Measurements) -> pd.DataFrame:
@@ -83,8 +83,8 @@ def path_points(measurements: Measurements) -> pd.DataFrame:
     rows = _named(measurements, "interpolation", {"end": "way", "start": "start.way"})
     if rows.empty:
         return rows
-    to = " to " + rows["end.name"] if rows["end.name"].nunique() > 1 else ""
-    path = "from " + rows["start.name"] + to
+    end_text = " to " + rows["end.name"] if rows["end.name"].nunique() > 1 else ""
+    path = "from " + rows["start.name"] + end_text
     return rows.assign(alpha=rows["alpha"].round(DIGITS), path=path, whose=rows["role"] + " language")
 
 
@@ -94,58 +94,64 @@ def curves(measurements: Measurements) -> pd.DataFrame:
     if rows.empty:
         return rows
     keys = [*SETTING, *ENDS, *SURFACE]
-    over = rows.groupby([*keys, "alpha"], sort=False, dropna=False)["score"]
-    curve = over.agg(seeds="count", mean="mean", std="std").reset_index()
+    groups = rows.groupby([*keys, "alpha"], sort=False, dropna=False)["score"]
+    curve = groups.agg(seeds="count", mean="mean", std="std").reset_index()
     ends = curve["mean"].where((curve["alpha"] == 1) & (curve["mean"] > 0))
-    by = ends.groupby([curve[name] for name in keys], dropna=False).transform("max")
-    curve = curve.assign(by=by, whose=curve["role"] + " language")
-    return curve.assign(normalised_mean=curve["mean"] / by, normalised_variance=curve["std"] ** 2 / by)
+    group_maxima = ends.groupby([curve[name] for name in keys], dropna=False).transform("max")
+    curve = curve.assign(by=group_maxima, whose=curve["role"] + " language")
+    return curve.assign(
+        normalised_mean=curve["mean"] / group_maxima, normalised_variance=curve["std"] ** 2 / group_maxima
+    )
 
 
-def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
-    """Return figures of aggregates over pairs; two test sets of one task are never averaged."""
-    models = along[(along["part"] == "all") & along["by"].notna()]
+def aggregate_figures(path_rows: pd.DataFrame) -> list[Figure]:
+    """Return figures of aggregates over pairs. Different test sets of a task are never averaged."""
+    models = path_rows[(path_rows["part"] == "all") & path_rows["by"].notna()]
     tests = models[TEST].drop_duplicates()
-    by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
-    groupings = by_task if tests["task"].duplicated().any() else [PATHS, *by_task]
+    groupings_by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
+    groupings = groupings_by_task if tests["task"].duplicated().any() else [PATHS, *groupings_by_task]
     means = [aggregate(models, "normalised_mean", by) for by in groupings]
     variance = aggregate(models, "normalised_variance", groupings[0])
     row_groups = [*(rows for rows in means if rows["curves"].max() > 1), variance]
     return [figure for rows in row_groups if len(rows) for figure in _aggregate_figure(rows, models)]
 
 
-def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
+def aggregate(path_rows: pd.DataFrame, measure: str, columns: list[str]) -> pd.DataFrame:
     """Return mean and 95 % interval (Student's t) over curves at each α."""
-    keys = [*by, "role", "whose", "alpha"]
-    groups = along.dropna(subset=[measure]).groupby(keys, sort=False, dropna=False)[measure]
-    over = [(key, mean_std([float(score) for score in values])) for key, values in groups]
+    keys = [*columns, "role", "whose", "alpha"]
+    groups = path_rows.dropna(subset=[measure]).groupby(keys, sort=False, dropna=False)[measure]
+    summaries = [(key, mean_std([float(score) for score in values])) for key, values in groups]
     return pd.DataFrame(
-        [(measure, *key, estimate.n, estimate.mean, estimate.low, estimate.high) for key, estimate in over],
+        [
+            (measure, *key, estimate.n, estimate.mean, estimate.low, estimate.high)
+            for key, estimate in summaries
+        ],
         columns=["measure", *keys, "curves", "mean", "low", "high"],
     )
 
 
-def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
+def _aggregate_figure(rows: pd.DataFrame, path_rows: pd.DataFrame) -> list[Figure]:
     measure = rows["measure"].iloc[0]
-    name, title, what = AGGREGATES[measure]
-    by_task = ["by task"] if "task" in rows else []
+    name, title, measure_words = AGGREGATES[measure]
+    grouping_words = ["by task"] if "task" in rows else []
     others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
+    most_curves = int(rows["curves"].max())
     words = {
-        "name": slug(name, *by_task),
-        "title": ", ".join([title, *by_task]),
+        "name": slug(name, *grouping_words),
+        "title": ", ".join([title, *grouping_words]),
         "caption": (
-            f"The {what} on the paths {and_list(rows['path'].unique())} (Eqs 1 and 2), divided by the mean "
-            f"score of the model at the end: mean of up to {count(int(rows['curves'].max()), 'curve')} of "
-            f"pairs and tasks; {_spread('its 95 % interval (Student)', int(rows['curves'].max()))}."
+            f"The {measure_words} on the paths {and_list(rows['path'].unique())} (Eqs 1 and 2), divided by "
+            f"the mean score of the model at the end: mean of up to {count(most_curves, 'curve')} of pairs "
+            f"and tasks; {_spread('its 95 % interval (Student)', most_curves)}."
         ),
-        "alt": f"Line plot of the normalised {what}: {_ends(rows)}.",
+        "alt": f"Line plot of the normalised {measure_words}: {_ends(rows)}.",
     }
     rows = rows.assign(panel=distinguishing_names(rows, ["path", *others]), half=rows["high"] - rows["mean"])
-    style = replace(ALONG, labels=(ALPHA, f"{what.split(' over')[0]} / score at α 1"), least=0.0)
+    style = replace(ALONG, labels=(ALPHA, f"{measure_words.split(' over')[0]} / score at α 1"), least=0.0)
     if rows["curves"].max() >= FEWEST_CURVES:
         return drawing.line_figure(words, rows, replace(style, half="half"))
-    keys = [name for name in rows if name in along and name not in ("mean", "half")]
-    panel_rows = along.merge(rows[[*keys, "panel"]], on=keys)
+    keys = [name for name in rows if name in path_rows and name not in ("mean", "half")]
+    panel_rows = path_rows.merge(rows[[*keys, "panel"]], on=keys)
     panel_rows = panel_rows.assign(curve=row_keys(panel_rows, [*TEST, *ENDS, *SURFACE]))
     return drawing.line_figure(words, panel_rows, replace(style, y=measure, curve="curve"), rows)
 
@@ -156,7 +162,7 @@ def _spread(band: str, curves: int) -> str:
 
 
 def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
-    """Return a figure with a panel per pair of languages and of models; the CSV has normalised scores."""
+    """Return a figure with a panel per pair of languages and of models. The CSV has normalised scores."""
     rows = rows.sort_values(["source", "target"], kind="stable")
     first = rows.iloc[0]
     words = {
@@ -181,8 +187,10 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     )
 
 
-def _where(first: pd.Series) -> str:
-    return " ".join(filter(None, first[["corpus", "treebank", "inputs", "task", "encoder.label", "split"]]))
+def _where(first_row: pd.Series) -> str:
+    return " ".join(
+        text for text in first_row[["corpus", "treebank", "inputs", "task", "encoder.label", "split"]] if text
+    )
 
 
 def _mixed_part(rows: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from isogloss.metrics.estimates import mean_std
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, language, percent, slug, test_set_name
+from isogloss.reports.names import list_languages, percent, slug, test_set_name
 from isogloss.reports.scores import ScoredSet, key_of, mean_scores, scored_sets
 from isogloss.reports.tables import Table, TableCell, cells
 
@@ -31,7 +31,7 @@ def group_tables(measurements: Measurements) -> list[Table]:
     """Return a table per test set with several real target languages, by the task's own metric."""
     tables = []
     for test_set in scored_sets(measurements):
-        targets = [code for code in test_set.targets if not is_built_in(code)]
+        targets = [language_code for language_code in test_set.targets if not is_built_in(language_code)]
         if len(targets) > 1 and test_set.rows[["main", "best"]].all(axis=None):
             groups = language_groups(targets)
             data = _data(test_set, groups)
@@ -42,28 +42,30 @@ def group_tables(measurements: Measurements) -> list[Table]:
 def language_groups(codes: Sequence[str]) -> Groups:
     """Return the languages of each group: by family, script and resources, unknown last, then all."""
     groups: Groups = {}
-    facts = [language_facts(code) for code in codes]
-    for by in GROUPED_BY:
-        kinds = [getattr(fact, by) for fact in facts]
-        for name in sorted({*kinds}, key=lambda name: (name == UNKNOWN, name)):
-            groups[by, name] = tuple(code for code, kind in zip(codes, kinds, strict=True) if kind == name)
+    facts = [language_facts(language_code) for language_code in codes]
+    for property_name in GROUPED_BY:
+        kinds = [getattr(fact, property_name) for fact in facts]
+        for name in sorted(set(kinds), key=lambda name: (name == UNKNOWN, name)):
+            groups[property_name, name] = tuple(
+                language_code for language_code, kind in zip(codes, kinds, strict=True) if kind == name
+            )
     return {**groups, ALL: tuple(codes)}
 
 
 def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     names = data["name"].drop_duplicates()
-    by_group = [data["by"], data["group"]]
+    group_columns = [data["by"], data["group"]]
     rounded_means = data["mean"].round(3)
-    best = (rounded_means == rounded_means.groupby(by_group).transform("max")) & (len(names) > 1)
+    is_best = (rounded_means == rounded_means.groupby(group_columns).transform("max")) & (len(names) > 1)
     columns = (data[name] for name in ("by", "group", "name", "mean", "low", "high"))
     table_cells = {
-        (by, group, name): TableCell(percent(mean, low, high), "best" if first else "")
-        for by, group, name, mean, low, high, first in zip(*columns, best, strict=True)
+        (property_name, group, name): TableCell(percent(mean, low, high), "best" if is_first else "")
+        for property_name, group, name, mean, low, high, is_first in zip(*columns, is_best, strict=True)
     }
     lines = []
-    for (by, group), codes in groups.items():
-        numbers = (table_cells.get((by, group, name), TableCell("–")) for name in names)
-        lines.append((*cells(by, group, str(len(codes))), *numbers))
+    for (property_name, group), codes in groups.items():
+        numbers = (table_cells.get((property_name, group, name), TableCell("–")) for name in names)
+        lines.append((*cells(property_name, group, str(len(codes))), *numbers))
     title = test_set_name(test_set.about) + (
         f", source {test_set.about['source']}" if test_set.sources else ""
     )
@@ -80,38 +82,36 @@ def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Tab
 
 
 def _data(test_set: ScoredSet, groups: Groups) -> pd.DataFrame:
-    by_system = dict(iter(mean_scores(test_set, groups).groupby(SYSTEM)))
-    systems = [system for system in test_set.systems if key_of(system) in by_system]
+    system_scores = dict(iter(mean_scores(test_set, groups).groupby(SYSTEM)))
+    systems = [system for system in test_set.systems if key_of(system) in system_scores]
     lines = []
-    for facts, ((by, group), codes) in product(systems, groups.items()):
-        values = by_system[key_of(facts)][by, group].dropna()
+    for facts, ((property_name, group), codes) in product(systems, groups.items()):
+        values = system_scores[key_of(facts)][property_name, group].dropna()
         if len(values):
-            over = mean_std([*values])
+            summary = mean_std(list(values))
             columns = {**test_set.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
-            counts = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
-            numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
-            lines.append({**columns, **counts, **numbers, "units": over.n})
+            counts = {"by": property_name, "group": group, "languages": len(codes), "codes": " ".join(codes)}
+            numbers = {"mean": summary.mean, "std": summary.std, "low": summary.low, "high": summary.high}
+            lines.append({**columns, **counts, **numbers, "units": summary.n})
     return pd.DataFrame(lines)
 
 
 def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
     unit = UNITS[test_set.unit]
-    over = test_set.units_of(data)
+    unit_text = test_set.units_of(data)
     unknown_texts = [
-        f"{by} of {and_list(map(language, codes))}"
-        for (by, group), codes in groups.items()
+        f"{property_name} of {list_languages(codes)}"
+        for (property_name, group), codes in groups.items()
         if group == UNKNOWN
     ]
     parts = {
-        f"Percent: mean over a group's target languages with each {unit}, then over {over}.": True,
+        f"Percent: mean over a group's target languages with each {unit}, then over {unit_text}.": True,
         f"[95 % interval over {unit}s, Student's t]: it is about other {unit}s with these languages, not "
         "about other languages of the group.": data["low"].notna().any(),
         f"One {unit} has no interval.": not data["low"].notna().any(),
         "Family: Glottolog's; script: ISO 15924; resources: class 0 (hardly any) to 5 of Joshi et al. "
         "(2020).": True,
         f"Unknown: {'; '.join(unknown_texts)}.": unknown_texts,
-        f"Not counted: {and_list(map(language, test_set.unseen))}, for which no model was made.": (
-            test_set.unseen
-        ),
+        f"Not counted: {list_languages(test_set.unseen)}, for which no model was made.": (test_set.unseen),
     }
     return " ".join(text for text, applies in parts.items() if applies)

@@ -1,4 +1,4 @@
-"""Line figures of one frame each: over steps, epochs, layers, ratios and sizes; spread over seeds."""
+"""Line figures of one frame over steps, epochs, layers, ratios or sizes, with the spread over seeds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metri
 
 @dataclass(frozen=True, kw_only=True)
 class LineFigure:
-    """A line figure of one frame, one for each value of ``group_by``; seeds are averaged."""
+    """A line figure of one frame, for each value of ``group_by``. Seeds are averaged."""
 
     section: str
     """The section of the page that shows it (``sections``)."""
@@ -39,11 +39,11 @@ class LineFigure:
     """Columns from which panels are named, by those that differ."""
     lines: Lines
     choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows
-    """Selects the rows and adds columns; by default all rows."""
+    """Selects the rows and adds columns. Default: all rows."""
     group_by: tuple[str, ...] = ()
 
     def show(self, measurements: Measurements) -> list[Figure]:
-        """Return the figures; none where nothing was measured."""
+        """Return the figures. Empty if nothing was measured."""
         rows = measurements.frame(self.frame)
         rows = self.choose(measurements, rows) if len(rows) else rows
         if rows.empty:
@@ -67,10 +67,13 @@ class LineFigure:
 
     def _ends(self, rows: pd.DataFrame) -> str:
         style = self.lines
-        keys = list(dict.fromkeys(filter(None, ["panel", style.color, style.dash])))
+        keys = list(dict.fromkeys(column for column in ["panel", style.color, style.dash] if column))
         means = style.scale * rows.groupby([*keys, style.x], sort=False)[style.y].mean()
         last = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
-        ends = [" ".join([*filter(None, map(str, key)), _short(line.iloc[-1])]) for key, line in last]
+        ends = [
+            " ".join([*(text for text in (str(part) for part in key) if text), _short(line.iloc[-1])])
+            for key, line in last
+        ]
         more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
         return and_list([*ends[:MOST_ENDS], *more])
 
@@ -81,12 +84,12 @@ def _short(value: float) -> str:
 
 
 def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one similarity, and chance as a further line; empty for a single layer."""
-    best = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
-    rows = best if len(best) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
+    """Return one similarity, and chance as a further line. Empty for a single layer."""
+    similarity_rows = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
+    rows = similarity_rows if len(similarity_rows) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
     # Layers counted from the last stand after those counted from the first.
-    last = rows["layer"].clip(lower=-1).max() + 1
-    position = rows["layer"].mask(rows["layer"] < 0, last + rows["layer"] - rows["layer"].min())
+    last_layer = rows["layer"].clip(lower=-1).max() + 1
+    position = rows["layer"].mask(rows["layer"] < 0, last_layer + rows["layer"] - rows["layer"].min())
     accuracy = (rows["accuracy_forward"] + rows["accuracy_backward"]) / 2
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"], place=position, accuracy=accuracy)
     chance = rows.assign(pair="chance", accuracy=rows["chance"])
@@ -99,7 +102,7 @@ def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the trained setting as a line; empty where no ratio was changed."""
+    """Add the trained setting as a line. Empty if no ratio was changed."""
     rows = rows.assign(line="layer " + rows["layer"].astype(str))
     keys = ["corpus", "inputs", "inputs.translator", "task", "encoder", "split", "metric"]
     rows = rows[rows.groupby(keys, dropna=False)["ratio"].transform("nunique") > 1]
@@ -124,8 +127,10 @@ def bitext_sizes(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame
     series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
     rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
     pairs = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
-    line = ["" if code in codes.split("-") else "not adjusted to" for code, codes in pairs]
-    settings = [", ".join(map(str, values)) for _, *values in rows[fields].itertuples(name=None)]
+    line = ["" if language_code in codes.split("-") else "not adjusted to" for language_code, codes in pairs]
+    settings = [
+        ", ".join(str(value) for value in values) for _, *values in rows[fields].itertuples(name=None)
+    ]
     rows = rows.assign(line=line, how=settings, translations=rows["translations"].astype(int))
     originals = rows.drop(columns="score").join(original, on=["encoder.original", *test])
     originals = originals.dropna(subset=["score"]).assign(line="original encoder")

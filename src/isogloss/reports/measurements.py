@@ -55,7 +55,7 @@ from isogloss.reports.sharing import Shared
 
 CORNERS = ("origin", "first", "second")
 ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
-"""Columns of ids in frames about several models; the first is of the model whose facts are joined."""
+"""Columns of ids in frames about several models. The facts of the first model are joined."""
 
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 """Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
@@ -84,34 +84,34 @@ class PlannedRun:
 
     @property
     def kind(self) -> str:
-        """The diagnostic of a measurement, else the kind of run; "" without a record."""
+        """The diagnostic of a measurement, or the kind of any other run. "" without a record."""
         return kind_of_run(self.record.kind, self.record.run)
 
     @property
     def method(self) -> str:
-        """The name of the method that trained the model, or the models measured; "" for none or several."""
+        """The method that trained the model or the measured models. "" for none or several."""
         methods = {method_of(run) for run in self._trainings}
         return methods.pop() if len(methods) == 1 else ""
 
     @property
     def seed(self) -> int | None:
-        """The seed of the training; of a measurement, that of the models measured. None for several."""
+        """The seed of the training, or of the measured models. None for several seeds."""
         seeds = {str(run.get("seed", "")) for run in self._trainings}
         seed = seeds.pop() if len(seeds) == 1 else ""
         return int(seed) if seed.isdecimal() else None
 
     @property
     def source(self) -> tuple[str, ...]:
-        """The source languages; of a measurement, those of the models measured. Empty where they differ."""
+        """The source languages of the model, or of the measured models. Empty if they differ."""
         return self._languages("source")
 
     @property
     def target(self) -> tuple[str, ...]:
-        """The target languages; of a measurement, those of the models measured. Empty where they differ."""
+        """The target languages of the model, or of the measured models. Empty if they differ."""
         return self._languages("target")
 
     def _languages(self, side: str) -> tuple[str, ...]:
-        languages = {tuple(map(str, run.get(side) or ())) for run in self._trainings}
+        languages = {tuple(str(language) for language in run.get(side) or ()) for run in self._trainings}
         return languages.pop() if len(languages) == 1 else ()
 
     @cached_property
@@ -126,7 +126,9 @@ class PlannedRun:
         """Return id, state, kind, method, languages and seed in a line."""
         languages = "+".join(self.source) + (f" to {'+'.join(self.target)}" if self.target else "")
         facts = (self.kind, self.method, languages, "" if self.seed is None else f"seed {self.seed}")
-        return f"{type(self).__name__}({', '.join(filter(None, (self.id, self.state, *facts))):.200})"
+        return (
+            f"{type(self).__name__}({', '.join(fact for fact in (self.id, self.state, *facts) if fact):.200})"
+        )
 
     @cached_property
     def models(self) -> Mapping[str, Facts]:
@@ -134,7 +136,7 @@ class PlannedRun:
         return self._facts.within(self.record.run, self.record.id)
 
     def row_class(self, columns: Iterable[str]) -> type[RowClass] | None:
-        """Return the class of a row with these columns; None where the run has no such rows."""
+        """Return the class of a row with these columns. None if the run has no such rows."""
         return row_class(self.kind, tuple(columns))
 
     def check(self) -> None:
@@ -178,8 +180,8 @@ class Measurements:
 
     def __repr__(self) -> str:
         """Return title, number of runs and names of frames in a line."""
-        shown = ", ".join(self.frames)
-        return f"Measurements({self.title!r:.80}, {len(self.runs)} runs, frames: {shown:.150})"
+        frame_names = ", ".join(self.frames)
+        return f"Measurements({self.title!r:.80}, {len(self.runs)} runs, frames: {frame_names:.150})"
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of their models.
@@ -201,7 +203,7 @@ class Measurements:
         return list(self._rows)
 
     def has_rows(self, name: str) -> bool:
-        """Return whether a frame has rows; False for an unknown one."""
+        """Return whether a frame has rows. False for an unknown frame."""
         return (name in FRAMES or name in self._rows) and len(self.frame(name)) > 0
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
@@ -228,7 +230,7 @@ class Measurements:
         return {}
 
     def folder(self, run: str) -> Path | None:
-        """Return the folder of a finished run; None for any other."""
+        """Return the folder of a finished run. None for other runs."""
         is_finished = run in self._by_id and self._by_id[run].state == "finished"
         return self._by_id[run].folder if is_finished else None
 
@@ -263,16 +265,16 @@ class Measurements:
 
     @cached_property
     def display_names(self) -> Mapping[str, str]:
-        """The recipe's names: of encoders by the ids of their runs, of methods by ways of training.
+        """The recipe's names of encoders (by run id) and of methods (by way of training).
 
-        A way that the recipe has under several names has the first.
+        If the recipe has several names for a way, the first is used.
         """
         ways = self.models["way"]
-        of_ways: dict[str, str] = {}
+        way_names: dict[str, str] = {}
         for name, ids in self.methods.items():
-            for way in ways.reindex([*ids]).dropna().unique():
-                of_ways.setdefault(way, plain(name))
-        return {**of_ways, **self.labels}
+            for way in ways.reindex(list(ids)).dropna().unique():
+                way_names.setdefault(way, plain(name))
+        return {**way_names, **self.labels}
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -281,8 +283,8 @@ class Measurements:
         failures = [
             f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
         ]
-        of_runs = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
-        return (*self.notes, *failures, *self._mixed_precisions(), *dict.fromkeys(of_runs))
+        run_warnings = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
+        return (*self.notes, *failures, *self._mixed_precisions(), *dict.fromkeys(run_warnings))
 
     def _mixed_precisions(self) -> Iterator[str]:
         """State that models were trained in different precisions."""
@@ -327,7 +329,7 @@ class Measurements:
     def _joined(self, name: str) -> pd.DataFrame:
         row_lists = self._rows.get(name, [])
         own_columns = (
-            [field.name for field in fields(FRAMES[name])] if name in FRAMES else [*chain(*row_lists)]
+            [field.name for field in fields(FRAMES[name])] if name in FRAMES else list(chain(*row_lists))
         )
         columns = [column for column in dict.fromkeys((*own_columns, *TESTED)) if column != "run"]
         rows = pd.DataFrame(row_lists, columns=["run", *columns])
@@ -338,8 +340,10 @@ class Measurements:
         if name not in FRAMES:  # A plug-in's columns are its own; of ours none has the name of a fact.
             facts = facts[[fact for fact in facts if fact not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
-        for other in ids[1:]:
-            rows = rows.join(self.models[["way", "method", "reference"]].add_prefix(f"{other}."), on=other)
+        for other_id in ids[1:]:
+            rows = rows.join(
+                self.models[["way", "method", "reference"]].add_prefix(f"{other_id}."), on=other_id
+            )
         # As objects, all texts are in one block, which makes selecting rows about ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
 
@@ -351,7 +355,7 @@ P = ParamSpec("P")
 def cached(
     function: Callable[Concatenate[Measurements, P], Result],
 ) -> Callable[Concatenate[Measurements, P], Result]:
-    """Cache the result of a function on its measurements; later calls report no progress."""
+    """Cache the result of a function on its measurements. Later calls report no progress."""
 
     @wraps(function)
     def wrapper(measurements: Measurements, /, *args: P.args, **kwargs: P.kwargs) -> Result:
@@ -362,17 +366,17 @@ def cached(
     return wrapper
 
 
-def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measurements:
+def read_measurements(folder: Path, on_progress: OnProgress = no_progress) -> Measurements:
     """Read a folder of runs. Missing, failed and damaged runs have that state and raise no error.
 
     Records of unknown runs and measurements of an earlier version also count as damaged. Raises ConfigError
     for a folder without plan and records.
     """
-    plan, notes = _read_json(out / PLAN, Plan)
-    present = sorted(path.parent.name for path in run_files(out, RECORD, FAILED))
+    plan, notes = _read_json(folder / PLAN, Plan)
+    present = sorted(path.parent.name for path in run_files(folder, RECORD, FAILED))
     if plan == Plan() and not present:
         raise ConfigError(
-            f"{out}: nothing to report on: neither {PLAN} nor a finished run. "
+            f"{folder}: nothing to report on: neither {PLAN} nor a finished run. "
             f"Name the folder given to `isogloss run … --out`."
         )
     ids = dict.fromkeys(plan.runs or present)
@@ -384,7 +388,9 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     shared = Shared()
     facts = ModelFacts()
     return Measurements(
-        runs=[_read_run(out / name, shared, facts) for name in one_by_one([*ids], "records", on_progress)],
+        runs=[
+            _read_run(folder / name, shared, facts) for name in one_by_one(list(ids), "records", on_progress)
+        ],
         labels={key: plain(label) for key, label in plan.labels.items()},
         methods=plan.methods,
         against=plan.against,
@@ -393,17 +399,17 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
         title=without_folders(plan.title or Measurements.title),
         recipe=without_folders(plan.recipe),
         command=without_folders(plan.command),
-        notes=tuple(map(without_folders, notes)),
+        notes=tuple(without_folders(note) for note in notes),
     )
 
 
 def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> PlannedRun:
-    """Read a run; without a record or a failure it is missing."""
+    """Read a run. Its state is missing without a record or a failure."""
     try:
         record = shared.record(read_record(folder))
-        made = read_made(folder)
+        circumstances = read_made(folder)
         run = PlannedRun(
-            id=record.id, state="finished", folder=folder, record=record, made=made, _facts=facts
+            id=record.id, state="finished", folder=folder, record=record, made=circumstances, _facts=facts
         )
         run.check()
         return run

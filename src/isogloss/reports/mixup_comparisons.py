@@ -80,7 +80,7 @@ class MixupComparison:
     preference: tuple[float, ...]
     """The deepest layer of states is preferred."""
     rows: pd.DataFrame
-    """Everything on this encoder; ``role`` of a language is "source", "target" or "unseen"."""
+    """All rows on this encoder. ``role`` of a language is "source", "target" or "unseen"."""
     full: pd.DataFrame
     trained: pd.DataFrame
     """Translate-train by the same translator."""
@@ -89,19 +89,21 @@ class MixupComparison:
 
     @property
     def unlike_paper(self) -> tuple[int, ...]:
-        """Distance of a full X-Mixup from the paper; the nearest systems are judged.
+        """Distance of a full X-Mixup from the paper. The nearest systems are judged.
 
         In order: whether it lacks a baseline, and whether the translator of its test inputs differs from
         training. Then the number of settings that differ from the paper, and of optimization fields that
         differ from the baseline.
         """
         facts = self.full.iloc[0]
-        reads = json.loads(facts["inputs.translator"] or "{}")
+        translator_settings = json.loads(facts["inputs.translator"] or "{}")
         translator_facts = {name: facts[name] for name in facts.index if name.split(".")[0] == "translator"}
-        other = bool(reads) and any(translator_facts.get(name) != fact for name, fact in reads.items())
+        is_different = bool(translator_settings) and any(
+            translator_facts.get(name) != fact for name, fact in translator_settings.items()
+        )
         unlike = unlike_settings(self.full[:1], SETTINGS).iloc[0]
-        apart = len(_differing(facts, self.trained.iloc[0], ["optimization"])) if len(self.trained) else 0
-        return len(self.trained) == 0, other, int(unlike), apart
+        distance = len(_differing(facts, self.trained.iloc[0], ["optimization"])) if len(self.trained) else 0
+        return len(self.trained) == 0, is_different, int(unlike), distance
 
     @property
     def unmixed(self) -> pd.DataFrame:
@@ -133,7 +135,7 @@ class MixupComparison:
         return name_row
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
-        """Return the rows of languages of one role; on unseen ones, all models count."""
+        """Return the rows of languages with a role. For unseen languages, all models count."""
         role_rows = rows[rows["role"] == role]
         return role_rows.assign(target="") if role == "unseen" else role_rows
 
@@ -184,7 +186,7 @@ def _comparison(
     measurements: Measurements, group: str, score_rows: pd.DataFrame, full: pd.DataFrame
 ) -> MixupComparison:
     """Compare a full X-Mixup with models that were trained for as many targets, or for none."""
-    targets, sources = ({*"+".join(full[name]).split("+")} for name in ("target", "source"))
+    targets, sources = (set("+".join(full[name]).split("+")) for name in ("target", "source"))
     roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
     rows = score_rows[score_rows["targets"].isin((0, full["targets"].iloc[0]))]
     rows = rows.assign(role=rows["language"].map(roles).fillna("unseen"))
@@ -205,21 +207,21 @@ def _comparison(
 @cached
 def scored_mixups(measurements: Measurements) -> list[MixupComparison]:
     """Return the comparisons of main scores."""
-    return [*mixup_comparisons(measurements, mixup_scores(measurements))]
+    return list(mixup_comparisons(measurements, mixup_scores(measurements)))
 
 
 def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     """Return by name the systems that are the full one in all but one part, read as in Table 5."""
-    full = comparison.full.iloc[0]
+    full_system = comparison.full.iloc[0]
     ablation_rows = dict[str, tuple[int, pd.DataFrame]]()
     rows = comparison.rows[comparison.rows["without"].isin(ABLATIONS)]
-    for (without, _, inputs, _), group in split_by(rows, ["without", "way", "inputs", "inputs.translator"]):
-        name, free = ABLATIONS[without]
+    for (part, _, inputs, _), group in split_by(rows, ["without", "way", "inputs", "inputs.translator"]):
+        name, ablation = ABLATIONS[part]
         is_unmixed = name == NO_MIXUP and inputs == ""
         facts = ("method", "optimization", "translator", *(() if is_unmixed else ("inputs",)))
         name = MIXING_ALONE if name == NO_MIXUP and not is_unmixed else name
-        differing = _differing(group.iloc[0], full, facts)
-        if differing <= free and (name not in ablation_rows or len(differing) < ablation_rows[name][0]):
+        differing = _differing(group.iloc[0], full_system, facts)
+        if differing <= ablation and (name not in ablation_rows or len(differing) < ablation_rows[name][0]):
             ablation_rows[name] = len(differing), group
     return {name: group for name, (_, group) in ablation_rows.items()}
 
@@ -235,21 +237,23 @@ def mixup_scores(measurements: Measurements) -> pd.DataFrame:
 def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(measurements.frame("cka"))
-    rows = filter_rows(rows, lambda code, source: code in source.split("+"), "first", "source")
+    rows = filter_rows(
+        rows, lambda language_code, source: language_code in source.split("+"), "first", "source"
+    )
     rows = rows.dropna(subset="cka")
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
 
 def cka_of(measurements: Measurements, score_rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
-    first = score_rows.iloc[0]
-    rows = rows_of(source_cka(measurements), dict(first[["task", "source", "encoder", "way"]]))
+    """Return the CKA of a system's models with unmixed states, preferably on the corpus that was scored."""
+    first_row = score_rows.iloc[0]
+    rows = rows_of(source_cka(measurements), dict(first_row[["task", "source", "encoder", "way"]]))
     rows = rows[rows["encoder.run"].isin(score_rows["encoder.run"])]
-    return where_any(where_any(rows, "corpus", first["corpus"]), "inputs", "")
+    return where_any(where_any(rows, "corpus", first_row["corpus"]), "inputs", "")
 
 
 def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the fine-tuned models that the paper has; ``without`` names the parts that X-Mixup lacks."""
+    """Return the fine-tuned models that the paper has. ``without`` names the parts that X-Mixup lacks."""
     added_columns = ["encoder.adjusted", "encoder.modules", "after.method"]
     rows = rows[(rows[added_columns] == "").all(axis=1) & (rows["source"] != "")]
     rows = rows[rows["peft"].isna()] if "peft" in rows else rows
@@ -269,17 +273,24 @@ def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
 
 def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the languages of each map: the more, the larger the share of variance between them."""
-    on_map = ["run", "model", "layer"]
+    columns = ["run", "model", "layer"]
     centroids = rows[rows["what"] == "centroid"]
-    codes = centroids.sort_values("language").groupby(on_map)["language"].agg(" ".join)
-    return rows.join(codes.rename("languages"), on=on_map)
+    codes = centroids.sort_values("language").groupby(columns)["language"].agg(" ".join)
+    return rows.join(codes.rename("languages"), on=columns)
 
 
 def _without(row: Mapping[str, object]) -> str:
-    """Name the parts of X-Mixup that are off; without mixing λ does not matter, KL only where it is used."""
+    """Name the parts of X-Mixup that are off.
+
+    Without mixing λ does not matter. KL counts only if it is used.
+    """
     parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]
-    off = [part for part in parts if row["method"] == "x-mixup" and row.get(f"method.{part}", 1) == 0]
-    return " ".join(part for part in off if part != "learned_ratio" or "ratio" not in off)
+    disabled_parts = [
+        part for part in parts if row["method"] == "x-mixup" and row.get(f"method.{part}", 1) == 0
+    ]
+    return " ".join(
+        part for part in disabled_parts if part != "learned_ratio" or "ratio" not in disabled_parts
+    )
 
 
 def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *equal_facts: str) -> pd.DataFrame:
@@ -323,5 +334,7 @@ def by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
 def target_means(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean score over seeds on each of the models' languages other than the source."""
     rows = model_languages(rows)
-    targets = filter_rows(rows, lambda code, source: code not in source.split("+"), "language", "source")
+    targets = filter_rows(
+        rows, lambda language_code, source: language_code not in source.split("+"), "language", "source"
+    )
     return targets.groupby("language")["score"].mean()

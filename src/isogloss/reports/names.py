@@ -28,7 +28,7 @@ Facts = Mapping[str, Any]
 
 
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows with three names added: ``system`` (method and inputs), ``encoder.label``, ``name``.
+    """Add three names to the rows: ``system`` (method and inputs), ``encoder.label`` and ``name``.
 
     ``labels`` are the recipe's names of encoders, by id, and of methods, by way of training. ``name`` is the
     system, after the encoder if encoders differ. Different systems have different names.
@@ -78,7 +78,7 @@ def _is_redundant(group: pd.DataFrame, name: str) -> bool:
 
 
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
-    """Name each encoder: the recipe's label, else its folder or pretraining; then its adjustment."""
+    """Name each encoder by the recipe's label, else its folder or pretraining, followed by its adjustment."""
     runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
     encoder_labels = {encoder: labels[run] for encoder, run in runs if run in labels}
     encoders = rows.drop_duplicates("encoder")
@@ -94,8 +94,8 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
         ]
         for encoder, text in _distinguish(description_rows, all_fields=True).items():
             bases[encoder] += f", {adjustment}" + (f" ({text})" if text else "")
-    same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
-    return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
+    duplicates = [name for name in bases.values() if list(bases.values()).count(name) > 1]
+    return {key: f"{name} {key[:4]}" if name in duplicates else name for key, name in bases.items()}
 
 
 def original_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
@@ -112,13 +112,13 @@ def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
         return str(row["encoder.name"])
     modules = f", {row['encoder.modules']} modules" if row["encoder.modules"] else ""
     shape = f"{row.get('encoder.layers', 0):g}x{row.get('encoder.dim', 0):g}"
-    first = row["encoder.name"] or f"{row.get('encoder.family')} {shape}"
+    base_name = row["encoder.name"] or f"{row.get('encoder.family')} {shape}"
     further = " further" if isinstance(row.get("encoder.start"), str) else ""
-    return labels.get(row["encoder.original"], f"{first}{further} on {row['encoder.languages']}{modules}")
+    return labels.get(row["encoder.original"], f"{base_name}{further} on {row['encoder.languages']}{modules}")
 
 
 def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, str]:
-    """Return each part's fields that differ from the commonest; all differing fields where these coincide."""
+    """Return each part's fields that differ from the commonest. All differing fields if these coincide."""
     part_texts = parts.map(_text)
     differ = part_texts.loc[:, part_texts.nunique() > 1]
     counts = {name: differ[name].value_counts() for name in differ}
@@ -132,7 +132,9 @@ def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, 
         for key, row in differ.iterrows()
     }
     return (
-        texts if all_fields or len({*texts.values()}) == len(texts) else _distinguish(parts, all_fields=True)
+        texts
+        if all_fields or len(set(texts.values())) == len(texts)
+        else _distinguish(parts, all_fields=True)
     )
 
 
@@ -144,9 +146,9 @@ def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
 
 def _short(name: object) -> str:
     parts = str(name).split(".")
-    first = parts[0]
-    last = parts[-1]
-    return f"{first} {last}" if first in ("after", "teacher") else last
+    first_part = parts[0]
+    last_part = parts[-1]
+    return f"{first_part} {last_part}" if first_part in ("after", "teacher") else last_part
 
 
 def _text(value: Any) -> str:
@@ -156,7 +158,7 @@ def _text(value: Any) -> str:
 
 
 def _readers(readers: pd.Series) -> dict[str, str]:
-    """Name the translators of inputs by the fields that differ; empty for a single one."""
+    """Name the translators of inputs by the fields that differ. Empty for a single translator."""
     several = [reader for reader in readers.unique() if reader]
     parts = pd.DataFrame([json.loads(reader) for reader in several], index=several)
     texts = _distinguish(parts, all_fields=True) if len(several) > 1 else {}
@@ -164,16 +166,18 @@ def _readers(readers: pd.Series) -> dict[str, str]:
 
 
 def distinguishing_names(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
-    """Name each row by the columns that differ among all rows; by all columns where none does."""
+    """Name each row by the columns that differ among all rows, or by all columns if none differs."""
     texts = rows[list(columns)].astype(object)
     texts = texts.where(texts.notna(), "").astype(str)
     differ = texts.loc[:, texts.nunique() > 1]
     text_columns = differ if len(differ.columns) else texts
-    return [", ".join(filter(None, parts)) for parts in text_columns.itertuples(index=False, name=None)]
+    return [
+        ", ".join(part for part in parts if part) for parts in text_columns.itertuples(index=False, name=None)
+    ]
 
 
 def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """Write a score of 0 to 1 in percent, with its interval where it has one; a dash for no number."""
+    """Write a score from 0 to 1 in percent, with its interval if it has one. A dash for nan."""
     if math.isnan(value):
         return "–"
     interval = "" if math.isnan(low) else f" [{percent(low)}, {percent(high)}]"
@@ -181,7 +185,7 @@ def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:
 
 
 def plus_minus(mean: float, std: float, *, scale: float = 100, digits: int = 1) -> str:
-    """Write mean ± standard deviation; without the latter for a single seed, a dash for no number."""
+    """Write mean ± standard deviation. A single seed has no deviation, and nan is a dash."""
     if math.isnan(mean):
         return "–"
     text = f"{scale * mean:.{digits}f}"
@@ -195,14 +199,19 @@ def count(n: int, noun: str, nouns: str = "") -> str:
 
 def and_list(parts: Iterable[str]) -> str:
     """Write "a", "a and b", "a, b and c"."""
-    *first, last = list(parts) or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    *earlier_parts, last_part = list(parts) or [""]
+    return f"{', '.join(earlier_parts)} and {last_part}" if earlier_parts else last_part
 
 
-def language(code: str) -> str:
+def list_languages(codes: Iterable[str]) -> str:
+    """Write the names of languages as ``and_list`` does."""
+    return and_list(language(language_code) for language_code in codes)
+
+
+def language(language_code: str) -> str:
     """Write a language with its English name, if any: "English (en)"."""
-    name = language_name(code)
-    return code if name == code else f"{name} ({code})"
+    name = language_name(language_code)
+    return language_code if name == language_code else f"{name} ({language_code})"
 
 
 def test_set_name(test_set: Mapping[str, str]) -> str:
@@ -213,12 +222,14 @@ def test_set_name(test_set: Mapping[str, str]) -> str:
 def slug(*parts: object) -> str:
     """Return a file name of lowercase letters, digits and dashes, with a digest where that loses letters."""
     text = "-".join(str(part) for part in parts if str(part))
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    name = _dashed(plain, str.isalnum)
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    name = _dashed(ascii_text, str.isalnum)
     if len(name) <= LONGEST_SLUG and name == _dashed(text.lower(), lambda letter: letter not in " _./-"):
         return name
     return f"{name[:LONGEST_SLUG]}-{sha256(text.encode()).hexdigest()[:6]}".strip("-")
 
 
 def _dashed(text: str, keep: Callable[[str], bool]) -> str:
-    return "-".join(filter(None, "".join(letter if keep(letter) else "-" for letter in text).split("-")))
+    return "-".join(
+        part for part in "".join(letter if keep(letter) else "-" for letter in text).split("-") if part
+    )

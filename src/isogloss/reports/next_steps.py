@@ -1,4 +1,4 @@
-"""What a reader can do after a study: the commands for its folder, and the seeds that would decide."""
+"""Next steps after a study: the commands for its folder, and the seeds that would decide."""
 
 import math
 import shlex
@@ -22,43 +22,45 @@ MOST_SEEDS = 100
 """More seeds are not suggested: the difference is small or very uncertain."""
 
 MOST_UNDECIDED = 3
-"""Differences for which seeds are suggested; the largest are listed."""
+"""Maximum number of differences for which seeds are suggested. The largest are listed."""
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do and why, and the command; empty where a recipe must be changed first."""
+    """A step, its reason and its command. The command is empty if a recipe must be changed first."""
 
     text: str
     command: str = ""
 
 
-def next_steps(m: Measurements) -> list[NextStep]:
-    """Return what to do after a study, most urgent first."""
-    words = _words(m.command)
+def next_steps(measurements: Measurements) -> list[NextStep]:
+    """List the next steps after a study, most urgent first."""
+    words = _words(measurements.command)
     folder = shlex.quote(_folder(words))
-    steps = [*_to_finish(m), *_to_decide(m, words)]
-    if all_candidates(m):
+    steps = [*_to_finish(measurements), *_to_decide(measurements, words)]
+    if all_candidates(measurements):
         text = "Choose a model without labels, and see what such choices lose where labels are known."
         steps.append(NextStep(text, f"isogloss choose {folder}"))
-    elif m.has_rows("scores") and m.frame("scores")["model"].nunique() > 1:
+    elif measurements.has_rows("scores") and measurements.frame("scores")["model"].nunique() > 1:
         text = (
             'Choosing among these models without target labels needs [[measure]] name = "label-free" in the '
             "recipe. Models are not trained again."
         )
-        steps.append(NextStep(text, m.command))
+        steps.append(NextStep(text, measurements.command))
     baselines = [
-        str(baseline["name"]) for test_set in _main_sets(m) for baseline in test_set.references.values()
+        str(baseline["name"])
+        for test_set in _main_sets(measurements)
+        for baseline in test_set.references.values()
     ]
     if baselines:
         name = shlex.quote(max(baselines, key=baselines.count))
         text = "Test every difference from a baseline, over seeds and examples."
         steps.append(NextStep(text, f"isogloss compare {folder} --against {name}"))
-    if m.finished("fine-tune"):
-        if m.has_rows("interpolation") or m.has_rows("plane"):
+    if measurements.finished("fine-tune"):
+        if measurements.has_rows("interpolation") or measurements.has_rows("plane"):
             text = "Move along the paths with your own sentences, all seeds side by side."
             steps.append(NextStep(text, f"isogloss explore {folder}"))
-        steps += [_to_predict(m, folder)]
+        steps += [_to_predict(measurements, folder)]
     return steps
 
 
@@ -82,50 +84,55 @@ def _folder(words: list[str]) -> str:
 
 
 def _shown(folder: str) -> str:
-    """Return a folder; ``FOLDER`` for one on another machine."""
+    """Return a folder, or ``FOLDER`` for a folder on another machine."""
     return FOLDER if "…" in folder or PurePath(folder).is_absolute() else folder
 
 
-def _to_finish(m: Measurements) -> Iterator[NextStep]:
-    states = [run.state for run in m.runs if run.state != "finished"]
+def _to_finish(measurements: Measurements) -> Iterator[NextStep]:
+    states = [run.state for run in measurements.runs if run.state != "finished"]
     if states:
         counts = {state: states.count(state) for state in dict.fromkeys(states)}
-        found = and_list(f"{number} {state}" for state, number in counts.items())
-        yield NextStep(f"Finish the study: of {count(len(m.runs), 'run')}, {found}.", m.command)
+        states_text = and_list(f"{state_count} {state}" for state, state_count in counts.items())
+        yield NextStep(
+            f"Finish the study: of {count(len(measurements.runs), 'run')}, {states_text}.",
+            measurements.command,
+        )
 
 
-def _main_sets(m: Measurements) -> list[ScoredSet]:
+def _main_sets(measurements: Measurements) -> list[ScoredSet]:
     """Return the test sets of the main metrics on the best splits."""
-    best = main_scores(m.frame("scores")).index
-    return [test_set for test_set in scored_sets(m) if test_set.rows.index.isin(best).all()]
+    main_sets = main_scores(measurements.frame("scores")).index
+    return [test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(main_sets).all()]
 
 
-def _to_decide(m: Measurements, words: list[str]) -> Iterator[NextStep]:
+def _to_decide(measurements: Measurements, words: list[str]) -> Iterator[NextStep]:
     """Suggest seeds for the largest differences on targets that are not significant over seeds."""
-    undecided = [
+    comparisons = [
         (comparison, system, baseline, test_set)
-        for test_set in _main_sets(m)
-        for comparison, system, baseline in _undecided(m, test_set)
+        for test_set in _main_sets(measurements)
+        for comparison, system, baseline in _undecided(measurements, test_set)
     ]
-    undecided.sort(key=lambda found: -abs(found[0].difference))
-    for comparison, system, baseline, test_set in undecided[:MOST_UNDECIDED]:
+    comparisons.sort(key=lambda entry: -abs(entry[0].difference))
+    for comparison, system, baseline, test_set in comparisons[:MOST_UNDECIDED]:
         yield _seeds_for(comparison, system, baseline, test_set, words)
 
 
-def _undecided(m: Measurements, test_set: ScoredSet) -> Iterator[tuple[SystemComparison, str, str]]:
+def _undecided(
+    measurements: Measurements, test_set: ScoredSet
+) -> Iterator[tuple[SystemComparison, str, str]]:
     """Yield comparisons on the targets that are not significant, with the names of both systems."""
     names = {key_of(system): system["name"] for system in test_set.systems}
-    references: dict[Key, Key] = {key: key_of(other) for key, other in test_set.references.items()}
-    shown = {MEAN} if MEAN in test_set.columns else {*test_set.targets}
-    for (key, column), comparison in tested(m, test_set, references).items():
-        if column in shown and comparison.mark != SURE and comparison.difference:
+    references: dict[Key, Key] = {key: key_of(reference) for key, reference in test_set.references.items()}
+    shown_columns = {MEAN} if MEAN in test_set.columns else set(test_set.targets)
+    for (key, column), comparison in tested(measurements, test_set, references).items():
+        if column in shown_columns and comparison.mark != SURE and comparison.difference:
             yield comparison, names[key], names[references[key]]
 
 
 def _seeds_for(
     comparison: SystemComparison, system: str, baseline: str, test_set: ScoredSet, words: list[str]
 ) -> NextStep:
-    """Say how many seeds would show a difference, with the command that adds them."""
+    """Describe how many seeds would show a difference, with the command that adds them."""
     unit, values = UNITS[test_set.unit], comparison.values
     where = language(comparison.languages[0]) if len(comparison.languages) == 1 else "the targets"
     difference = percent(comparison.difference)
@@ -139,39 +146,39 @@ def _seeds_for(
             _with_seeds(words, 3) if unit == "seed" else "",
         )
     spread = stdev(values)
-    needed = seeds_needed(comparison.difference, spread) if math.isfinite(spread) else None
-    if needed is None or needed > MOST_SEEDS:
+    seed_count = seeds_needed(comparison.difference, spread) if math.isfinite(spread) else None
+    if seed_count is None or seed_count > MOST_SEEDS:
         return NextStep(f"{begin} More than {MOST_SEEDS} {unit}s would be needed for so small a difference.")
-    if needed <= len(values):
+    if seed_count <= len(values):
         more = "it is corrected for all tests, and examples count too: score more examples, or add seeds."
         return NextStep(
-            f"{begin} By their spread alone, {count(needed, unit)} would show it; {more}",
+            f"{begin} By their spread alone, {count(seed_count, unit)} would show it; {more}",
             _with_seeds(words, len(values) + 2) if unit == "seed" else "",
         )
     return NextStep(
-        f"{begin} With this spread, {count(needed, unit)} would show such a difference (80 % power).",
-        _with_seeds(words, needed) if unit == "seed" else "",
+        f"{begin} With this spread, {count(seed_count, unit)} would show such a difference (80 % power).",
+        _with_seeds(words, seed_count) if unit == "seed" else "",
     )
 
 
-def _with_seeds(words: list[str], number: int) -> str:
-    """Return the command of a study with more seeds; empty where it is unknown."""
+def _with_seeds(words: list[str], seed_count: int) -> str:
+    """Return the command of a study with more seeds. Empty if it is unknown."""
     if words == ["isogloss", "quickstart"]:
         words = ["isogloss", "run", "quickstart", "--out", "runs/quickstart"]
     if words[:2] != ["isogloss", "run"]:
         return ""
-    seeds = ",".join(map(str, range(number)))
-    kept = [word for word in words if not word.startswith("grid.seeds=")]
-    if len(kept) < len(words) and "--set" in kept:
-        kept.remove("--set")
-    return f"{shlex.join(kept)} --set 'grid.seeds=[{seeds}]'"
+    seeds = ",".join(str(seed) for seed in range(seed_count))
+    other_words = [word for word in words if not word.startswith("grid.seeds=")]
+    if len(other_words) < len(words) and "--set" in other_words:
+        other_words.remove("--set")
+    return f"{shlex.join(other_words)} --set 'grid.seeds=[{seeds}]'"
 
 
-def _to_predict(m: Measurements, folder: str) -> NextStep:
+def _to_predict(measurements: Measurements, folder: str) -> NextStep:
     """Suggest the model with the highest mean score to predict with."""
-    scores = main_scores(m.frame("scores"))
-    models = {run.id for run in m.finished("fine-tune")}
+    scores = main_scores(measurements.frame("scores"))
+    models = {run.id for run in measurements.finished("fine-tune")}
     means = scores[scores["model"].isin(models)].groupby("model")["score"].mean()
-    best = str(means.idxmax()) if len(means) else min(models)
-    which = " with the model of the highest mean score" if len(means) else ""
-    return NextStep(f"Label a file of your own{which}.", f"isogloss predict {folder}/{best} FILE")
+    best_run = str(means.idxmax()) if len(means) else min(models)
+    choice_text = " with the model of the highest mean score" if len(means) else ""
+    return NextStep(f"Label a file of your own{choice_text}.", f"isogloss predict {folder}/{best_run} FILE")

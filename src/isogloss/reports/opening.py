@@ -13,16 +13,16 @@ from isogloss.reports.comparison import SYSTEM, main_scores, row_keys
 from isogloss.reports.frames import list_rows
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, count, language, percent
+from isogloss.reports.names import and_list, count, list_languages, percent
 from isogloss.reports.path_sentences import ShownSentence, sentences_of_seeds, shown_sentences
 from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
 MOST_OTHER_BASELINES = 2
-"""Baselines other than the first whose sentences open a page; the tables have all comparisons."""
+"""Maximum number of further baselines whose sentences open a page. The tables have all comparisons."""
 
 MOST_PANELS = 4
-"""Pairs of languages whose paths open a page; the section on paths has all."""
+"""Maximum number of pairs of languages whose paths open a page. The section on paths has all."""
 
 TASK_NAMES = {
     **{
@@ -75,19 +75,19 @@ class Side:
     """Scores of 0 to 1."""
 
     def range_at(self, alpha: float) -> str:
-        """Return the least and the greatest score of several curves in percent; empty for one."""
+        """Return the lowest and the highest score of several curves in percent. Empty for one curve."""
         scores = [curve.scores[curve.alphas.index(alpha)] for curve in self.curves if alpha in curve.alphas]
         ends = list(dict.fromkeys(percent(end / 100) for end in (min(scores), max(scores)))) if scores else []
         return "–".join(ends) if len(ends) > 1 else ""
 
     def mean_at(self, alpha: float) -> str:
-        """Return the mean over seeds in percent; a dash where none was measured."""
+        """Return the mean over seeds in percent. A dash without a measurement."""
         return percent(self.means.get(alpha, math.nan))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathPanel:
-    """The paths of one pair of languages; the side that ends higher is the first."""
+    """The paths of one pair of languages. The first side is the one that ends higher."""
 
     title: str
     alt: str
@@ -103,13 +103,13 @@ class PathFigure:
     metric: str
     split: str
     alphas: Sequence[float]
-    """Every value at which a panel was measured; another panel may lack it."""
+    """Every α at which a panel was measured. Other panels may lack it."""
     zero: float
     """The α nearest to 0, the initial position of the figure."""
     low: int
-    """The least score of the axis, in percent; a multiple of ten."""
+    """Lower end of the axis in percent, a multiple of ten."""
     high: int
-    """The greatest score of the axis; a multiple of ten."""
+    """Upper end of the axis in percent, a multiple of ten."""
     pairs: int
     """Pairs of languages measured. Those with the lowest target scores have panels."""
     panels: Sequence[PathPanel]
@@ -142,39 +142,43 @@ class Opening:
         return "".join(phrase.text for phrase in self.headline)
 
 
-def opening_of(m: Measurements) -> Opening:
-    """Return the opening of a page; its headline is the study's title where no transfer was measured."""
-    best = main_scores(m.frame("scores")).index
-    main = (test_set for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
+def opening_of(measurements: Measurements) -> Opening:
+    """Return the opening of a page. Its headline is the study's title if no transfer was measured."""
+    main_sets = main_scores(measurements.frame("scores")).index
+    main = (test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(main_sets).all())
     transfer = next(filter(None, map(_transfer, main)), None)
     if transfer is None:
         return Opening(
-            headline=[HeadlinePart(m.title)], experiment="", results=_nothing_found(m), figure=path_figure(m)
+            headline=[HeadlinePart(measurements.title)],
+            experiment="",
+            results=_nothing_found(measurements),
+            figure=path_figure(measurements),
         )
-    rows = _opening_paths(m, transfer)
+    rows = _opening_paths(measurements, transfer)
     return Opening(
         headline=_headline(transfer, rows),
         experiment=_experiment(transfer),
         results=_found(transfer),
-        figure=_figure_of(m, rows),
+        figure=_figure_of(measurements, rows),
     )
 
 
-def _nothing_found(m: Measurements) -> str:
-    scores, free = m.frame("scores"), m.frame("label-free")
-    scored = count(len(scores), "score")
-    text = f"These runs have {scored}, none of a source-only model on its source and targets."
-    if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
-        text += (
-            f" Without a score: {and_list(map(language, lacking))}; the choice without labels ranks their "
-            f"models."
-        )
+def _nothing_found(measurements: Measurements) -> str:
+    scores, label_free = measurements.frame("scores"), measurements.frame("label-free")
+    score_text = count(len(scores), "score")
+    text = f"These runs have {score_text}, none of a source-only model on its source and targets."
+    if (
+        lacking := sorted(set(label_free["language"]) - set(scores["language"]))
+        if len(label_free) and len(scores)
+        else []
+    ):
+        text += f" Without a score: {list_languages(lacking)}; the choice without labels ranks their models."
     return text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """The systems on one test set, with the baseline that opens the page: trained on the source alone."""
+    """The systems on one test set, with the baseline that opens the page: trained only on the source."""
 
     scored: ScoredSet
     systems: pd.DataFrame
@@ -184,95 +188,114 @@ class Transfer:
     """Scores of the baseline, by unit and language."""
 
 
-def _transfer(scored: ScoredSet) -> Transfer | None:
-    """Return the transfer on a test set; None without a baseline on source and targets."""
-    values = values_of(scored)
-    by_system = values.groupby(SYSTEM)
-    sides = {"high": scored.sources, "low": scored.targets}
-    means = by_system.mean().reindex(columns=[*scored.sources, *scored.targets])
-    systems = pd.DataFrame(scored.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
+def _transfer(scored_set: ScoredSet) -> Transfer | None:
+    """Return the transfer on a test set. None without a baseline on source and targets."""
+    values = values_of(scored_set)
+    system_values = values.groupby(SYSTEM)
+    sides = {"high": scored_set.sources, "low": scored_set.targets}
+    means = system_values.mean().reindex(columns=[*scored_set.sources, *scored_set.targets])
+    systems = (
+        pd.DataFrame(scored_set.systems).set_index(SYSTEM, drop=False).assign(units=system_values.size())
+    )
     systems = systems.assign(
         **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
-    compared = systems.dropna(subset=["high", "low"])
-    plain = compared["reference"].eq(ZERO_SHOT) & (compared[["encoder.adjusted", "inputs"]] == "").all(axis=1)
-    if not plain.any():
+    compared_systems = systems.dropna(subset=["high", "low"])
+    is_plain = compared_systems["reference"].eq(ZERO_SHOT) & (
+        compared_systems[["encoder.adjusted", "inputs"]] == ""
+    ).all(axis=1)
+    if not is_plain.any():
         return None
-    base = _most_compared_with(scored, compared[plain])
-    of_base = pd.DataFrame(values.loc[base.name]) if isinstance(base.name, tuple) else values
+    base = _most_compared_with(scored_set, compared_systems[is_plain])
+    base_values = pd.DataFrame(values.loc[base.name]) if isinstance(base.name, tuple) else values
     return Transfer(
-        scored=scored, systems=systems, base=base, of_base=of_base[[*scored.sources, *scored.targets]]
+        scored=scored_set,
+        systems=systems,
+        base=base,
+        of_base=base_values[[*scored_set.sources, *scored_set.targets]],
     )
 
 
-def _most_compared_with(scored: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
-    """Return the most frequent baseline of the systems; among several, the first in the order of tables."""
-    compared_with = [key_of(baseline) for baseline in scored.references.values()]
+def _most_compared_with(scored_set: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
+    """Return the most frequent baseline of the systems. Among several, the first in the order of tables."""
+    compared_with = [key_of(baseline) for baseline in scored_set.references.values()]
     counts = [compared_with.count(key_of(row)) for row in list_rows(baselines)]
     return baselines.iloc[counts.index(max(counts))]
 
 
-def _opening_paths(m: Measurements, transfer: Transfer) -> pd.DataFrame:
+def _opening_paths(measurements: Measurements, transfer: Transfer) -> pd.DataFrame:
     """Return the points of the paths that open a page, from the baseline's models if these were measured.
 
-    Of several splits, the one of the scores is preferred.
+    If there are several splits, the split of the scores is preferred.
     """
-    about, base = transfer.scored.about, transfer.base
-    rows = _merged_paths(m)
+    set_facts, base = transfer.scored.about, transfer.base
+    rows = _merged_paths(measurements)
     if rows.empty:
         return rows
-    same_test = rows[["corpus", "task", "metric"]].eq([about[name] for name in ("corpus", "task", "metric")])
-    of_base = same_test.all(axis=1) & rows["start.way"].eq(base["way"]) & rows["encoder"].eq(base["encoder"])
-    preferred = rows[of_base] if of_base.any() else rows
-    same_split = preferred["split"] == about["split"]
-    return _first_setting(preferred[same_split] if same_split.any() else preferred)
+    same_test = rows[["corpus", "task", "metric"]].eq(
+        [set_facts[name] for name in ("corpus", "task", "metric")]
+    )
+    starts_at_base = (
+        same_test.all(axis=1) & rows["start.way"].eq(base["way"]) & rows["encoder"].eq(base["encoder"])
+    )
+    preferred_rows = rows[starts_at_base] if starts_at_base.any() else rows
+    same_split = preferred_rows["split"] == set_facts["split"]
+    return _first_setting(preferred_rows[same_split] if same_split.any() else preferred_rows)
 
 
 def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[HeadlinePart]:
-    """Write in a sentence what the baseline scores in the source, and in the lowest target by seed.
+    """Write a sentence with the baseline's score in the source, and in the lowest target by seed.
 
-    The numbers are those of the figure where its paths start at the baseline's models, for all languages and
-    seeds; else those of the table.
+    The numbers are from the figure if its paths start at the baseline's models, for all languages and seeds.
+    Otherwise they are from the table.
     """
-    scored = transfer.scored
-    on_paths = _scores_at_start(transfer, paths)
-    values, split = (transfer.of_base, scored.about["split"]) if on_paths is None else on_paths
-    lowest = str(values[[*scored.targets]].mean().idxmin())
-    metric = METRIC_NAMES.get(scored.about["metric"], scored.about["metric"])
-    source_score = f"{percent(values[[*scored.sources]].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
-    least = values[lowest].min()
-    most = values[lowest].max()
+    scored_set = transfer.scored
+    path_scores = _scores_at_start(transfer, paths)
+    values, split = (transfer.of_base, scored_set.about["split"]) if path_scores is None else path_scores
+    lowest = str(values[[*scored_set.targets]].mean().idxmin())
+    metric = METRIC_NAMES.get(scored_set.about["metric"], scored_set.about["metric"])
+    source_score = f"{percent(values[[*scored_set.sources]].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
+    lowest_score = values[lowest].min()
+    highest_score = values[lowest].max()
     units = len(values)
-    unit = UNITS[scored.unit]
-    by_unit = (
-        f", depending on the {unit}" if percent(least) != percent(most) else f" with {count(units, unit)}"
+    unit = UNITS[scored_set.unit]
+    unit_scores = (
+        f", depending on the {unit}"
+        if percent(lowest_score) != percent(highest_score)
+        else f" with {count(units, unit)}"
     )
-    between = "and" if units == 2 else "to"
-    ends = [percent(least)] if percent(least) == percent(most) else [percent(least), percent(most)]
-    several = f", the lowest of {len(scored.targets)} targets" if len(scored.targets) > 1 else ""
-    data = " ".join(filter(None, [_data_name(scored), scored.about["treebank"], split]))
+    conjunction = "and" if units == 2 else "to"
+    ends = (
+        [percent(lowest_score)]
+        if percent(lowest_score) == percent(highest_score)
+        else [percent(lowest_score), percent(highest_score)]
+    )
+    several = f", the lowest of {len(scored_set.targets)} targets" if len(scored_set.targets) > 1 else ""
+    data = " ".join(name for name in [_data_name(scored_set), scored_set.about["treebank"], split] if name)
     return [
-        HeadlinePart(f"{_task_name(scored)}: models trained on labels in "),
-        HeadlinePart(and_list(map(language_name, scored.sources)), "source"),
+        HeadlinePart(f"{_task_name(scored_set)}: models trained on labels in "),
+        HeadlinePart(list_languages(scored_set.sources), "source"),
         HeadlinePart(" reach "),
         HeadlinePart(source_score, "source"),
         HeadlinePart(" there and "),
-        HeadlinePart(f"{f' {between} '.join(ends)}\N{NO-BREAK SPACE}%", "target"),
+        HeadlinePart(f"{f' {conjunction} '.join(ends)}\N{NO-BREAK SPACE}%", "target"),
         HeadlinePart(" in "),
         HeadlinePart(language_name(lowest), "target"),
-        HeadlinePart(f"{several}{by_unit} ({data} split)."),
+        HeadlinePart(f"{several}{unit_scores} ({data} split)."),
     ]
 
 
-def _task_name(scored: ScoredSet) -> str:
-    task = scored.about["task"]
+def _task_name(scored_set: ScoredSet) -> str:
+    task = scored_set.about["task"]
     return TASK_NAMES.get(task, task[:1].upper() + task[1:])
 
 
-def _data_name(scored: ScoredSet) -> str:
+def _data_name(scored_set: ScoredSet) -> str:
     """Return the corpus, as artificial where all of its languages are."""
-    artificial = all(map(is_built_in, (*scored.sources, *scored.targets)))
-    name = scored.about["corpus"]
+    artificial = all(
+        is_built_in(language_code) for language_code in (*scored_set.sources, *scored_set.targets)
+    )
+    name = scored_set.about["corpus"]
     return "artificial languages," if artificial else f"{CORPUS_NAMES.get(name, name)},"
 
 
@@ -287,7 +310,9 @@ def _scores_at_start(transfer: Transfer, paths: pd.DataFrame) -> tuple[pd.DataFr
     start = paths[(paths["alpha"] == 0) & (paths["encoder"] == base["encoder"])]
     start = start[start["metric"] == transfer.scored.about["metric"]]
     values = start.groupby([unit, "language"])["score"].mean().unstack("language")
-    if {*values.index} != {*transfer.of_base.index} or not {*transfer.of_base.columns} <= {*values.columns}:
+    if set(values.index) != set(transfer.of_base.index) or not set(transfer.of_base.columns) <= set(
+        values.columns
+    ):
         return None
     values = values[[*transfer.of_base.columns]]
     return None if values.isna().any(axis=None) else (values, str(start["split"].iloc[0]))
@@ -295,49 +320,53 @@ def _scores_at_start(transfer: Transfer, paths: pd.DataFrame) -> tuple[pd.DataFr
 
 def _experiment(transfer: Transfer) -> str:
     """Write what was trained on what, and tested where."""
-    scored, base = transfer.scored, transfer.base
-    others = [name for name in transfer.systems["name"].unique() if name != base["name"]]
-    listed = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
-    next_to = f" Next to them: {listed}." if others else ""
-    chosen_by = {*scored.targets} & {*base["read.dev"].split("+")}
+    scored_set, base = transfer.scored, transfer.base
+    other_names = [name for name in transfer.systems["name"].unique() if name != base["name"]]
+    name_list = and_list(
+        [*other_names[:5], *([f"{len(other_names) - 5} others"] if len(other_names) > 5 else [])]
+    )
+    next_to = f" Next to them: {name_list}." if other_names else ""
+    chosen_by = set(scored_set.targets) & set(base["read.dev"].split("+"))
     use = "choose their epoch and train nothing" if chosen_by else "they never see"
-    artificial = all(map(is_built_in, (*scored.sources, *scored.targets)))
-    made = f" The languages are artificial: {ARTIFICIAL}." if artificial else ""
+    artificial = all(
+        is_built_in(language_code) for language_code in (*scored_set.sources, *scored_set.targets)
+    )
+    artificial_text = f" The languages are artificial: {ARTIFICIAL}." if artificial else ""
     return (
-        f"Models trained on labels in {and_list(map(language, scored.sources))} alone ({base['name']}, "
-        f"{count(base['units'], UNITS[scored.unit])}, encoder {base['encoder.label']}) are tested in "
-        f"{and_list(map(language, scored.targets))}, whose labels {use}.{next_to}{made}"
+        f"Models trained on labels in {list_languages(scored_set.sources)} alone ({base['name']}, "
+        f"{count(base['units'], UNITS[scored_set.unit])}, encoder {base['encoder.label']}) are tested in "
+        f"{list_languages(scored_set.targets)}, whose labels {use}.{next_to}{artificial_text}"
     )
 
 
 def _found(transfer: Transfer) -> str:
     """Write the transfer gap, and the largest gains with target labels and without."""
-    scored, base, systems = transfer.scored, transfer.base, transfer.systems
-    described = {name: text for name, text in scored.about.items() if text}
+    scored_set, base, systems = transfer.scored, transfer.base, transfer.systems
+    set_facts = {name: text for name, text in scored_set.about.items() if text}
     test_set = " ".join(
-        described[name] for name in ("corpus", "treebank", "task", "split") if name in described
+        set_facts[name] for name in ("corpus", "treebank", "task", "split") if name in set_facts
     )
-    plain = systems[systems["reference"].eq(ZERO_SHOT) & systems["inputs"].eq("")]
-    plain = plain[plain["encoder"] == base["encoder"]]
-    which = f" ({base['name']})" if len(plain) > 1 else ""
-    transferred = (
-        f"Trained on {and_list(map(language, described['source'].split('+')))} alone{which}, models score "
+    plain_systems = systems[systems["reference"].eq(ZERO_SHOT) & systems["inputs"].eq("")]
+    plain_systems = plain_systems[plain_systems["encoder"] == base["encoder"]]
+    system_text = f" ({base['name']})" if len(plain_systems) > 1 else ""
+    sentence = (
+        f"Trained on {list_languages(set_facts['source'].split('+'))} alone{system_text}, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
-        f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
-        f"over {count(base['units'], UNITS[scored.unit])})."
+        f"a gap of {percent(base['high'] - base['low'])} points ({set_facts['metric']} on {test_set}, mean "
+        f"over {count(base['units'], UNITS[scored_set.unit])})."
     )
-    return " ".join([transferred, *_gains(scored, base, systems)])
+    return " ".join([sentence, *_gains(scored_set, base, systems)])
 
 
-def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
+def _gains(scored_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
     """Write the largest gains over the base, and over each other baseline of the tables."""
     keys = [key_of(row) for row in list_rows(systems)]
     baselines = pd.Series(
-        [key_of(scored.references[key]) if key in scored.references else None for key in keys],
+        [key_of(scored_set.references[key]) if key in scored_set.references else None for key in keys],
         index=systems.index,
         dtype=object,
     )
-    rows = systems.assign(baseline=baselines, labelled=_read_target_labels(scored, systems))
+    rows = systems.assign(baseline=baselines, labelled=_read_target_labels(scored_set, systems))
     rows = rows[rows["baseline"].notna()]
     lows = dict(zip(keys, systems["low"], strict=True))
     rows = rows.assign(gain=rows["low"] - rows["baseline"].map(lows).astype(float)).dropna(subset="gain")
@@ -345,87 +374,95 @@ def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[st
     is_base = pd.Series([key == base_key for key in rows["baseline"]], index=rows.index, dtype=bool)
     texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
     names = dict(zip(keys, systems["name"], strict=True))
-    by_baseline = [*rows[~is_base].groupby("baseline", sort=False)][:MOST_OTHER_BASELINES]
-    return [*texts, *(_gain_over(names[baseline], group) for baseline, group in by_baseline)]
+    baseline_groups = [*rows[~is_base].groupby("baseline", sort=False)][:MOST_OTHER_BASELINES]
+    return [*texts, *(_gain_over(names[baseline], group) for baseline, group in baseline_groups)]
 
 
-def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
+def _read_target_labels(scored_set: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
     """Return a mask of systems that read labels of a target, in training or to choose an epoch."""
-    rows = list_rows(scored.rows.drop_duplicates(["model", *SYSTEM]))
-    targets = {*scored.targets}
-    labelled = {
+    rows = list_rows(scored_set.rows.drop_duplicates(["model", *SYSTEM]))
+    targets = set(scored_set.targets)
+    is_labelled = {
         key_of(row) for row in rows if targets & {*row["read.labels"].split("+"), *row["read.dev"].split("+")}
     }
     keys = [key_of(row) for row in list_rows(systems)]
-    return pd.Series([key in labelled for key in keys], index=systems.index)
+    return pd.Series([key in is_labelled for key in keys], index=systems.index)
 
 
-def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
+def _largest_gain(other_systems: pd.DataFrame, labels: bool) -> str:
     """Describe the largest gain over the base among systems with or without target labels."""
-    best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "other system")
-    which = "with" if labels else "without"
-    if best["gain"] <= 0:
-        return f"None of {number} {which} target labels scores higher there."
-    name = f"{best['name']}, the best of {number}" if len(others) > 1 else best["name"]
-    return f"{which.capitalize()} target labels ({name}) targets gain {percent(best['gain'])} points."
+    best_system, count_text = (
+        other_systems.nlargest(1, "gain").iloc[0],
+        count(len(other_systems), "other system"),
+    )
+    preposition = "with" if labels else "without"
+    if best_system["gain"] <= 0:
+        return f"None of {count_text} {preposition} target labels scores higher there."
+    name = (
+        f"{best_system['name']}, the best of {count_text}" if len(other_systems) > 1 else best_system["name"]
+    )
+    gain = percent(best_system["gain"])
+    return f"{preposition.capitalize()} target labels ({name}) targets gain {gain} points."
 
 
-def _gain_over(baseline: str, others: pd.DataFrame) -> str:
+def _gain_over(baseline: str, other_systems: pd.DataFrame) -> str:
     """Describe the largest gain over a baseline among the systems compared with it."""
-    best = others.nlargest(1, "gain").iloc[0]
-    number = count(len(others), "system")
-    if best["gain"] <= 0:
-        return f"None of {number} compared with {baseline} scores higher there."
-    name = f"{best['name']}, the best of {number}," if len(others) > 1 else best["name"]
-    return f"Over {baseline}, {name} gains {percent(best['gain'])} points there."
+    best_system = other_systems.nlargest(1, "gain").iloc[0]
+    count_text = count(len(other_systems), "system")
+    if best_system["gain"] <= 0:
+        return f"None of {count_text} compared with {baseline} scores higher there."
+    name = (
+        f"{best_system['name']}, the best of {count_text}," if len(other_systems) > 1 else best_system["name"]
+    )
+    return f"Over {baseline}, {name} gains {percent(best_system['gain'])} points there."
 
 
-def path_figure(m: Measurements) -> PathFigure | None:
-    """Return the paths of the first setting, preferably from source-only models; None without paths."""
-    rows = _merged_paths(m)
-    return _figure_of(m, rows if rows.empty else _first_setting(rows))
+def path_figure(measurements: Measurements) -> PathFigure | None:
+    """Return the paths of the first setting, preferably from source-only models. None without paths."""
+    rows = _merged_paths(measurements)
+    return _figure_of(measurements, rows if rows.empty else _first_setting(rows))
 
 
-def _merged_paths(m: Measurements) -> pd.DataFrame:
+def _merged_paths(measurements: Measurements) -> pd.DataFrame:
     """Return the points of paths on which encoder and head move together."""
-    points = path_points(m)
+    points = path_points(measurements)
     return points.loc[points["part"] == "all"] if len(points) else points
 
 
 def _first_setting(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the points of the first setting and ends, preferably from source-only models."""
-    preferred = rows[rows["start.reference"] == ZERO_SHOT]
-    rows = preferred if len(preferred) else rows
+    preferred_rows = rows[rows["start.reference"] == ZERO_SHOT]
+    rows = preferred_rows if len(preferred_rows) else rows
     keys = row_keys(rows, [*SETTING, *ENDS])
-    first: pd.DataFrame = rows[keys == keys.iloc[0]]
-    return first
+    setting_rows: pd.DataFrame = rows[keys == keys.iloc[0]]
+    return setting_rows
 
 
-def _figure_of(m: Measurements, rows: pd.DataFrame) -> PathFigure | None:
-    """Return the figure of paths, lowest target first; None without points."""
+def _figure_of(measurements: Measurements, rows: pd.DataFrame) -> PathFigure | None:
+    """Return the figure of paths, lowest target first. None without points."""
     if rows.empty:
         return None
-    alphas, first = sorted(rows["alpha"].unique()), rows.iloc[0]
+    alphas, first_row = sorted(rows["alpha"].unique()), rows.iloc[0]
     zero = min(alphas, key=abs)
-    by_pair = [group for _, group in rows.groupby(["source", "target"], sort=False)]
-    pairs = sorted(by_pair, key=lambda pair: _target_score(pair, zero))[:MOST_PANELS]
+    pair_groups = [group for _, group in rows.groupby(["source", "target"], sort=False)]
+    pairs = sorted(pair_groups, key=lambda pair: _target_score(pair, zero))[:MOST_PANELS]
     scores = pd.concat(pairs)["score"]
     return PathFigure(
-        **{name: first[f"{name}.name"] for name in ("start", "end")},
-        **{name: first[name] for name in ("metric", "split")},
+        **{name: first_row[f"{name}.name"] for name in ("start", "end")},
+        **{name: first_row[name] for name in ("metric", "split")},
         alphas=alphas,
         zero=zero,
         low=10 * math.floor(10 * min(0.9, scores.min())),
         high=10 * math.ceil(10 * max(0.1, scores.max())),
-        pairs=len(by_pair),
+        pairs=len(pair_groups),
         panels=[_panel(pair) for pair in pairs],
-        sentences=shown_sentences(m, pairs, alphas),
-        of_seeds=sentences_of_seeds(m, pairs, alphas),
+        sentences=shown_sentences(measurements, pairs, alphas),
+        of_seeds=sentences_of_seeds(measurements, pairs, alphas),
     )
 
 
 def _target_score(pair: pd.DataFrame, alpha: float) -> float:
-    """Return the mean score in the target at a point; infinite where none was measured."""
+    """Return the mean score in the target at a point. Infinite without a measurement."""
     scores = pair[(pair["alpha"] == alpha) & (pair["role"] == "target")]["score"]
     return float(scores.mean()) if len(scores) else math.inf
 
@@ -435,23 +472,25 @@ def _panel(pair: pd.DataFrame) -> PathPanel:
     curves = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
     scores = curves.groupby(["role", "language", "curve", "alpha"])["score"].mean()
     groups = cast("Iterator[tuple[tuple[str, str], pd.Series[float]]]", iter(scores.groupby(level=[0, 1])))
-    sides = [_side(role, code, of_side) for (role, code), of_side in groups]
-    sides = sorted(sides, key=lambda side: [*side.means.values()][-1], reverse=True)
-    names = [language_name(code) for code in pair.iloc[0][["source", "target"]] if code]
+    sides = [_side(role, language_code, side_scores) for (role, language_code), side_scores in groups]
+    sides = sorted(sides, key=lambda side: list(side.means.values())[-1], reverse=True)
+    names = [
+        language_name(language_code) for language_code in pair.iloc[0][["source", "target"]] if language_code
+    ]
     texts = [f"{side.name} ({side.role}) {_ends(side)}" for side in sides]
     alt = f"Line plot, a line per seed and language: {'; '.join(texts)}."
     return PathPanel(title=" → ".join(names), alt=alt, sides=sides)
 
 
-def _side(role: str, code: str, scores: "pd.Series[float]") -> Side:
+def _side(role: str, language_code: str, scores: "pd.Series[float]") -> Side:
     """Return the curves in one language from its scores by curve and α."""
     wide = scores.droplevel([0, 1]).unstack("alpha")
     curves = [
-        Curve([*curve.index], [*(100 * curve)]) for curve in (row.dropna() for _, row in wide.iterrows())
+        Curve(list(curve.index), list(100 * curve)) for curve in (row.dropna() for _, row in wide.iterrows())
     ]
     return Side(
         role=role,
-        name=language_name(code),
+        name=language_name(language_code),
         curves=curves,
         means=cast("dict[float, float]", wide.mean().to_dict()),
     )
@@ -459,6 +498,6 @@ def _side(role: str, code: str, scores: "pd.Series[float]") -> Side:
 
 def _ends(side: Side) -> str:
     """Write the means at both models, or at the ends of a path that reaches neither."""
-    at_models = [alpha for alpha in (0.0, 1.0) if alpha in side.means]
-    alphas = at_models or [min(side.means), max(side.means)]
+    end_alphas = [alpha for alpha in (0.0, 1.0) if alpha in side.means]
+    alphas = end_alphas or [min(side.means), max(side.means)]
     return ", ".join(f"{side.mean_at(alpha)} at α {alpha:g}" for alpha in alphas)

@@ -65,7 +65,7 @@ MLQA = "mlqa"
 """The rules of MLQA's script, which a file of answers may state."""
 
 VALUES = "values"
-"""Tasks of outputs; the last is none: values of a measure, a number for each example."""
+"""The task of outputs that are values of a measure, one number for each example."""
 
 OF_CLASSES = ("accuracy", "macro_f1", "weighted_f1", "mcc", "micro_f1")
 
@@ -104,23 +104,23 @@ class ExampleOutput:
     gold: Any = None
     of_options: bool = False
     task: str = ""
-    """The task that its file states; empty where none is stated."""
+    """The task that its file states. Empty if it states none."""
     rules: str = ""
-    """The rules by which its file states that answers are compared; empty: SQuAD's."""
+    """The rules by which its file compares answers. Default: SQuAD's."""
     document: str = ""
-    """A digest of a sample's example; empty where it has none."""
+    """A digest of a sample's example. Empty if it has none."""
     values: Mapping[str, float] | None = None
     """Value of each metric (samples only)."""
 
 
 class Origin(Protocol):
-    """Where outputs are from: a file, or lists."""
+    """Source of outputs: a file, or lists."""
 
     @property
     def name(self) -> str:
         """Its name in messages."""
 
-    def broken(self, number: int, problem: str, expected: str, advice: str = ...) -> DataError:
+    def broken(self, line_number: int, problem: str, expected: str, advice: str = ...) -> DataError:
         """Build the error for an output, by its number."""
 
 
@@ -141,7 +141,7 @@ Side = tuple[Origin, Sequence[ExampleOutput]]
 def is_answer(kind: str, value: object) -> bool:
     """Return whether a value is of the type that a key of ``ANSWERS`` has."""
     texts = isinstance(value, list) and (
-        all(isinstance(label, str) for label in value) or all(map(_is_whole, value))
+        all(isinstance(label, str) for label in value) or all(_is_whole(label) for label in value)
     )
     text = isinstance(value, str)
     one_label = text or is_number(value) or isinstance(value, bool)
@@ -171,7 +171,7 @@ def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> Outp
     if kind == SAMPLE:
         return OutputTask(VALUES)
     if task:
-        check_named("compare", "task", [*MEASURES], task)
+        check_named("compare", "task", list(MEASURES), task)
     for origin, output in _outputs(sides):
         _check_gold(origin, output)
     if kind == "answer":
@@ -179,17 +179,20 @@ def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> Outp
     return _task_of_words(sides, measure, task) if kind == "labels" else _task_of_texts(sides, measure, task)
 
 
-def named_measure(where: str, what: str, measure: str, measures: Sequence[str], task: str) -> str:
-    """Return the named measure, or the main one; ConfigError for one that the task does not have."""
+def named_measure(where: str, subject: str, measure: str, measures: Sequence[str], task: str) -> str:
+    """Return the named measure, or the main measure.
+
+    Raises ConfigError for one that the task does not have.
+    """
     if measure in measures or not measure:
         return measure or measures[0]
-    of_classes = [name for name in measures if name.endswith("_f1")]
-    if measure == "f1" and of_classes:
+    class_measures = [name for name in measures if name.endswith("_f1")]
+    if measure == "f1" and class_measures:
         raise ConfigError(
-            f"{where}: f1 of {task} is one of {', '.join(of_classes)}. Name that. (f1 by itself is the "
+            f"{where}: f1 of {task} is one of {', '.join(class_measures)}. Name that. (f1 by itself is the "
             f"overlap of words in answers to questions, task {QA}.)"
         )
-    raise unknown_name(where, what, measure, measures)
+    raise unknown_name(where, subject, measure, measures)
 
 
 def measures_of(origin: Origin, outputs: Sequence[ExampleOutput], task: OutputTask) -> ByMeasure:
@@ -208,7 +211,9 @@ def measures_of(origin: Origin, outputs: Sequence[ExampleOutput], task: OutputTa
 
 def _of_labels(gold: Sequence[Any], answers: Sequence[Any], task: OutputTask) -> ByMeasure:
     if task.name == REGRESSION:
-        return correlation_contributions([*map(float, gold)], [*map(float, answers)])
+        return correlation_contributions(
+            [float(label) for label in gold], [float(label) for label in answers]
+        )
     if task.name == MULTI_LABEL:
         if task.has_marks:
             return label_set_contributions(_marked(gold), _marked(answers), range(len(gold[0])))
@@ -234,11 +239,13 @@ def _outputs(sides: Sequence[Side]) -> Iterator[tuple[Origin, ExampleOutput]]:
 
 def _task_of_texts(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide among one class, several labels and a number for each text."""
-    _, first = next(_outputs(sides))
-    family = _family(first.gold)
+    _, first_output = next(_outputs(sides))
+    family = _family(first_output.gold)
     for origin, output in _outputs(sides):
         if _family(output.gold) != family:
-            raise origin.broken(output.line, f"gold {output.gold!r:.60}", f"what is like {first.gold!r:.60}")
+            raise origin.broken(
+                output.line, f"gold {output.gold!r:.60}", f"what is like {first_output.gold!r:.60}"
+            )
     if family == "number":
         return _task_of_numbers(sides, measure, task)
     if family == "text":
@@ -247,7 +254,7 @@ def _task_of_texts(sides: Sequence[Side], measure: str, task: str) -> OutputTask
 
 
 def _fitting(task_found: str, sides: Sequence[Side], task: str) -> OutputTask:
-    """Return the task that was decided; ConfigError where another one is named."""
+    """Return the task that the outputs show. Raises ConfigError if a different task is named."""
     if task and task != task_found:
         origin, output = next(_outputs(sides))
         raise ConfigError(
@@ -260,8 +267,8 @@ def _fitting(task_found: str, sides: Sequence[Side], task: str) -> OutputTask:
 def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
     _check_truth_values(sides)
-    by_measure = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
-    number_task = task or next(by_measure, "") or _task_by_numbers(sides)
+    tasks = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
+    number_task = task or next(tasks, "") or _task_by_numbers(sides)
     if number_task == REGRESSION:
         _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
         return OutputTask(REGRESSION)
@@ -278,10 +285,12 @@ def _task_by_numbers(sides: Sequence[Side]) -> str:
     Raises ConfigError if they fit several tasks.
     """
     gold, answers = ([getattr(output, side) for _, output in _outputs(sides)] for side in ("gold", "answer"))
-    if all(map(_is_whole, (*gold, *answers))):
+    if all(_is_whole(label) for label in (*gold, *answers)):
         return CLASSIFICATION
-    fractions = any(map(_is_fraction, gold))
-    if fractions or (any(map(_is_fraction, answers)) and not any(map(_is_whole, gold))):
+    fractions = any(_is_fraction(label) for label in gold)
+    if fractions or (
+        any(_is_fraction(label) for label in answers) and not any(_is_whole(label) for label in gold)
+    ):
         return REGRESSION
     origin, output = next(
         (origin, output)
@@ -306,17 +315,17 @@ def _check_truth_values(sides: Sequence[Side]) -> None:
 
 def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expectation: str) -> None:
     for origin, output in _outputs(sides):
-        for what, label in (("gold", output.gold), (output.kind, output.answer)):
+        for kind, label in (("gold", output.gold), (output.kind, output.answer)):
             if not fits(label):
-                raise origin.broken(output.line, f"{what} {label!r}", expectation)
+                raise origin.broken(output.line, f"{kind} {label!r}", expectation)
 
 
 def _check_no_tags(sides: Sequence[Side], task: str) -> None:
     """Raise ConfigError where texts look like the tags of words in one text each."""
     gold = [output.gold for _, output in _outputs(sides)]
     parts = [text.split() for text in gold]
-    tags = {tag for of_text in parts for tag in of_text}
-    several = any(len(of_text) > 1 for of_text in parts)
+    tags = {tag for text_tags in parts for tag in text_tags}
+    several = any(len(text_tags) > 1 for text_tags in parts)
     spans = tags != {OUTSIDE} and all(tag == OUTSIDE or _SPAN_TAG.fullmatch(tag) for tag in tags)
     if not task and several and (spans or tags <= UPOS):
         origin, output = next(_outputs(sides))
@@ -336,7 +345,7 @@ def _task_of_words(sides: Sequence[Side], measure: str, task: str) -> OutputTask
     for origin, output in _outputs(sides):
         _check_tags(origin, output)
     labels = {label for tags in gold for label in tags}
-    if all(map(_is_whole, labels)):
+    if all(_is_whole(label) for label in labels):
         if marks and not task:
             origin, output = next(_outputs(sides))
             raise ConfigError(
@@ -356,11 +365,11 @@ def _check_alike(sides: Sequence[Side]) -> None:
     """Raise DataError where some labels are texts and others are numbers."""
     family = ""
     for origin, output in _outputs(sides):
-        for what, labels in (("gold", output.gold), (output.kind, output.answer)):
+        for kind, labels in (("gold", output.gold), (output.kind, output.answer)):
             for label in labels:
                 family = family or _family(label)
                 if _family(label) != family:
-                    problem = f"{what} label {label!r:.60}"
+                    problem = f"{kind} label {label!r:.60}"
                     expected_label = f"a {family}, as other labels are"
                     raise origin.broken(output.line, problem, expected_label)
 
@@ -368,8 +377,8 @@ def _check_alike(sides: Sequence[Side]) -> None:
 def _are_marks(sides: Sequence[Side]) -> bool:
     """Return whether all lists have the same length, two or more, and contain only 0 and 1."""
     lists = [labels for _, output in _outputs(sides) for labels in (output.gold, output.answer)]
-    lengths = {*map(len, lists)}
-    return len(lengths) == 1 and min(lengths) > 1 and {*_all(lists)} <= {0, 1}
+    lengths = {len(labels) for labels in lists}
+    return len(lengths) == 1 and min(lengths) > 1 and set(_all(lists)) <= {0, 1}
 
 
 def _check_tags(origin: Origin, output: ExampleOutput) -> None:
@@ -384,9 +393,9 @@ def _check_tags(origin: Origin, output: ExampleOutput) -> None:
 
 
 def _scheme(sides: Sequence[Side]) -> TagScheme:
-    """Return the scheme of the gold tags; an error for a tag of spans that does not fit it.
+    """Return the scheme of the gold tags. Raises an error for a tag of spans that does not fit it.
 
-    Answers decide, too, where gold tags do not show the scheme: B-, E- and S- are tags of IOBES and BMES.
+    If gold tags do not show the scheme, answers decide, because B-, E- and S- are tags of IOBES and of BMES.
     """
     gold = TagCounts()
     all_tags = TagCounts()
@@ -394,17 +403,17 @@ def _scheme(sides: Sequence[Side]) -> TagScheme:
         gold.add(output.gold)
         all_tags.add(output.gold)
         all_tags.add(output.answer)
-    if {*all_tags.tags} <= {OUTSIDE, NO_TAG}:
+    if set(all_tags.tags) <= {OUTSIDE, NO_TAG}:
         return PLAIN_BIO
-    scheme = all_tags.decide() if {*gold.tags} <= {OUTSIDE, NO_TAG} else gold.decide()
+    scheme = all_tags.decide() if set(gold.tags) <= {OUTSIDE, NO_TAG} else gold.decide()
     if not scheme.marks_spans:
         return scheme
     name_of_both = all_tags.decide().name
     if name_of_both not in (scheme.name, WORDS):
-        of_both = replace(scheme, name=name_of_both)
+        common_scheme = replace(scheme, name=name_of_both)
         tags = list(all_tags.tags)
-        if find_misfit(tags, scheme) is not None and find_misfit(tags, of_both) is None:
-            return of_both
+        if find_misfit(tags, scheme) is not None and find_misfit(tags, common_scheme) is None:
+            return common_scheme
     for origin, output in _outputs(sides):
         index = find_misfit(output.gold, scheme)
         if index is not None:
@@ -415,14 +424,14 @@ def _scheme(sides: Sequence[Side]) -> TagScheme:
 
 def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
     names = [name for name in values[0] if all(name in sample for sample in values)]
-    ones = [1.0] * len(values)
-    return {name: Contributions([sample[name] for sample in values], ones) for name in names}
+    counts = [1.0] * len(values)
+    return {name: Contributions([sample[name] for sample in values], counts) for name in names}
 
 
 def _of_answers(outputs: Sequence[ExampleOutput]) -> ByMeasure:
-    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules.
+    """Return F1 and exact match by the rules of SQuAD, and by MLQA's if all languages have such rules.
 
-    Those that the file states come first, as the main measure is that of the corpus's own script.
+    The rules that the file states come first, because the main measure is from the corpus's own script.
     """
     gold = [
         GoldAnswers(texts=(output.gold,) if isinstance(output.gold, str) else tuple(output.gold))
@@ -447,11 +456,11 @@ def _all(label_lists: Iterable[Iterable[Any]]) -> Iterator[Any]:
 
 def _marked(side: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the numbers of the labels that are marked for each text."""
-    return [[number for number, holds in enumerate(marks) if holds] for marks in side]
+    return [[index for index, is_marked in enumerate(marks) if is_marked] for marks in side]
 
 
 def _of_classes(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
-    """Return the measures of classes; micro F1 of one label each is accuracy."""
+    """Return the measures of classes. Micro F1 with one label per example is accuracy."""
     measures = class_contributions(gold, answers)
     return {**measures, "micro_f1": measures["accuracy"]}
 
@@ -476,12 +485,12 @@ def _of_spans(origin: Origin, outputs: Sequence[ExampleOutput], scheme: TagSchem
 
 
 def _check_spans(origin: Origin, output: ExampleOutput, scheme: TagScheme) -> None:
-    for what, tags in (("gold", output.gold), (output.kind, output.answer)):
+    for kind, tags in (("gold", output.gold), (output.kind, output.answer)):
         texts = all(isinstance(tag, str) and tag for tag in tags)
         index = find_misfit(tags, scheme) if texts else 0
         if index is not None:
             tag_text = repr(tags[index]) if tags else ""
-            problem = f"{what} {tag_text} in {' '.join(map(str, tags))[:60]!r}"
+            problem = f"{kind} {tag_text} in {' '.join(str(tag) for tag in tags)[:60]!r}"
             raise origin.broken(output.line, problem, f"tags of {scheme.name}: {scheme.allowed()}")
 
 

@@ -54,17 +54,23 @@ class Page:
         for text in self.m.warnings:
             kinds.setdefault(re.sub(r"[\d.,]+", "", text.partition(": ")[2] or text), []).append(text)
         return [
-            first + (f" ({count(len(others), 'similar warning')})" if others else "")
-            for first, *others in kinds.values()
+            first_warning + (f" ({count(len(other_warnings), 'similar warning')})" if other_warnings else "")
+            for first_warning, *other_warnings in kinds.values()
         ]
 
     @cached_property
     def claims(self) -> list[tuple[Table, list[ClaimOutcome]]]:
-        """The judged claims of each paper, with their table; the page shows them as a list."""
-        by_paper: dict[str, list[ClaimOutcome]] = {title: [] for title in PAPERS.values()}
+        """The judged claims of each paper, with their table. The page shows them as a list."""
+        outcomes_by_paper: dict[str, list[ClaimOutcome]] = {title: [] for title in PAPERS.values()}
         for outcome in self.outcomes:
-            by_paper.setdefault(outcome.claim.title or PAPERS[outcome.claim.paper], []).append(outcome)
-        return [(claim_table(title, outcomes), outcomes) for title, outcomes in by_paper.items() if outcomes]
+            outcomes_by_paper.setdefault(outcome.claim.title or PAPERS[outcome.claim.paper], []).append(
+                outcome
+            )
+        return [
+            (claim_table(title, outcomes), outcomes)
+            for title, outcomes in outcomes_by_paper.items()
+            if outcomes
+        ]
 
 
 SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict": "similarity"} | {
@@ -106,8 +112,8 @@ class Strip:
 
     def x(self, value: float) -> float:
         """Return the place of a number across the picture."""
-        low, high, at = (self._scaled(number) for number in (min(self._ends), max(self._ends), value))
-        share = (at - low) / (high - low) if high > low else 0.0
+        low, high, position = (self._scaled(point) for point in (min(self._ends), max(self._ends), value))
+        share = (position - low) / (high - low) if high > low else 0.0
         return round(INSET + share * (WIDTH - 2 * INSET), 1)
 
     @property
@@ -125,21 +131,23 @@ class Strip:
 
 
 def strip_of(check: Check) -> Strip | None:
-    """Return a check as a strip; None where nothing was measured."""
+    """Return a check as a strip. None without a measurement."""
     if not check.values:
         return None
     estimate = check.estimate
-    written = check.written
+    format_value = check.written
     has_interval = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     missing = f"(one {check.unit})" if len(check.values) == 1 else "(no interval)"
-    interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if has_interval else missing
-    above, below = (end if math.isfinite(end) else None for end in (check.above, check.below))
-    ends = {"above": above, "below": below}
-    bounds = [f"{word} {written(end)}" for word, end in ends.items() if end is not None]
-    allowed = bounds[0] if len(bounds) == 1 else f"{written(check.above)} to {written(check.below)}"
+    interval = f"[{format_value(estimate.low)}, {format_value(estimate.high)}]" if has_interval else missing
+    lower_end, upper_end = (end if math.isfinite(end) else None for end in (check.above, check.below))
+    ends = {"above": lower_end, "below": upper_end}
+    bounds = [f"{word} {format_value(end)}" for word, end in ends.items() if end is not None]
+    range_text = (
+        bounds[0] if len(bounds) == 1 else f"{format_value(check.above)} to {format_value(check.below)}"
+    )
     return Strip(
         about=check.about,
-        numbers=f"{written(estimate.mean)} {interval}; allowed: {allowed}",
+        numbers=f"{format_value(estimate.mean)} {interval}; allowed: {range_text}",
         mean=estimate.mean,
         interval=(estimate.low, estimate.high) if has_interval else (estimate.mean, estimate.mean),
         **ends,
@@ -152,19 +160,19 @@ def render(page: Page) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    here = files("isogloss.reports")
+    package_files = files("isogloss.reports")
     engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template, css, script = (
-        (here / f"page.{end}").read_text(encoding="utf-8") for end in ("html", "css", "js")
+        (package_files / f"page.{end}").read_text(encoding="utf-8") for end in ("html", "css", "js")
     )
     scores = next((part.tables for part in page.sections if part.section.id == "scores"), ())
     parts = [without_tables(part, scores[:1]) for part in page.sections]
-    shown = [part for part in parts if part.tables or part.figures]
-    sections = {part.section.id for part in shown}
+    shown_parts = [part for part in parts if part.tables or part.figures]
+    sections = {part.section.id for part in shown_parts}
     text = engine.from_string(template).render(
         page=page,
         first=scores[:1],
-        shown=shown,
+        shown=shown_parts,
         sections=sections,
         noted=[table for part in page.sections for table in part.tables if table.notes],
         counted=verdict_counts(page.outcomes),
@@ -230,15 +238,15 @@ def claim_table(title: str, outcomes: Sequence[ClaimOutcome]) -> Table:
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 
 
-def finished_runs(m: Measurements) -> str:
+def finished_runs(measurements: Measurements) -> str:
     """Return the number of finished runs, in words."""
-    return f"{sum(run.state == 'finished' for run in m.runs)} of {len(m.runs)} finished"
+    return f"{sum(run.state == 'finished' for run in measurements.runs)} of {len(measurements.runs)} finished"
 
 
-def run_table(m: Measurements) -> Table:
+def run_table(measurements: Measurements) -> Table:
     """Return every run of the plan with its state, device and duration."""
-    epochs = m.frame("epochs")
-    chosen = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
+    epochs = measurements.frame("epochs")
+    chosen_epochs = epochs[epochs["chosen"].eq(True)].groupby("run")["epoch"].first()
     data = pd.DataFrame(
         {
             "run": run.id,
@@ -246,14 +254,14 @@ def run_table(m: Measurements) -> Table:
             "kind": run.kind,
             "state": STATES[run.state],
             **{name: getattr(run.made, name) for name in ("seconds", "device", "threads", "precision")},
-            "epoch": chosen.get(run.id),
-            "remarks": "; ".join(filter(None, (run.error, *run.record.warnings))),
+            "epoch": chosen_epochs.get(run.id),
+            "remarks": "; ".join(remark for remark in (run.error, *run.record.warnings) if remark),
         }
-        for run in m.runs
+        for run in measurements.runs
     )
-    shown = data.drop(columns=["threads", "precision"], errors="ignore")
-    table = plain_table("runs", f"Every run of the plan ({finished_runs(m)})", shown)
-    pairs = zip(m.runs, table.rows, strict=False)
+    visible_data = data.drop(columns=["threads", "precision"], errors="ignore")
+    table = plain_table("runs", f"Every run of the plan ({finished_runs(measurements)})", visible_data)
+    pairs = zip(measurements.runs, table.rows, strict=False)
     rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
     caption = f"Seconds and device as written next to the record; epoch: the one kept. {table.caption}"
     return replace(table, caption=caption, align="llllrlrl", rows=rows, data=data)

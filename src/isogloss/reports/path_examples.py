@@ -57,9 +57,9 @@ class PathExamples:
         return sums
 
 
-def examples_of(measurements: Measurements, first: pd.Series) -> PathExamples:
+def examples_of(measurements: Measurements, first_row: pd.Series) -> PathExamples:
     """Return the examples of the path or plane of a row."""
-    return PathExamples(measurements, first["run"], first["language"], first["metric"])
+    return PathExamples(measurements, first_row["run"], first_row["language"], first_row["metric"])
 
 
 def error_over_examples(weighted_terms: Iterable[tuple[float, ExampleTerms]]) -> tuple[float, int]:
@@ -71,13 +71,13 @@ def error_over_examples(weighted_terms: Iterable[tuple[float, ExampleTerms]]) ->
     for weight, terms in weighted_terms:
         deviations = weight * (terms.values - terms.values.mean()) / len(terms.values)
         sums[terms.ids] = sums[terms.ids] + deviations if terms.ids in sums else deviations
-    by_id: dict[str, float] = {}
+    values_by_id: dict[str, float] = {}
     for ids, values in sums.items():
         for key, value in zip(ids, values, strict=True):
-            by_id[key] = by_id.get(key, 0.0) + float(value)
-    n = len(by_id)
+            values_by_id[key] = values_by_id.get(key, 0.0) + float(value)
+    n = len(values_by_id)
     scale = n / (n - 1) if n > 1 else math.nan
-    return math.sqrt(scale * math.fsum(value**2 for value in by_id.values())), n
+    return math.sqrt(scale * math.fsum(value**2 for value in values_by_id.values())), n
 
 
 def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tuple[float, ExampleTerms]]:
@@ -90,7 +90,7 @@ def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tu
     terms = [contributions.get(name) for contributions in counted_rows["added"]]
     if None in terms:
         return []
-    return [(1 / number, part) for number, part in zip(size, terms, strict=True)]
+    return [(1 / term_size, part) for term_size, part in zip(size, terms, strict=True)]
 
 
 def difference(

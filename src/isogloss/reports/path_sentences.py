@@ -12,7 +12,7 @@ from isogloss.reports.landscapes import DIGITS
 from isogloss.reports.measurements import Measurements
 
 MOST_SENTENCES = 3
-"""Sentences on a page; the pairs of languages take turns."""
+"""Maximum number of sentences on a page. The pairs of languages take turns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,8 @@ def shown_sentences(
     measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
 ) -> list[ShownSentence]:
     """Return sentences in the target language of each pair, as the models of its first seed predict them."""
-    of_pairs = [_of_pair(measurements, pair, alphas) for pair in pairs]
-    turns = (sentence for turn in zip_longest(*of_pairs) for sentence in turn if sentence)
+    pair_sentences = [_of_pair(measurements, pair, alphas) for pair in pairs]
+    turns = (sentence for turn in zip_longest(*pair_sentences) for sentence in turn if sentence)
     return list(islice(turns, MOST_SENTENCES))
 
 
@@ -58,20 +58,20 @@ def sentences_of_seeds(
     measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
 ) -> list[ShownSentence]:
     """Return the first sentence of each further seed in the target language of each pair."""
-    found = []
+    sentences = []
     for pair in pairs:
         targets = pair[pair["role"] == "target"]
         for seed in targets["seed"].unique()[1:]:
-            found += [*islice(_of_pair(measurements, targets[targets["seed"] == seed], alphas), 1)]
-    return found
+            sentences += list(islice(_of_pair(measurements, targets[targets["seed"] == seed], alphas), 1))
+    return sentences
 
 
 def _of_pair(
     measurements: Measurements, pair: pd.DataFrame, alphas: Sequence[float]
 ) -> Iterator[ShownSentence]:
-    for first in pair[pair["role"] == "target"].head(1).to_dict("records"):
-        title = f"{language_name(first['language'])}, seed {first['seed']}"
-        for answer in measurements.answers(first["run"]).get(first["language"], {}).values():
+    for target_row in pair[pair["role"] == "target"].head(1).to_dict("records"):
+        title = f"{language_name(target_row['language'])}, seed {target_row['seed']}"
+        for answer in measurements.answers(target_row["run"]).get(target_row["language"], {}).values():
             if sentence := path_sentence(answer):
                 yield ShownSentence(
                     title=title,
@@ -82,9 +82,10 @@ def _of_pair(
 
 
 def _stretches(sentence: PathSentence, alphas: Sequence[float]) -> list[Stretch]:
-    """Part an axis where the predictions change; at values of α that were not recorded there are none."""
+    """Divide an axis at the changes of predictions. Values of α that were not recorded have no stretch."""
     label_rows = {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted}
     groups = [
-        (labels, [*group]) for labels, group in groupby(alphas, key=lambda alpha: label_rows.get(alpha, ()))
+        (labels, list(group))
+        for labels, group in groupby(alphas, key=lambda alpha: label_rows.get(alpha, ()))
     ]
     return [Stretch(first=group[0], last=group[-1], predicted=labels) for labels, group in groups]

@@ -51,13 +51,13 @@ def published_tables(measurements: Measurements) -> list[Table]:
 
 
 def _alternatives(row: Row) -> list[Row]:
-    """Return a row for each encoder that a number may be of; the others are alternatives to it."""
+    """Return a row for each encoder that a number may belong to. All but the first are alternatives."""
     names = row["encoder"].split(ALTERNATIVE)
     return [{**row, "encoder": name, "uncertain": len(names) > 1} for name in names]
 
 
 def _ours(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
-    """Return our values of a published number, by unit (seed); none where it was not measured."""
+    """Return our values of a published number, by unit (seed). Empty without a measurement."""
     measure = row["measure"].removesuffix(GAIN)
     gain = row["measure"].endswith(GAIN)
     if measure in ("cka", "rho"):
@@ -66,13 +66,13 @@ def _ours(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd
         cka = _with_source(_cka(measurements, row))
         language = str(row["language"])
         return cka[language].dropna() if language in cka else pd.Series(dtype=float)
-    by_best: dict[bool, list[pd.Series]] = {True: [], False: []}
+    values_by_kind: dict[bool, list[pd.Series]] = {True: [], False: []}
     for test_set in sets:
         if test_set.about["metric"] == measure and len(
             values := _values(measurements, test_set, row, gain=gain)
         ):
-            by_best[bool(test_set.rows["best"].all())].append(values)
-    unit_values = by_best[True] or by_best[False]  # A language with only a dev split uses it.
+            values_by_kind[bool(test_set.rows["best"].all())].append(values)
+    unit_values = values_by_kind[True] or values_by_kind[False]  # A language with only a dev split uses it.
     # Of several test sets, none is meant.
     return unit_values[0] if len(unit_values) == 1 else pd.Series(dtype=float)
 
@@ -96,7 +96,7 @@ def _rows(measurements: Measurements, rows: pd.DataFrame, row: Row, encoder: str
 
 
 def _mean(test_set: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
-    """Return the mean over the languages that a name stands for, by unit; the gap is source minus targets."""
+    """Return the mean over the languages that a name stands for, by unit. The gap is source minus targets."""
     if rows.empty:
         return pd.Series(dtype=float)
     wide = rows.groupby([test_set.unit, "language"])["score"].mean().unstack("language")
@@ -121,20 +121,22 @@ def _cka(measurements: Measurements, row: Row) -> pd.DataFrame:
     rows = _rows(measurements, measurements.frame("cka"), row, row["encoder"])
     if len(rows[["corpus", "task"]].drop_duplicates()) > 1:
         rows = rows[:0]
-    last = deepest_layer(rows).astype({"cka": float})
-    return last.groupby(["seed", "second"])["cka"].mean().unstack("second")
+    last_rows = deepest_layer(rows).astype({"cka": float})
+    return last_rows.groupby(["seed", "second"])["cka"].mean().unstack("second")
 
 
 def _with_source(cka: pd.DataFrame) -> pd.DataFrame:
-    """Add the mean over all languages; the paper's has the source, whose CKA with itself is 1."""
-    others = len(cka.columns)
+    """Add the mean over all languages. As in the paper it includes the source, whose CKA with itself is 1."""
+    target_count = len(cka.columns)
     return (
-        cka.assign(**{ALL_LANGUAGES: (cka.sum(axis=1, skipna=False) + 1) / (others + 1)}) if others else cka
+        cka.assign(**{ALL_LANGUAGES: (cka.sum(axis=1, skipna=False) + 1) / (target_count + 1)})
+        if target_count
+        else cka
     )
 
 
 def _rho(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
-    """Return Spearman's ρ over languages of CKA and score, by seed; none with fewer than three languages."""
+    """Return Spearman's ρ over languages of CKA and score, by seed. Empty for fewer than three languages."""
     main = [
         test_set.rows for test_set in sets if (test_set.rows["best"] & test_set.rows["main"].eq(True)).all()
     ]
@@ -152,14 +154,14 @@ def _rho(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.
 
 
 def _beside(row: Row, values: pd.Series) -> Row:
-    over = mean_std([*values]) if len(values) else None
+    summary = mean_std(list(values)) if len(values) else None
     numbers: dict[str, object] = {
-        "mean": over and over.mean,
-        "std": over and over.std,
-        "low": over and over.low,
-        "high": over and over.high,
+        "mean": summary and summary.mean,
+        "std": summary and summary.std,
+        "low": summary and summary.low,
+        "high": summary and summary.high,
         "seeds": len(values),
-        "difference": over and over.mean - row["value"],
+        "difference": summary and summary.mean - row["value"],
     }
     return {**row, **numbers}
 
@@ -190,15 +192,15 @@ def _signed(value: float) -> str:
 
 
 def _caption(measurements: Measurements) -> str:
-    which = f"at scale {measurements.scale}" if measurements.scale else "of the recipe without a scale"
-    other = (
-        f"These runs, {which}, have other encoders, data and languages than the paper's, so that only the "
-        f"order of systems and the sign of differences can be compared. "
+    scale_text = f"at scale {measurements.scale}" if measurements.scale else "of the recipe without a scale"
+    other_text = (
+        f"These runs, {scale_text}, have other encoders, data and languages than the paper's, so that only "
+        f"the order of systems and the sign of differences can be compared. "
     )
     return (
-        f"{'' if measurements.scale == PUBLISHED else other}Percent; ours: mean ± standard deviation over "
-        f"seeds [95 % interval, Student's t], and ours minus what was published. –: not measured by these "
-        f"runs."
+        f"{'' if measurements.scale == PUBLISHED else other_text}Percent; ours: mean ± standard deviation "
+        f"over seeds [95 % interval, Student's t], and ours minus what was published. –: not measured by "
+        f"these runs."
         f"{UNCERTAIN if any(ALTERNATIVE in str(row['encoder']) for row in measurements.published) else ''}"
     )
 
@@ -210,7 +212,7 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
     compared with the original, on the same inputs where the first method has them there.
     """
     data = pd.DataFrame(published_rows).assign(
-        ours=[measured.mean() if len(measured) else math.nan for measured in ours]
+        ours=[values.mean() if len(values) else math.nan for values in ours]
     )
     data["inputs"] = data["inputs"].fillna("") if "inputs" in data else ""
     first_system = data["system"].iloc[0]
@@ -219,7 +221,8 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
     lines = []
     for (measure,), group in split_by(data, ["measure"], sort=False):
         systems = {
-            key: scored.set_index("language")[sides] for key, scored in split_by(group, SYSTEM, sort=False)
+            key: score_rows.set_index("language")[sides]
+            for key, score_rows in split_by(group, SYSTEM, sort=False)
         }
         for (system, inputs, encoder), numbers in systems.items():
             # Encoders are compared with the original, or each has separate systems.
@@ -233,16 +236,16 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
                 lines.append((_show_system(system, inputs), encoder, measure, *gains.mean()))
     if not lines:
         return []
-    first = _show_system(first_system, first_inputs)
+    first_name = _show_system(first_system, first_inputs)
     rows = pd.DataFrame(lines, columns=["system", "encoder", "measure", "published", "ours"])
     rows["same sign"] = [
         "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"
         for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
     ]
     texts = rows.assign(**{side: rows[side].map(_signed) for side in ("published", "ours")})
-    caption = f"Points above {first}, mean over the languages (or means) that have both numbers."
-    if any(system != first and encoder == ORIGINAL for system, encoder, *_ in lines):
+    caption = f"Points above {first_name}, mean over the languages (or means) that have both numbers."
+    if any(system != first_name and encoder == ORIGINAL for system, encoder, *_ in lines):
         caption += " Adjusted encoders are compared with the original on the same inputs."
-    title = f"Differences from {first}, published and ours"
+    title = f"Differences from {first_name}, published and ours"
     words = {"name": "published-differences", "title": title, "caption": caption}
     return [text_table(words, 3, texts, rows)]

@@ -60,11 +60,11 @@ CLAIMS = claims_of_papers(
 
 def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
     """Return the claims of the papers and those that plug-ins add, and why others of these cannot be used."""
-    claims, errors = [*CLAIMS], list[str]()
+    claims, errors = list(CLAIMS), list[str]()
     for name in plugged_names("claims"):
         try:
-            loaded = find_plug_in("claims", name, ())
-            for claim in loaded if isinstance(loaded, list | tuple) else (loaded,):
+            plug_in_claim = find_plug_in("claims", name, ())
+            for claim in plug_in_claim if isinstance(plug_in_claim, list | tuple) else (plug_in_claim,):
                 claims.append(_added(name, claim, {claim.id for claim in claims}))
         except ConfigError as error:
             errors.append(str(error))
@@ -72,7 +72,10 @@ def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
 
 
 def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
-    """Return a plug-in's claim; an exception of its rule becomes its finding, and all others are judged."""
+    """Return a plug-in's claim.
+
+    An exception in its rule becomes its finding, and all other claims are judged.
+    """
     if not isinstance(claim, Claim) or not claim.title or claim.id in ids:
         raise ConfigError(
             f"plug-in {name}: expected claims with a title and ids of their own, found {claim!r:.80}."
@@ -80,7 +83,7 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
 
     def test(m: Measurements) -> list[Check]:
         try:
-            checks = [*claim.test(m)]
+            checks = list(claim.test(m))
             judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may also fail.
             return checks
         except BaseException as error:  # Whatever the code of others raises.
@@ -147,105 +150,109 @@ class Report:
         return read_measurements(self.html.parent)
 
 
-def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
+def write_report(folder: Path, on_progress: OnProgress = no_progress) -> Report:
     """Write ``report.html``, ``figures/`` and ``tables/`` into a folder of runs, unless they are up to date.
 
     ConfigError without a plan or a record, StorageError where nothing can be written.
     Missing, failed and damaged runs are named in the report.
     """
-    state = _last_report(out)
-    return _report_of(out, state if state["current"] else _rewrite(out, state, on_progress))
+    state = _last_report(folder)
+    return _report_of(folder, state if state["current"] else _rewrite(folder, state, on_progress))
 
 
-def finished_report(out: Path) -> Report | None:
-    """Return the report of a folder whose whole plan is finished and unchanged since; else None."""
-    state = _last_report(out)
-    return _report_of(out, state) if state["current"] and state["complete"] else None
+def finished_report(folder: Path) -> Report | None:
+    """Return the report of a folder if its whole plan is finished and unchanged since. Otherwise None."""
+    state = _last_report(folder)
+    return _report_of(folder, state) if state["current"] and state["complete"] else None
 
 
-def last_verdicts(out: Path) -> list[Verdict]:
-    """Return the verdicts of the last report of a folder, current or not; none without a report."""
-    return [verdict for _, verdict, _ in _last_report(out).get("claims", ())]
+def last_verdicts(folder: Path) -> list[Verdict]:
+    """Return the verdicts of the last report of a folder, current or not. Empty without a report."""
+    return [verdict for _, verdict, _ in _last_report(folder).get("claims", ())]
 
 
-def _report_of(out: Path, state: State) -> Report:
-    by_id = {claim.id: claim for claim in all_claims()[0]}
-    paths = [out / name for name in state["files"]]
+def _report_of(folder: Path, state: State) -> Report:
+    claims_by_id = {claim.id: claim for claim in all_claims()[0]}
+    paths = [folder / name for name in state["files"]]
     return Report(
-        html=out / PAGE,
+        html=folder / PAGE,
         figures=tuple(path for path in paths if path.parent.name == "figures"),
         tables=tuple(path for path in paths if path.parent.name == "tables"),
         found=state["found"],
         claims=tuple(
-            ClaimOutcome(claim=by_id[key], verdict=verdict, found=text)
+            ClaimOutcome(claim=claims_by_id[key], verdict=verdict, found=text)
             for key, verdict, text in state["claims"]
-            if key in by_id
+            if key in claims_by_id
         ),
         runs=state["runs"],
         warnings=tuple(state["warnings"]),
     )
 
 
-def _last_report(out: Path) -> State:
+def _last_report(folder: Path) -> State:
     """Return the state of the last report, the stamps of its ``inputs`` now, and whether it is ``current``.
 
     For a report by an earlier version, only the files are known.
     """
     text = ""
     try:
-        text = read_file(out, WRITTEN).decode()
+        text = read_file(folder, WRITTEN).decode()
         state = asdict(fitting(LastReport, parse_json(text)))
     except (OSError, ValueError):
         state = {"files": text.splitlines()}
     files = [name for name in state["files"] if re.fullmatch(NAME, name)]
-    inputs = _input_stamps(out)
-    current = state.get("stamps") == [*inputs, stamp(out / name for name in files if is_file(out, name))]
+    inputs = _input_stamps(folder)
+    current = state.get("stamps") == [
+        *inputs,
+        stamp(folder / name for name in files if is_file(folder, name)),
+    ]
     return {**state, "files": files, "inputs": inputs, "current": current}
 
 
-def _input_stamps(out: Path) -> list[str]:
-    plan = read_file(out, PLAN) if is_file(out, PLAN) else b""
-    records = run_files(out, RECORD, FAILED, MADE, PREDICTIONS)
+def _input_stamps(folder: Path) -> list[str]:
+    plan = read_file(folder, PLAN) if is_file(folder, PLAN) else b""
+    records = run_files(folder, RECORD, FAILED, MADE, PREDICTIONS)
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
 
 
 @plug_ins.plug_ins_named()
-def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
+def _rewrite(folder: Path, last_state: State, on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
-    (claims, errors), m = all_claims(), read_measurements(out, on_progress)
-    added = make_added_parts(m)
-    m = replace(m, notes=(*m.notes, *errors, *added.errors))
-    outcomes = judge(one_by_one(claims, "claims", on_progress), m)
-    raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
-    raw |= {"facts": m.models.rename_axis("id").reset_index()}
+    (claims, errors), measurements = all_claims(), read_measurements(folder, on_progress)
+    added_parts = make_added_parts(measurements)
+    measurements = replace(measurements, notes=(*measurements.notes, *errors, *added_parts.errors))
+    outcomes = judge(one_by_one(claims, "claims", on_progress), measurements)
+    raw = {slug("rows", kind): measurements.raw(kind) for kind in measurements.kinds()}
+    raw |= {"facts": measurements.models.rename_axis("id").reset_index()}
     raw |= {"checks": check_rows(outcomes)} if outcomes else {}
     page = Page(
-        m=m,
-        opening=opening_of(m),
+        m=measurements,
+        opening=opening_of(measurements),
         outcomes=outcomes,
         sections=[
-            show_section(section, m, added) for section in one_by_one(SECTIONS, "sections", on_progress)
+            show_section(section, measurements, added_parts)
+            for section in one_by_one(SECTIONS, "sections", on_progress)
         ],
-        runs=run_table(m),
-        steps=next_steps(m),
+        runs=run_table(measurements),
+        steps=next_steps(measurements),
         raw=raw,
     )
     contents = {**dict(page_files(page, on_progress)), PAGE: render(page).encode()}
     if outcomes:
-        verdicts = json.dumps(claims_content(outcomes, m), ensure_ascii=False, indent=1)
+        verdicts = json.dumps(claims_content(outcomes, measurements), ensure_ascii=False, indent=1)
         contents[CLAIMS_FILE] = verdicts.encode()
-    with writing(out):
-        _replace(out, contents, set(last["files"]) - set(contents))
+    with writing(folder):
+        _replace(folder, contents, set(last_state["files"]) - set(contents))
     state = {
-        "stamps": [*last["inputs"], stamp(out / name for name in contents)],
+        "stamps": [*last_state["inputs"], stamp(folder / name for name in contents)],
         "files": list(contents),
         "found": page.opening.results,
         "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],
-        "runs": finished_runs(m),
-        "complete": all(run.state == "finished" for run in m.runs),
-        "warnings": list(m.warnings),
+        "runs": finished_runs(measurements),
+        "complete": all(run.state == "finished" for run in measurements.runs),
+        "warnings": list(measurements.warnings),
     }
-    write_bytes(out, WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
+    write_bytes(folder, WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
     return state
 
 
@@ -255,10 +262,12 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     ConfigError for an unknown style, or without a plan or a record.
     """
     check_named("--style", "style", STYLES, style)
-    m = read_measurements(out, on_progress)
+    measurements = read_measurements(out, on_progress)
     folder = f"figures/{style}"
-    added = make_added_parts(m)
-    figures = [figure for section in SECTIONS for figure in show_section(section, m, added).figures]
+    added_parts = make_added_parts(measurements)
+    figures = [
+        figure for section in SECTIONS for figure in show_section(section, measurements, added_parts).figures
+    ]
     contents = {
         f"{folder}/{figure.name}-{width}.{form}": content
         for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title)
@@ -271,25 +280,25 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     return [out / name for name in contents]
 
 
-def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:
+def _replace(folder: Path, contents: Mapping[str, bytes], old_files: Iterable[str]) -> None:
     """Write changed files and remove old figures and tables, but no file in any other folder."""
     for name, content in contents.items():
-        if not is_file(out, name) or not _has_content(out, name, content):
-            write_bytes(out, name, content)
-    for listed in map(PurePosixPath, old):
-        of_report = str(listed.parent) in ("figures", "tables") and listed.suffix in (
+        if not is_file(folder, name) or not _has_content(folder, name, content):
+            write_bytes(folder, name, content)
+    for old_path in (PurePosixPath(name) for name in old_files):
+        is_report_file = str(old_path.parent) in ("figures", "tables") and old_path.suffix in (
             ".pdf",
             ".csv",
             ".tex",
             ".json",
         )
-        if of_report:
+        if is_report_file:
             with suppress(IrregularFileError):  # What a link leads to may be anybody's.
-                remove(out, str(listed))
+                remove(folder, str(old_path))
 
 
-def _has_content(out: Path, name: str, content: bytes) -> bool:
-    return file_size(out, name) == len(content) and read_file(out, name, len(content)) == content
+def _has_content(folder: Path, name: str, content: bytes) -> bool:
+    return file_size(folder, name) == len(content) and read_file(folder, name, len(content)) == content
 
 
 def page_files(page: Page, on_progress: OnProgress = no_progress) -> Iterator[tuple[str, bytes]]:

@@ -29,7 +29,7 @@ FACTS = (
 """Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
 
 NUMBERS = ("seed", "encoder.seed", "encoder.size")
-"""Facts that are whole numbers; the others are texts."""
+"""Facts that are whole numbers. All other facts are texts."""
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
 
@@ -116,7 +116,7 @@ def add_data_read(facts: Facts, read: DataRead) -> Facts:
 
 def _reference(facts: Facts, read: DataRead) -> str:
     made_of_others = facts.get("after.method") or facts.get("average.of")
-    source = {*facts["source"].split("+")}
+    source = set(facts["source"].split("+"))
     # An epoch that the optimization lets other languages choose is the same for all methods.
     dev = () if facts.get("optimization.dev") else read.dev
     if not read.plain or made_of_others or read.bitext or not {*read.labels, *dev} <= source:
@@ -156,7 +156,9 @@ def derive_data_read(run: Content) -> DataRead:
     if kind == "few-shot":
         dev = method.get("dev", dev)
     dev = fields_of(fields["optimization"]).get("dev") or dev
-    pairs = [f"{first}-{second}" for first in source for second in target if kind in TRANSLATED]
+    pairs = [
+        f"{source_language}-{second}" for source_language in source for second in target if kind in TRANSLATED
+    ]
     read_here = DataRead(
         labels=sides[SIDES_LABELLED.get(kind, "all")],
         dev=sides.get(dev, ()),
@@ -167,14 +169,16 @@ def derive_data_read(run: Content) -> DataRead:
     models = [fields.get("start"), fields.get("teacher"), *parts]
     all_read = [read_here, *(derive_data_read(model) for model in models if model)]
     languages = {
-        name: tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
+        name: tuple(
+            dict.fromkeys(language_code for read in all_read for language_code in getattr(read, name))
+        )
         for name in ("labels", "dev", "translations", "bitext")
     }
-    by_teacher = method.get("labels") == "teacher" if kind == "translate-train" else not method.get("labels")
+    has_teacher = method.get("labels") == "teacher" if kind == "translate-train" else not method.get("labels")
     return DataRead(
         **languages,
         plain=kind in WITHOUT_OWN_LOSS and not fields.get("auxiliary"),
-        taught=bool(fields.get("teacher")) and kind in TRANSLATED and by_teacher,
+        taught=bool(fields.get("teacher")) and kind in TRANSLATED and has_teacher,
     )
 
 
@@ -203,7 +207,7 @@ def _way(run: Content) -> Facts:
 
 
 def method_of(fields: Content) -> str:
-    """Return the name of a training's method, with that of its auxiliary loss; "" without a method."""
+    """Return the names of a training's method and its auxiliary loss. "" without a method."""
     parts = (fields.get("method"), fields.get("auxiliary"))
     return " + ".join(str(part["kind"]) for part in parts if part)
 
@@ -220,11 +224,18 @@ def _parts_facts(fields: Content) -> Facts:
         if key not in ways:
             names.append(facts.get("method") or "+".join(fields_of(part).get("languages") or (part["kind"],)))
         ways[key], totals[key] = facts, totals.get(key, 0.0) + (weight or 0.0)
-    of_parts = {
+    part_facts = {
         f"average.of.{n}.{name}": fact for n, way in enumerate(ways.values()) for name, fact in way.items()
     }
-    of_weights = {"method.weights": " ".join(f"{total:g}" for total in totals.values())} if weights[0] else {}
-    return {"average.of": "+".join(names), "average.of.size": len(fields["parts"]), **of_weights, **of_parts}
+    weight_facts = (
+        {"method.weights": " ".join(f"{total:g}" for total in totals.values())} if weights[0] else {}
+    )
+    return {
+        "average.of": "+".join(names),
+        "average.of.size": len(fields["parts"]),
+        **weight_facts,
+        **part_facts,
+    }
 
 
 def _translator(translation_runs: Sequence[Content] | None) -> Facts:
@@ -244,7 +255,7 @@ def _translator(translation_runs: Sequence[Content] | None) -> Facts:
 
 
 def _encoder_facts(run: Content) -> Facts:
-    """Return an encoder's facts; ``encoder`` is an id that all its seeds share."""
+    """Return an encoder's facts. ``encoder`` is an id that all its seeds share."""
     base = run
     adjustments = []
     while base["kind"] == "adjust":
@@ -270,11 +281,11 @@ def _encoder_facts(run: Content) -> Facts:
         modules = fields_of(fields.get("modules") or {})
         facts |= {"encoder.modules": modules.get("kind", ""), **_flat(modules, "encoder.modules")}
         facts |= {"encoder.lines": json.dumps(fields["lines"]) if fields.get("lines") else ""}
-    for last in adjustments[:1]:
-        alignment_runs = [fields_of(run) for run in last["aligned"]]
-        facts |= _part(last["method"], "encoder.adjusted")
+    for last_adjustment in adjustments[:1]:
+        alignment_runs = [fields_of(run) for run in last_adjustment["aligned"]]
+        facts |= _part(last_adjustment["method"], "encoder.adjusted")
         facts |= {"encoder.pairs": "+".join(bitext["languages"] for bitext in alignment_runs)}
-        size = last.get("sampled") or alignment_runs[0].get("examples") or None
+        size = last_adjustment.get("sampled") or alignment_runs[0].get("examples") or None
         facts |= {"encoder.size": size, "encoder.depth": len(adjustments)}
     return facts
 
@@ -331,11 +342,12 @@ def tested_inputs(run: Content, combinations: Set[tuple[str, str, str]]) -> tupl
 
 
 def treebanks_of(run: Content) -> set[tuple[str, str, str]]:
-    """Return corpus, language and treebank of a measurement's inputs; "" for an unnamed treebank."""
+    """Return corpus, language and treebank of a measurement's inputs. "" for an unnamed treebank."""
     fields = fields_of(run)
     banks = dict(fields.get("treebanks") or ())
     return {
-        (str(fields.get("corpus", "")), code, banks.get(code, "")) for code in fields.get("languages") or ()
+        (str(fields.get("corpus", "")), language_code, banks.get(language_code, ""))
+        for language_code in fields.get("languages") or ()
     }
 
 
@@ -350,9 +362,9 @@ def _part(part: Content, name: str) -> Facts:
 
 
 def _flat(part: Content, prefix: str) -> Facts:
-    """Return a part's plain fields as columns; lists become texts."""
+    """Return a part's plain fields as columns. Lists become texts."""
     return {
-        f"{prefix}.{name}": " ".join(map(str, value)) if isinstance(value, list) else value
+        f"{prefix}.{name}": " ".join(str(item) for item in value) if isinstance(value, list) else value
         for name, value in fields_of(part).items()
         if name not in IGNORED and not isinstance(value, Mapping)
     }

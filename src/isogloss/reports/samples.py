@@ -24,7 +24,7 @@ NO_METRICS = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
     *("doc_hash", "prompt_hash", "target_hash"),
 )
-"""Keys of a harness's sample that are none of its metrics; earlier versions do not list its metrics."""
+"""Keys of a harness's sample that are not metrics. Earlier versions do not list the metrics."""
 
 GRADES: Mapping[object, float] = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Inspect's grades: correct, partially correct, incorrect, no answer."""
@@ -35,17 +35,17 @@ RESULT = "evaluation_id"
 Body = Mapping[str, Any]
 
 
-def of_harness(file: File, number: int, body: Body) -> ExampleOutput:
-    """Return a sample of lm-evaluation-harness; DataError without a metric that is a number."""
+def of_harness(file: File, line_number: int, body: Body) -> ExampleOutput:
+    """Return a sample of lm-evaluation-harness. Raises DataError without a metric that is a number."""
     metrics = body.get("metrics")
     names = metrics if isinstance(metrics, list) else [key for key in body if key not in NO_METRICS]
     suffix = "" if body.get("filter", "none") == "none" else f",{body['filter']}"
     numbers = {name: body.get(name) for name in names}
     values = {f"{name}{suffix}": value for name, value in _values(numbers)}
     if not values:
-        raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
+        raise file.broken(line_number, f"the metrics {numbers}", "one that is a number for each example")
     return ExampleOutput(
-        line=number,
+        line=line_number,
         id=str(body[SAMPLE]),
         language=_language(body) or _language(body.get("doc")),
         kind=SAMPLE,
@@ -54,17 +54,19 @@ def of_harness(file: File, number: int, body: Body) -> ExampleOutput:
     )
 
 
-def of_every_eval_ever(file: File, number: int, body: Body) -> ExampleOutput:
-    """Return a sample of Every Eval Ever, its result named by its id; DataError without a score."""
+def of_every_eval_ever(file: File, line_number: int, body: Body) -> ExampleOutput:
+    """Return a sample of Every Eval Ever. Its id names the result. Raises DataError without a score."""
     evaluation = body.get("evaluation")
     question = body.get("input")
     score = evaluation.get("score") if isinstance(evaluation, dict) else None
     if not is_number(score):
-        raise file.broken(number, f"evaluation {evaluation!r:.60}", "an object with a score that is a number")
+        raise file.broken(
+            line_number, f"evaluation {evaluation!r:.60}", "an object with a score that is a number"
+        )
     result = str(body.get("evaluation_result_id") or "").removeprefix(str(body[RESULT])).strip("/#:_-")
     return ExampleOutput(
-        line=number,
-        id=f"{body.get('evaluation_name', '')} {body.get('sample_id', number)}".strip(),
+        line=line_number,
+        id=f"{body.get('evaluation_name', '')} {body.get('sample_id', line_number)}".strip(),
         language=_language(body.get("metadata")),
         kind=SAMPLE,
         document=_digest(
@@ -82,21 +84,21 @@ SUITES: Mapping[str, Callable[[File, int, Body], ExampleOutput]] = {
 
 
 def merged(file: File, samples: Sequence[ExampleOutput]) -> list[ExampleOutput]:
-    """Return each sample once, with the metrics of all its lines; DataError for a metric given twice."""
-    by_id: dict[str, ExampleOutput] = {}
+    """Return each sample once, with the metrics of all its lines. Raises DataError for a repeated metric."""
+    samples_by_id: dict[str, ExampleOutput] = {}
     for sample in samples:
-        first = by_id.setdefault(sample.id, sample)
-        values = first.values or {}
+        first_sample = samples_by_id.setdefault(sample.id, sample)
+        values = first_sample.values or {}
         further = sample.values or {}
-        if first is not sample and values.keys() & further.keys():
-            problem = f"sample {sample.id} a second time (line {first.line})"
+        if first_sample is not sample and values.keys() & further.keys():
+            problem = f"sample {sample.id} a second time (line {first_sample.line})"
             raise file.broken(sample.line, problem, "each once")
-        by_id[sample.id] = replace(first, values={**values, **further})
-    return list(by_id.values())
+        samples_by_id[sample.id] = replace(first_sample, values={**values, **further})
+    return list(samples_by_id.values())
 
 
 def inspect_log(file: File) -> list[ExampleOutput] | None:
-    """Return the samples of a log of Inspect, None for any other file; DataError for one without scores."""
+    """Return the samples of a log of Inspect, or None for other files. Raises DataError without scores."""
     if file.base_name.endswith(".eval"):
         raise DataError(
             f"{file.name}: a log in Inspect's binary form. Convert it: inspect log convert --to json."
@@ -109,14 +111,14 @@ def inspect_log(file: File) -> list[ExampleOutput] | None:
         return None
     if not isinstance(log, dict) or not isinstance(log.get("samples"), list):
         return None
-    by_id: dict[str, list[ExampleOutput]] = {}
-    for number, body in enumerate(log["samples"], start=1):
-        sample = _of_inspect(file, number, body if isinstance(body, dict) else {})
-        by_id.setdefault(sample.id, []).append(sample)
-    return [_mean_of_epochs(epochs) for epochs in by_id.values()]
+    samples_by_id: dict[str, list[ExampleOutput]] = {}
+    for index, body in enumerate(log["samples"], start=1):
+        sample = _of_inspect(file, index, body if isinstance(body, dict) else {})
+        samples_by_id.setdefault(sample.id, []).append(sample)
+    return [_mean_of_epochs(epochs) for epochs in samples_by_id.values()]
 
 
-def _of_inspect(file: File, number: int, body: Body) -> ExampleOutput:
+def _of_inspect(file: File, index: int, body: Body) -> ExampleOutput:
     scores = body.get("scores")
     values: dict[str, float] = {}
     for scorer, score in (scores if isinstance(scores, dict) else {}).items():
@@ -133,13 +135,13 @@ def _of_inspect(file: File, number: int, body: Body) -> ExampleOutput:
             }
         )
     if not values or "id" not in body:
-        problem = f"sample {body.get('id', number)!r:.60} with the scores {scores!r:.60}"
+        problem = f"sample {body.get('id', index)!r:.60} with the scores {scores!r:.60}"
         expected_scores = "scores that are grades or numbers, for every sample with an id"
         raise DataError(
             f"{file.name}: {short(problem)}; expected {expected_scores}. Score the log: inspect score."
         )
     return ExampleOutput(
-        line=number,
+        line=index,
         id=str(body["id"]),
         language=_language(body.get("metadata")),
         kind=SAMPLE,

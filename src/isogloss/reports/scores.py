@@ -37,7 +37,7 @@ MEAN = "mean of targets"
 UNSEEN = "unseen"
 
 IN_TRANSLATION = ("paired", "translated")
-"""Translated inputs are the same test set; other changes of the inputs make another one."""
+"""Inputs in translation, which are the same test set. Other changes of the inputs are different test sets."""
 
 TRAINING = ("optimization", "peft")
 """Groups of facts in which a baseline and a system that differs from it in its method are equal."""
@@ -79,15 +79,17 @@ class ScoredSet:
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns that can be tested, by name, each with the languages that it averages."""
-        columns = {code: (code,) for code in (*self.sources, *self.targets, *self.unseen)}
+        columns = {
+            language_code: (language_code,) for language_code in (*self.sources, *self.targets, *self.unseen)
+        }
         means = {MEAN: self.targets, UNSEEN: self.unseen}
         return columns | {name: codes for name, codes in means.items() if len(codes) > 1}
 
     def units_of(self, data: pd.DataFrame) -> str:
         """Describe the units that numbers are averaged over: "3 seeds", "1 to 3 seeds"."""
-        least = data["units"].min()
-        most = count(data["units"].max(), UNITS[self.unit])
-        return most if data["units"].nunique() == 1 else f"{least} to {most}"
+        fewest = data["units"].min()
+        most_text = count(data["units"].max(), UNITS[self.unit])
+        return most_text if data["units"].nunique() == 1 else f"{fewest} to {most_text}"
 
     @cached_property
     def systems(self) -> list[Facts]:
@@ -109,16 +111,16 @@ class ScoredSet:
     @property
     def references(self) -> Mapping[Key, Facts]:
         """The baseline of each system that has a single one."""
-        return {key: others[0] for key, others in self.candidates.items() if len(others) == 1}
+        return {key: candidates[0] for key, candidates in self.candidates.items() if len(candidates) == 1}
 
     def _baselines_named(self) -> dict[Key, list[Facts]]:
         """Return the systems whose baseline the recipe names, with it, if it was scored here."""
         rows = list_rows(self.rows.drop_duplicates(["model", *SYSTEM]))
-        plain = {row["model"]: row for row in rows if row["inputs"] not in IN_TRANSLATION}
+        rows_by_model = {row["model"]: row for row in rows if row["inputs"] not in IN_TRANSLATION}
         baselines: dict[Key, list[Facts]] = {}
         for row in rows:
             if baseline := self.against.get(row["model"]):
-                system = plain.get(baseline)
+                system = rows_by_model.get(baseline)
                 baselines[key_of(row)] = [system] if system else []
         return baselines
 
@@ -159,20 +161,26 @@ def scored_sets(measurements: Measurements) -> list[ScoredSet]:
             )
     return sorted(
         (test_set for test_set in test_sets if len(test_set.rows)),
-        key=lambda test_set: [*test_set.about.values()],
+        key=lambda test_set: list(test_set.about.values()),
     )
 
 
 def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, measurements: Measurements) -> ScoredSet:
     codes = sorted(rows["language"].unique())
-    sources = tuple(code for code in codes if code in columns["source"].split("+"))
+    sources = tuple(language_code for language_code in codes if language_code in columns["source"].split("+"))
     pairs = [pair.split("-") for pairs in rows["encoder.pairs"].unique() for pair in pairs.split("+")]
-    made_for = {code for parts in (*rows["target"].str.split("+"), *pairs) for code in parts}
-    others = [code for code in codes if code not in sources]
-    targets = tuple(code for code in others if code in made_for) or tuple(others)
-    unseen_languages = tuple(code for code in others if code not in targets)
+    made_for = {
+        language_code for parts in (*rows["target"].str.split("+"), *pairs) for language_code in parts
+    }
+    other_languages = [language_code for language_code in codes if language_code not in sources]
+    targets = tuple(language_code for language_code in other_languages if language_code in made_for) or tuple(
+        other_languages
+    )
+    unseen_languages = tuple(
+        language_code for language_code in other_languages if language_code not in targets
+    )
     # On languages that no model was made for, all models of a system count.
-    made_for_none = rows["language"].isin({*others} - made_for)
+    made_for_none = rows["language"].isin(set(other_languages) - made_for)
     rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
         about={name: columns[name] for name in (*TEST_SET, "mixed")},
@@ -203,23 +211,23 @@ def find_baselines(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
     (``TRAINING``) are equal, except for a model that the system continues from. Several systems are returned
     if they differ in fields of their methods.
     """
-    others = [other for other in systems if key_of(other) != key_of(system)]
-    if not system["auxiliary"] and (same_way := _on_first_encoder(system, systems, others)):
+    other_systems = [candidate for candidate in systems if key_of(candidate) != key_of(system)]
+    if not system["auxiliary"] and (same_way := _on_first_encoder(system, systems, other_systems)):
         return same_way
-    others = [other for other in others if other["encoder"] == system["encoder"]]
-    others = [other for other in others if other["inputs"] not in IN_TRANSLATION]
+    other_systems = [candidate for candidate in other_systems if candidate["encoder"] == system["encoder"]]
+    other_systems = [candidate for candidate in other_systems if candidate["inputs"] not in IN_TRANSLATION]
     kinds = (
-        _without_auxiliary(system, others),
-        [other for other in others if other["way"] == system.get("after.way")],
-        _on_translations(system, others),
-        _zero_shot(system, others),
-        _fully_trained(system, others),
+        _without_auxiliary(system, other_systems),
+        [candidate for candidate in other_systems if candidate["way"] == system.get("after.way")],
+        _on_translations(system, other_systems),
+        _zero_shot(system, other_systems),
+        _fully_trained(system, other_systems),
     )
-    return next(filter(None, kinds), [])
+    return next((kind for kind in kinds if kind), [])
 
 
 def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
-    """Return the baseline of a system; None without one, and where several are possible."""
+    """Return the baseline of a system. None without one, or if several are possible."""
     candidates = find_baselines(system, systems)
     return candidates[0] if len(candidates) == 1 else None
 
@@ -229,35 +237,44 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
 
     Among several joint encoders, those with its languages and the same pretraining are used.
     """
-    first: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
-    if system["encoder.kind"] == "pretrain" and not first:
-        first = {*_joint(systems)}
-    if system["encoder"] in first:
+    first_encoders: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
+    if system["encoder.kind"] == "pretrain" and not first_encoders:
+        first_encoders = set(_joint(systems))
+    if system["encoder"] in first_encoders:
         return []
     candidates = [
-        other
-        for other in others
-        if other["encoder"] in first and all(other[name] == system[name] for name in SYSTEM[1:])
+        system_elsewhere
+        for system_elsewhere in others
+        if system_elsewhere["encoder"] in first_encoders
+        and all(system_elsewhere[name] == system[name] for name in SYSTEM[1:])
     ]
-    languages = {*system["encoder.languages"].split("+")}
-    covering = [other for other in candidates if languages <= {*other["encoder.languages"].split("+")}]
+    languages = set(system["encoder.languages"].split("+"))
+    covering = [
+        system_elsewhere
+        for system_elsewhere in candidates
+        if languages <= set(system_elsewhere["encoder.languages"].split("+"))
+    ]
     candidates = covering or candidates
     trained_so = [
-        other for other in candidates if not _differing(system, other, ["encoder"], but=OF_ENCODERS)
+        system_elsewhere
+        for system_elsewhere in candidates
+        if not _differing(system, system_elsewhere, ["encoder"], but=OF_ENCODERS)
     ]
     return trained_so or candidates
 
 
-def _without_auxiliary(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+def _without_auxiliary(system: Facts, other_systems: Sequence[Facts]) -> Sequence[Facts]:
     """Return the same method without its auxiliary loss."""
     if not system["auxiliary"]:
         return []
     groups = [*TRAINING, *(name for name in METHOD if name not in ("auxiliary", "teacher"))]
-    same_method = [other for other in others if other["method"] == system["auxiliary.method"]]
-    return [other for other in same_method if not _differing(system, other, groups)]
+    same_method = [
+        candidate for candidate in other_systems if candidate["method"] == system["auxiliary.method"]
+    ]
+    return [candidate for candidate in same_method if not _differing(system, candidate, groups)]
 
 
-def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+def _on_translations(system: Facts, other_systems: Sequence[Facts]) -> Sequence[Facts]:
     """Return systems trained on translations by the system's translator, if the system also reads some.
 
     If some of them have the same source of labels (a teacher or not), only these are returned.
@@ -265,31 +282,35 @@ def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
     reads_inputs = system["inputs"] in IN_TRANSLATION
     if system["reference"] == ON_TRANSLATIONS or not (reads_inputs or system["read.translations"]):
         return []
-    candidates = [other for other in others if other["reference"] == ON_TRANSLATIONS]
+    candidates = [candidate for candidate in other_systems if candidate["reference"] == ON_TRANSLATIONS]
     if system["read.translations"]:
-        candidates = [other for other in candidates if not _differing(system, other, ["translator"])]
+        candidates = [
+            candidate for candidate in candidates if not _differing(system, candidate, ["translator"])
+        ]
     else:
-        by = json.loads(system["inputs.translator"] or "{}").get("translator", "")
-        candidates = [other for other in candidates if other["translator"] == by]
-    candidates = [other for other in candidates if not _differing(system, other, TRAINING)]
-    return [other for other in candidates if other["read.taught"] == system["read.taught"]] or candidates
+        translator = json.loads(system["inputs.translator"] or "{}").get("translator", "")
+        candidates = [candidate for candidate in candidates if candidate["translator"] == translator]
+    candidates = [candidate for candidate in candidates if not _differing(system, candidate, TRAINING)]
+    return [
+        candidate for candidate in candidates if candidate["read.taught"] == system["read.taught"]
+    ] or candidates
 
 
-def _zero_shot(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+def _zero_shot(system: Facts, other_systems: Sequence[Facts]) -> Sequence[Facts]:
     """Return systems trained only on source labels, unless the system is one of them."""
     if system["reference"] == ZERO_SHOT and system["inputs"] not in IN_TRANSLATION:
         return []
-    candidates = [other for other in others if other["reference"] == ZERO_SHOT]
-    return [other for other in candidates if not _differing(system, other, TRAINING)]
+    candidates = [candidate for candidate in other_systems if candidate["reference"] == ZERO_SHOT]
+    return [candidate for candidate in candidates if not _differing(system, candidate, TRAINING)]
 
 
-def _fully_trained(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+def _fully_trained(system: Facts, other_systems: Sequence[Facts]) -> Sequence[Facts]:
     """Return the same method with all weights trained."""
     if not _values(system, ["peft"]):
         return []
-    same_method = [other for other in others if other["method"] == system["method"]]
-    fully = [other for other in same_method if not _values(other, ["peft"])]
-    return [other for other in fully if not _differing(system, other, ["optimization", *METHOD])]
+    same_method = [candidate for candidate in other_systems if candidate["method"] == system["method"]]
+    fully = [candidate for candidate in same_method if not _values(candidate, ["peft"])]
+    return [candidate for candidate in fully if not _differing(system, candidate, ["optimization", *METHOD])]
 
 
 def _joint(systems: Sequence[Facts]) -> Set[str]:
@@ -309,12 +330,12 @@ def _joint(systems: Sequence[Facts]) -> Set[str]:
     def rank(system: Facts) -> tuple[int, bool]:
         return -len(system["encoder.languages"].split("+")), bool(system.get("encoder.lines"))
 
-    best = min(map(rank, shared), default=None)
-    return {str(system["encoder"]) for system in shared if rank(system) == best}
+    best_rank = min((rank(encoder) for encoder in shared), default=None)
+    return {str(system["encoder"]) for system in shared if rank(system) == best_rank}
 
 
 def _values(system: Facts, groups: Collection[str]) -> dict[str, object]:
-    """Return the facts of groups, by column; the name of the method is none of them."""
+    """Return the facts of groups, by column, without the name of the method."""
     return {
         name: value
         for name, value in system.items()
@@ -324,10 +345,10 @@ def _values(system: Facts, groups: Collection[str]) -> dict[str, object]:
 
 
 def _differing(
-    system: Facts, other: Facts, groups: Collection[str], *, but: tuple[str, ...] = ()
+    system: Facts, other_system: Facts, groups: Collection[str], *, but: tuple[str, ...] = ()
 ) -> set[str]:
     """Return the columns of groups of facts in which two systems differ, ``but`` those that begin so."""
-    ours, theirs = (_values(facts, groups) for facts in (system, other))
+    ours, theirs = (_values(facts, groups) for facts in (system, other_system))
     names = {name for name in {*ours, *theirs} if not name.startswith(but)}
     return {name for name in names if ours.get(name) != theirs.get(name)}
 
@@ -343,13 +364,13 @@ def tested(
     on_progress: OnProgress = no_progress,
 ) -> dict[tuple[Key, str], SystemComparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
-    rows = {tuple(map(str, key)): group for key, group in test_set.rows[COMPARED].groupby(SYSTEM)}
+    rows = {tuple(str(part) for part in key): group for key, group in test_set.rows[COMPARED].groupby(SYSTEM)}
     comparisons = {}
-    tests = [*product(references.items(), test_set.columns.items())]
+    tests = list(product(references.items(), test_set.columns.items()))
     for (system, reference), (column, codes) in one_by_one(tests, "comparisons", on_progress):
         ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
         comparison = compare(measurements, ours, theirs, unit=test_set.unit)
-        if comparison is not None and {*comparison.languages} == {*codes}:
+        if comparison is not None and set(comparison.languages) == set(codes):
             comparisons[system, column] = comparison
     return holm_corrected(comparisons)
 
@@ -363,9 +384,9 @@ def values_of(test_set: ScoredSet) -> pd.DataFrame:
 
 
 def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:
-    """Return each system's mean over the languages of each group, a row per unit; nan where one is missing.
+    """Return each system's mean over the languages of each group, a row per unit.
 
-    The models of one unit are averaged first.
+    nan if a language is missing. The models of one unit are averaged first.
     """
     wide = test_set.rows.groupby([*SYSTEM, test_set.unit, "language"])["score"].mean().unstack("language")
     return pd.DataFrame(

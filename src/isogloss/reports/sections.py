@@ -82,7 +82,7 @@ def make_added_parts(measurements: Measurements) -> AddedParts:
 
 def _show_added(name: str, plug_in: RowsShown, measurements: Measurements) -> list[Table | Figure]:
     try:
-        parts = [*plug_in.show(measurements)]
+        parts = list(plug_in.show(measurements))
     except BaseException as error:  # Whatever the code of others raises.
         if not is_of_code(error):
             raise

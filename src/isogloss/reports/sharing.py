@@ -19,8 +19,8 @@ class Shared:
 
     def record(self, record: Record) -> Record:
         """Return an equal record whose run shares all equal parts, and whose rows share names and texts."""
-        needs = tuple(map(self._scalar, record.needs))
-        warnings = tuple(map(self._scalar, record.warnings))
+        needs = tuple(self._scalar(need) for need in record.needs)
+        warnings = tuple(self._scalar(warning) for warning in record.warnings)
         return replace(
             record,
             id=self._scalar(record.id),
@@ -41,7 +41,7 @@ class Shared:
             addresses = array("Q", [*map(id, inside), *map(id, inside.values())])
             return self._parts.setdefault((dict, addresses.tobytes()), inside)
         if isinstance(value, list):
-            children = [*map(self.part, value)]
+            children = [self.part(child) for child in value]
             return self._parts.setdefault((list, array("Q", map(id, children)).tobytes()), children)
         return self._scalar(value)
 

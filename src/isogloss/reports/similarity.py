@@ -81,33 +81,35 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """
     rows = rows.dropna(subset=[value])
     part_of_model = [*UNIT, *PART]
-    over = rows.groupby([*part_of_model, "first", "second"], sort=False, dropna=False)[value]
-    means = over.agg(["mean", "std", "count"]).rename(columns={"mean": value, "count": "draws"}).reset_index()
-    alone = means.loc[means["first"] == means["second"], [*part_of_model, "first", value]]
+    groups = rows.groupby([*part_of_model, "first", "second"], sort=False, dropna=False)[value]
+    means = (
+        groups.agg(["mean", "std", "count"]).rename(columns={"mean": value, "count": "draws"}).reset_index()
+    )
+    own_means = means.loc[means["first"] == means["second"], [*part_of_model, "first", value]]
     sides = [
         means.merge(
-            alone.set_axis([*part_of_model, side, "alone"], axis=1), how="left", on=[*part_of_model, side]
+            own_means.set_axis([*part_of_model, side, "alone"], axis=1), how="left", on=[*part_of_model, side]
         )["alone"]
         for side in ("first", "second")
     ]
-    within = pd.Series(np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0)))
-    within = within.where(means["first"] != means["second"])
-    true = means[value] / within.where(within >= NOISE)
+    within_means = pd.Series(np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0)))
+    within_means = within_means.where(means["first"] != means["second"])
+    true_means = means[value] / within_means.where(within_means >= NOISE)
     pair = means["first"] + "–" + means["second"]
-    means = means.assign(own=(sides[0] + sides[1]) / 2, within=within, corrected=true, pair=pair)
-    others = rows.columns.difference(means.columns, sort=False)
-    return means.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
+    means = means.assign(own=(sides[0] + sides[1]) / 2, within=within_means, corrected=true_means, pair=pair)
+    other_columns = rows.columns.difference(means.columns, sort=False)
+    return means.merge(rows.drop_duplicates(UNIT)[[*UNIT, *other_columns]], on=UNIT)
 
 
 def similarities(measure: SimilarityColumn, measurements: Measurements) -> pd.DataFrame:
-    """Return a measure of all systems, corrected; ``about`` names the system over its seeds."""
+    """Return a measure of all systems, corrected. ``about`` names the system over its seeds."""
     rows = measurements.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
     rows = noise_corrected(name_systems(rows, measurements.display_names), measure.column)
     differ = [name for name in ABOUT if name in rows and rows[name].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
-    rows = rows.assign(about=[" ".join(filter(None, part)) for part in parts])
+    rows = rows.assign(about=[" ".join(name for name in part if name) for part in parts])
     return rows.sort_values(["about", *PART], kind="stable", na_position="first")
 
 
@@ -139,9 +141,12 @@ def _layers(measure: SimilarityColumn, measurements: Measurements, _: pd.DataFra
     rows = similarities(measure, measurements)
     if rows.empty:
         return rows
-    over = rows[(rows["layer"] > 0) & rows["module"].isin(MODULES) & (rows["first"] != rows["second"])]
-    over = over[over.groupby("about")["layer"].transform("nunique") > 1]
-    lines = [over.assign(y=over[measure.column], line=""), over.assign(y=over["own"], line="within")]
+    rows_across = rows[(rows["layer"] > 0) & rows["module"].isin(MODULES) & (rows["first"] != rows["second"])]
+    rows_across = rows_across[rows_across.groupby("about")["layer"].transform("nunique") > 1]
+    lines = [
+        rows_across.assign(y=rows_across[measure.column], line=""),
+        rows_across.assign(y=rows_across["own"], line="within"),
+    ]
     return pd.concat(lines)
 
 
@@ -161,11 +166,11 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return CKA of models, with CKA of their bare encoders for every task. Empty for one layer."""
     rows = rows.dropna(subset=["cka"])
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"])
-    bare, models = (rows[(rows["way"] == "") == is_bare] for is_bare in (True, False))
+    is_bare_encoder, models = (rows[(rows["way"] == "") == is_bare] for is_bare in (True, False))
     if len(models):
         tasks = models[["encoder", "corpus", "task"]].drop_duplicates()
-        bare = bare.drop(columns="task").merge(tasks, on=["encoder", "corpus"])
-    rows = pd.concat([bare.assign(stage="before fine-tuning"), models.assign(stage="")])
+        is_bare_encoder = is_bare_encoder.drop(columns="task").merge(tasks, on=["encoder", "corpus"])
+    rows = pd.concat([is_bare_encoder.assign(stage="before fine-tuning"), models.assign(stage="")])
     return rows if rows["layer"].nunique() > 1 else rows[:0]
 
 
@@ -175,32 +180,36 @@ def _ranked_gates(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFram
     gate_frames = [rows[:0]]
     for run, group in rows.groupby("run", sort=False):
         gates = _gates(folders[str(run)] / f"{MASKS}{ENDING}") if run in folders else {}
-        for first, pi in gates.items():
+        for first_language, pi in gates.items():
             farthest = np.argsort(-np.abs(pi), kind="stable")[:FARTHEST]
             order = farthest[np.argsort(pi[farthest], kind="stable")]
-            facts = group.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first)
-            for language, other in gates.items():
-                values = pd.DataFrame({"rank": np.arange(1, len(order) + 1), "pi": other[order]})
+            facts = group.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first_language)
+            for language, other_gates in gates.items():
+                values = pd.DataFrame({"rank": np.arange(1, len(order) + 1), "pi": other_gates[order]})
                 gate_frames.append(facts.merge(values.assign(whose=language), how="cross"))
     return pd.concat(gate_frames)
 
 
 def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]:
-    """Return each language's π, the mean over draws; nothing where the file is missing or damaged."""
+    """Return each language's π, the mean over draws. Empty if the file is missing or damaged."""
     try:
         tensors, _ = read_tensors(path)
     except StorageError:
         return {}
     draws: dict[str, dict[str, list[np.ndarray]]] = {}
     for name in sorted(tensors):
-        kind, _, rest = name.partition("/")
+        kind, _, remaining_name = name.partition("/")
         if kind == LOG_ALPHA:
-            language, draw, _ = rest.split("/", 2)
+            language, draw, _ = remaining_name.split("/", 2)
             draws.setdefault(language, {}).setdefault(draw, []).append(tensors[name].ravel())
-    by_language = {
-        code: [np.concatenate(parts) for parts in by_draw.values()] for code, by_draw in draws.items()
+    language_gates = {
+        language_code: [np.concatenate(parts) for parts in draw_parts.values()]
+        for language_code, draw_parts in draws.items()
     }
-    return {code: np.mean(vectors, axis=0, dtype=np.float64) for code, vectors in by_language.items()}
+    return {
+        language_code: np.mean(vectors, axis=0, dtype=np.float64)
+        for language_code, vectors in language_gates.items()
+    }
 
 
 GATES_FIGURE = LineFigure(
@@ -268,8 +277,8 @@ def smoothed(values: pd.Series) -> pd.Series:
     """Return each value's mean with its neighbours, equally many on both sides."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     positions = np.arange(len(values))
-    last = len(values) - 1
-    reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(positions, last - positions))
+    last_index = len(values) - 1
+    reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(positions, last_index - positions))
     return pd.Series((sums[positions + reach + 1] - sums[positions - reach]) / (2 * reach + 1), values.index)
 
 
@@ -311,11 +320,11 @@ def transfer_correlations(measurements: Measurements) -> pd.DataFrame:
         models = where_any(where_any(models, "inputs", system["inputs"]), "inputs", "")
         states = {"encoder": similar[similar["way"] == ""], "model": models}
         language_scores = group.groupby("language", sort=False)["score"].mean()
-        for (of, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
+        for (states_name, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
             means = rows.groupby("second")["cka"].mean().reindex(language_scores.index).dropna()
             if len(means) >= FEWEST:
                 correlations.append(
-                    {**system, "states": of, "layer": layer, **_correlated(means, language_scores)}
+                    {**system, "states": states_name, "layer": layer, **_correlated(means, language_scores)}
                 )
     return pd.DataFrame(correlations)
 
@@ -323,10 +332,10 @@ def transfer_correlations(measurements: Measurements) -> pd.DataFrame:
 def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     x = list(cka)
     y = list(scores[cka.index])
-    over = spearman(x, y)
+    result = spearman(x, y)
     (low, high) = bootstrap_interval(x, y)
     counts = {"languages": " ".join(cka.index), "points": len(x)}
-    return {**counts, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
+    return {**counts, "rho": result.rho, "p_value": result.p_value, "low": low, "high": high}
 
 
 *GATE_TABLES, CKA_TABLE, CORRELATION_TABLE = summaries_of(

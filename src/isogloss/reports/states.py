@@ -46,7 +46,9 @@ def with_stages(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     Adjusted encoders are shown on the pairs that they were adjusted to.
     """
     triples = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
-    is_shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
+    is_shown = [
+        not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & set(pairs.split("+"))) for a, b, pairs in triples
+    ]
     rows = name_systems(rows[is_shown], measurements.display_names)
     rows = rows.assign(
         base=rows["encoder.original"].map(original_names(rows, measurements.display_names)),
@@ -58,22 +60,28 @@ def with_stages(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     same_stage = rows.groupby([*GROUP, "pair", "task", "way", "encoder.adjusted", "size"], dropna=False)[
         "encoder"
     ]
-    number = (same_stage.transform(lambda same: pd.factorize(same)[0]) + 1).astype(str)
+    stage_number = (same_stage.transform(lambda group: pd.factorize(group)[0]) + 1).astype(str)
     order = ["task", "last", "tuned", "encoder.adjusted", "encoder.size", "number"]
-    rows = rows.assign(number=number.where(number != "1", "")).sort_values(order, kind="stable")
+    rows = rows.assign(number=stage_number.where(stage_number != "1", "")).sort_values(order, kind="stable")
     return rows.assign(stage=_stages(rows))
 
 
 def _stages(rows: pd.DataFrame) -> list[str]:
     """Return a name for each stage, such as "nli: adjusted + fine-tuned"."""
     adjustment_names = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
-    made = rows[adjustment_names != ""]
+    adjusted_rows = rows[adjustment_names != ""]
     stage_names = pd.Series(
-        distinguishing_names(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index
+        distinguishing_names(adjusted_rows, ["encoder.adjusted", "size", "number"])
+        if len(adjusted_rows)
+        else [],
+        adjusted_rows.index,
     )
     if stage_names.nunique() > 1:
-        adjustment_names[made.index] = "adjusted (" + stage_names + ")"
-    words = [" + ".join(filter(None, parts)) for parts in zip(adjustment_names, rows["tuned"], strict=True)]
+        adjustment_names[adjusted_rows.index] = "adjusted (" + stage_names + ")"
+    words = [
+        " + ".join(part for part in parts if part)
+        for parts in zip(adjustment_names, rows["tuned"], strict=True)
+    ]
     tasks = zip(rows["task"], words, strict=True)
     return [f"{task}: {stage}" if task else stage or "original" for task, stage in tasks]
 
@@ -132,9 +140,9 @@ def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt
     shares = []
     for _, group in rows.groupby(["run", "model"], sort=False):
         sorted_rows = group.sort_values("low")
-        below = np.concatenate(([0.0], np.cumsum(sorted_rows[name])))
+        cumulative_sums = np.concatenate(([0.0], np.cumsum(sorted_rows[name])))
         edges_of = np.concatenate((sorted_rows["low"].iloc[:1], sorted_rows["high"]))
-        shares.append(np.diff(np.interp(edges, edges_of, below)))
+        shares.append(np.diff(np.interp(edges, edges_of, cumulative_sums)))
     return np.asarray(np.mean(shares, axis=0))
 
 
@@ -161,14 +169,14 @@ def map_figures(measurements: Measurements) -> list[Figure]:
     if rows.empty:
         return []
     rows = name_systems(with_map_languages(rows), measurements.display_names)
-    same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
-    rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
-    bare = rows[rows["way"] == ""]
+    groups = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
+    rows = rows[(rows["seed"].fillna(0) == groups["seed"].transform("min")).to_numpy()]
+    encoder_rows = rows[rows["way"] == ""]
     models = rows[rows["way"] != ""]
     figures = []
     keys = ["corpus", "encoder", "task", "encoder.label"]
     for key, group in split_by(models if len(models) else rows, keys, sort=False):
-        encoder = bare[(bare[["corpus", "encoder"]] == [*key[:2]]).all(axis=1)]
+        encoder = encoder_rows[(encoder_rows[["corpus", "encoder"]] == list(key[:2])).all(axis=1)]
         figures.append(_maps([key[0], *key[2:]], pd.concat([encoder, group[group["way"] != ""]])))
     return figures
 
@@ -179,21 +187,21 @@ def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
     rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), about_panel))
     codes = list(rows["language"].drop_duplicates())
     colour = drawing.colours(codes)
-    far = 1.05 * rows[["x", "y"]].abs().max().max()
+    limit = 1.05 * rows[["x", "y"]].abs().max().max()
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        for (what, code), marks in split_by(group, ["what", "language"], sort=False):
-            large = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": code}
-            look = large if what == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
-            marker = MARKERS[codes.index(code) % len(MARKERS)]
-            axis.scatter(marks["x"], marks["y"], color=colour[code], marker=marker, **look)
-        axis.set(xlim=(-far, far), ylim=(-far, far))
+        for (label, language_code), marks in split_by(group, ["what", "language"], sort=False):
+            marker_style = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": language_code}
+            look = marker_style if label == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
+            marker = MARKERS[codes.index(language_code) % len(MARKERS)]
+            axis.scatter(marks["x"], marks["y"], color=colour[language_code], marker=marker, **look)
+        axis.set(xlim=(-limit, limit), ylim=(-limit, limit))
 
-    between = rows.groupby("panel", sort=False)["between"].first()
-    shares = [f"{name} {percent(value)}" for name, value in between.dropna().items()]
+    subtitles = rows.groupby("panel", sort=False)["between"].first()
+    shares = [f"{name} {percent(value)}" for name, value in subtitles.dropna().items()]
     words = {
         "name": slug("map", *words_of),
-        "title": f"Map of sentences: {' '.join(filter(None, words_of))}",
+        "title": f"Map of sentences: {' '.join(word for word in words_of if word)}",
         "caption": (
             "Mean-pooled states of parallel sentences on their first two principal components; large: the "
             "languages' centroids; first seed of each method. Distances compare, directions do not."

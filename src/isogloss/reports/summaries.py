@@ -27,13 +27,16 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
     A model without a source (target-only) was compared with models that have some: theirs are its sources,
     but for the languages that it was trained on.
     """
-    source_codes = {code for source in scores["source"] for code in source.split("+")}
-    others = [[*(source_codes - {*target.split("+")})] for target in scores["target"]]
+    source_codes = {language_code for source in scores["source"] for language_code in source.split("+")}
+    other_languages = [list(source_codes - set(target.split("+"))) for target in scores["target"]]
     sources = [
-        source.split("+") if source else codes for source, codes in zip(scores["source"], others, strict=True)
+        source.split("+") if source else codes
+        for source, codes in zip(scores["source"], other_languages, strict=True)
     ]
     pairs = zip(scores["language"], sources, strict=True)
-    return scores.assign(role=["source" if code in codes else "target" for code, codes in pairs])
+    return scores.assign(
+        role=["source" if language_code in codes else "target" for language_code, codes in pairs]
+    )
 
 
 def spreads(measurements: Measurements) -> pd.DataFrame:
@@ -41,9 +44,11 @@ def spreads(measurements: Measurements) -> pd.DataFrame:
     scores = measurements.frame("scores")
     scores = with_role(main_scores(scores))
     keys = [*TEST_SET, *SYSTEM, "target", "language"]
-    over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
+    statistics = scores.groupby(keys, sort=False, dropna=False)["score"].agg(
+        seeds="count", mean="mean", std="std"
+    )
     systems = scores.drop_duplicates(keys).drop(columns=["score", "run", "model", "seed", "encoder.seed"])
-    systems = systems.join(over, on=keys)
+    systems = systems.join(statistics, on=keys)
     return systems[systems["seeds"] > 1]
 
 
@@ -58,12 +63,12 @@ def gaps(measurements: Measurements) -> pd.DataFrame:
     is_source = (scores["role"] == "source").to_numpy()
     firsts = []
     means = []
-    for of_model in np.split(places, np.flatnonzero(np.diff(models[places])) + 1):
-        sources = values[of_model[is_source[of_model]]]
-        others = values[of_model[~is_source[of_model]]]
-        if len(sources) and len(others):
-            firsts.append(of_model[0])
-            means.append((np.nanmean(sources), np.nanmean(others)))
+    for model_places in np.split(places, np.flatnonzero(np.diff(models[places])) + 1):
+        sources = values[model_places[is_source[model_places]]]
+        target_values = values[model_places[~is_source[model_places]]]
+        if len(sources) and len(target_values):
+            firsts.append(model_places[0])
+            means.append((np.nanmean(sources), np.nanmean(target_values)))
     facts = scores.iloc[firsts].to_dict("records")
     return pd.DataFrame(
         [
@@ -78,9 +83,9 @@ def unshown_gaps(measurements: Measurements) -> pd.DataFrame:
     """Return the gaps that no table of scores shows, such as those over a model's own targets."""
     shown_rows: set[object] = set()
     for test_set in scored_sets(measurements):
-        by_system = values_of(test_set).reindex(columns=[GAP]).dropna().groupby(SYSTEM).size()
+        gap_counts = values_of(test_set).reindex(columns=[GAP]).dropna().groupby(SYSTEM).size()
         systems = pd.MultiIndex.from_frame(test_set.rows[SYSTEM])
-        shown_rows |= {*test_set.rows.index[systems.isin(by_system.index)]}
+        shown_rows |= set(test_set.rows.index[systems.isin(gap_counts.index)])
     rows = gaps(measurements)
     return rows[~rows.index.isin(shown_rows)]
 
@@ -89,25 +94,25 @@ def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
     """Return for each run and language the final perplexity, the lowest with its epoch, and that before."""
     rows = rows.sort_values("epoch", kind="stable")
     keys = ["run", "language"]
-    first = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
+    start_scores = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
     lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
-    last = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
+    last_rows = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
     lowest = lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"})
-    return last.join(lowest, on=keys).join(first, on=keys)
+    return last_rows.join(lowest, on=keys).join(start_scores, on=keys)
 
 
 def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
     """Return parameter counts of each encoder: shared, of one language, used per text, and total."""
     is_own = rows["language"] != ""
     parts = {"shared": rows["parameters"].mask(is_own, 0), "own": rows["parameters"].where(is_own, 0)}
-    of = rows.assign(**parts).groupby("run")
-    rows = rows.assign(shared=of["shared"].transform("sum"), own=of["own"].transform("max"))
-    total = of["parameters"].transform("sum")
+    run_groups = rows.assign(**parts).groupby("run")
+    rows = rows.assign(shared=run_groups["shared"].transform("sum"), own=run_groups["own"].transform("max"))
+    total = run_groups["parameters"].transform("sum")
     return rows.assign(read=rows["shared"] + rows["own"], total=total).drop_duplicates("encoder")
 
 
 def trained_shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the counts with the share trained; none where all models trained all parameters."""
+    """Return the counts with the trained share. Empty if all models trained all parameters."""
     if not (rows["trained"] < rows["parameters"]).any():
         return rows[:0]
     return rows.assign(percent=100 * rows["trained"] / rows["parameters"])
@@ -117,8 +122,8 @@ def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each model's score without mixing, as trained, and at the λ₀ that is best over seeds."""
     keys = [*TEST_SET, *SYSTEM, "target", "language", "layer"]
     means = rows.groupby([*keys, "ratio"])["score"].mean()
-    best = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
-    rows = rows.join(best, on=keys)
+    best_ratios = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
+    rows = rows.join(best_ratios, on=keys)
     rows = rows.assign(
         unmixed=rows["score"].where(rows["ratio"] == 0),
         as_trained=rows["score"].where(rows["trained"].astype(bool)),
@@ -137,10 +142,12 @@ def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
     facts = []
     for run in measurements.finished(kind):
         content = fields_of(run.record.run) if run.record else {}
-        plain = {name: value for name, value in content.items() if isinstance(value, str | int)}
+        plain_fields = {name: value for name, value in content.items() if isinstance(value, str | int)}
         maker = fields_of(content.get(part) or {})
         settings = {f"{part}.{name}": value for name, value in maker.items() if name != "kind"}
-        facts.append({"run": run.id, **plain, part: (content.get(part) or {}).get("kind", ""), **settings})
+        facts.append(
+            {"run": run.id, **plain_fields, part: (content.get(part) or {}).get("kind", ""), **settings}
+        )
     frame = pd.DataFrame(facts)
     frame["settings"] = distinguishing_names(
         frame, [name for name in list_columns(frame) if name.startswith(f"{part}.")] or [part]
@@ -152,15 +159,15 @@ def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
     rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
-    across = rows["reference"] == ZERO_SHOT
-    rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
-    within = rows["trained"] == rows["language"]
-    arrow = (rows["trained"] + " → " + rows["language"]).mask(within, rows["language"] + " within")
-    rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
+    is_zero_shot = rows["reference"] == ZERO_SHOT
+    rows = rows.assign(plain=~is_zero_shot, trained=rows["source"].where(is_zero_shot, rows["target"]))
+    is_within = rows["trained"] == rows["language"]
+    arrow = (rows["trained"] + " → " + rows["language"]).mask(is_within, rows["language"] + " within")
+    rows = rows.assign(within=~is_within, cell=rows["task"] + " " + arrow)
     labels = rows["read.labels"]
-    rows = rows[across | (within & rows["read.plain"].eq("yes") & labels.eq(rows["target"]))]
+    rows = rows[is_zero_shot | (is_within & rows["read.plain"].eq("yes") & labels.eq(rows["target"]))]
     read = ("encoder.languages", "trained", "language")
-    rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
+    rows = filter_rows(rows, lambda languages, *codes: set(codes) <= set(languages.split("+")), *read)
     if rows["encoder"].nunique() < 2:
         return rows.head(0)
     an_encoder = ["encoder", "encoder.seed", "corpus", "cell"]
@@ -170,7 +177,7 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_gold(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows; none where no alignment was compared with gold links."""
+    """Return the rows. Empty if no alignment was compared with gold links."""
     return rows if rows["gold_pairs"].any() else rows[:0]
 
 

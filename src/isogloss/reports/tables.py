@@ -54,7 +54,7 @@ class Number:
     digits: int = 2
 
     def of(self, rows: pd.DataFrame) -> str:
-        """Format it; a dash without a number."""
+        """Format the number. A dash without one."""
         values = pd.Series(rows[self.column].to_numpy(dtype=float, na_value=math.nan))
         return plus_minus(values.mean(), values.std(), scale=self.scale, digits=self.digits)
 
@@ -78,21 +78,21 @@ class Summary:
     title: str
     caption: str
     by: tuple[str, ...]
-    """Columns; constant ones are shown only if in ``keep``."""
+    """Columns that identify a row. Constant columns are shown only if they are in ``keep``."""
     values: Mapping[str, Number]
     over: str = "seeds"
     """Head of the column that counts the rows of a line."""
     name: str = ""
     choose: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    """Selects the rows and adds columns; by default all rows."""
+    """Selects the rows and adds columns. Default: all rows."""
     keep: tuple[str, ...] = ()
     pivot: str = ""
-    """A column whose values become columns of the table; ``values`` then has one entry."""
+    """A column whose values become columns of the table. ``values`` then has one entry."""
     group_by: tuple[str, ...] = ()
     """Further columns that separate lines without being shown, such as ids."""
 
     def show(self, measurements: Measurements) -> list[Table]:
-        """Return the table; none where nothing was measured."""
+        """Return the table. Empty if nothing was measured."""
         rows = measurements.frame(self.frame) if isinstance(self.frame, str) else self.frame(measurements)
         rows = self.choose(rows) if len(rows) and self.choose else rows
         if rows.empty:
@@ -102,32 +102,45 @@ class Summary:
             if "method" in rows and "name" not in rows
             else rows
         )
-        by = [column for column in self.by if column in self.keep or rows[column].nunique(dropna=False) > 1]
-        by = by or [self.by[0]]
-        keys = list(dict.fromkeys([*by, *self.group_by]))
+        columns = [
+            column for column in self.by if column in self.keep or rows[column].nunique(dropna=False) > 1
+        ]
+        columns = columns or [self.by[0]]
+        keys = list(dict.fromkeys([*columns, *self.group_by]))
         frame, values = self._pivoted(rows) if self.pivot else (rows, self.values)
-        values = {head: number for head, number in values.items() if frame[number.column].notna().any()}
+        values = {
+            head: value_column
+            for head, value_column in values.items()
+            if frame[value_column.column].notna().any()
+        }
         key_columns = dict.fromkeys(
-            [*keys, *filter(None, [self.pivot]), *(number.column for number in values.values())]
+            [*keys, *filter(None, [self.pivot]), *(value_column.column for value_column in values.values())]
         )
         texts = []
         for key, group in frame[list(key_columns)].groupby(keys, sort=False, dropna=False):
-            most = group[self.pivot].value_counts().max() if self.pivot else len(group)
+            most_values = group[self.pivot].value_counts().max() if self.pivot else len(group)
             texts.append(
-                [*map(_named, by, key), *(number.of(group) for number in values.values()), f"{most}"]
+                [
+                    *map(_named, columns, key),
+                    *(value_column.of(group) for value_column in values.values()),
+                    f"{most_values}",
+                ]
             )
-        head = [*(HEADS.get(column, column) for column in by), *values, self.over]
+        head = [*(HEADS.get(column, column) for column in columns), *values, self.over]
         words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
-        return [text_table(words, len(by), pd.DataFrame(texts, columns=head), rows)]
+        return [text_table(words, len(columns), pd.DataFrame(texts, columns=head), rows)]
 
     def _pivoted(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
         """Return rows with a column for each value of ``pivot``."""
-        (number,) = self.values.values()
+        (value_column,) = self.values.values()
         columns = {value: f"{self.pivot} {value}" for value in rows[self.pivot].drop_duplicates()}
         sides = {
-            name: rows[number.column].where(rows[self.pivot] == value) for value, name in columns.items()
+            name: rows[value_column.column].where(rows[self.pivot] == value)
+            for value, name in columns.items()
         }
-        return rows.assign(**sides), {str(value): replace(number, column=columns[value]) for value in columns}
+        return rows.assign(**sides), {
+            str(value): replace(value_column, column=columns[value]) for value in columns
+        }
 
 
 def summaries_of(path: Path, functions: Mapping[str, Mapping[str, Any]]) -> dict[str, Summary]:
@@ -155,14 +168,14 @@ def _number(column: str, form: str) -> Number:
 
 def cells(*texts: str) -> tuple[TableCell, ...]:
     """Return plain cells."""
-    return tuple(map(TableCell, texts))
+    return tuple(TableCell(text) for text in texts)
 
 
 def text_table(words: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.DataFrame) -> Table:
-    """Return a table of texts; ``words`` are name, title and caption; ``left`` columns are left-aligned."""
+    """Return a table of texts. ``words`` are name, title and caption. ``left`` columns are left-aligned."""
     return Table(
         **words,
-        header=cells(*map(str, texts.columns)),
+        header=cells(*(str(column) for column in texts.columns)),
         align="l" * left + "r" * (len(texts.columns) - left),
         rows=tuple(cells(*row) for row in texts.itertuples(index=False, name=None)),
         data=data,
@@ -171,14 +184,14 @@ def text_table(words: Mapping[str, str], left: int, texts: pd.DataFrame, data: p
 
 
 def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) -> Table:
-    """Return rows as recorded; the page shows the first, the CSV has all."""
+    """Return rows as recorded. The page shows the first rows, the CSV all."""
     more = f" The first {shown} of {len(rows)} rows; the CSV has all." if len(rows) > shown else ""
     words = {"name": name, "title": title, "caption": f"Rows as recorded.{more}"}
     return text_table(words, len(rows.columns), rows.head(shown).astype(object).map(_plain), rows)
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """Return a frame as CSV without empty columns; missing values are empty fields."""
+    """Return a frame as CSV without empty columns. Missing values are empty fields."""
     filled_columns = frame.loc[
         :, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]
     ]
@@ -186,18 +199,20 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Return a table as LaTeX with the booktabs package; the best numbers are bold, ± is aligned.
+    """Return a table as LaTeX with the booktabs package. The best numbers are bold, and ± is aligned.
 
     Columns that are empty or the same in three lines or more are dropped, and a comment lists the latter.
     Long texts break into lines.
     """
-    columns = [*zip(zip(table.header, *table.rows, strict=True), table.align, strict=True)]
+    columns = list(zip(zip(table.header, *table.rows, strict=True), table.align, strict=True))
     columns_shown = [(cells, align) for cells, align in columns if _differs(cells)] or columns
     constant = [
         f"{cells[0].text} {cells[1].text}" for cells, _ in columns if not _differs(cells) and cells[1:]
     ]
-    long = sum(_longest(cells) > LONGEST for cells, _ in columns_shown)
-    latex_columns = [_latex_column(cells, align, 0.8 / max(1, long)) for cells, align in columns_shown]
+    long_columns = sum(_longest(cells) > LONGEST for cells, _ in columns_shown)
+    latex_columns = [
+        _latex_column(cells, align, 0.8 / max(1, long_columns)) for cells, align in columns_shown
+    ]
     head, *rows = [
         " & ".join(cells) + r" \\" for cells in zip(*(cells for _, cells in latex_columns), strict=True)
     ]
@@ -228,11 +243,11 @@ def _longest(column: Sequence[TableCell]) -> int:
 
 
 def _latex_column(column: Sequence[TableCell], align: str, share: float) -> tuple[str, list[str]]:
-    """Return the alignment of a column and its cells; one with deviations is two columns, about its ±."""
-    halves = [[_latex_cell(half, cell.mark) for half in cell.text.split(PLUS_MINUS)] for cell in column]
+    """Return the alignment of a column and its cells. Deviations make it two columns, split at ±."""
+    halves = [[_latex_cell(part, cell.mark) for part in cell.text.split(PLUS_MINUS)] for cell in column]
     if _longest(column) > LONGEST:
         align = f"p{{{share:.2f}\\linewidth}}"
-    if max(map(len, halves)) < 2:
+    if max(len(parts) for parts in halves) < 2:
         return align, [texts[0] for texts in halves]
     cells = [texts if len(texts) == 2 else [f"\\multicolumn{{2}}{{c}}{{{texts[0]}}}"] for texts in halves]
     return r"r@{\,$\pm$\,}l", [" & ".join(texts) for texts in cells]

@@ -47,20 +47,24 @@ def path_rows(measurements: Measurements) -> pd.DataFrame:
 
 def _path_row(measurements: Measurements, path: pd.DataFrame) -> dict[str, object]:
     """Return facts and shape of a path, and what examples add to its slope, gain and drop."""
-    first = path.iloc[0]
+    first_row = path.iloc[0]
     scores = path.groupby("alpha")["score"].mean()
-    examples = examples_of(measurements, first)
-    return {**first, **_shape(scores), "examples": examples, "added": examples.added(_linear(scores))}
+    examples = examples_of(measurements, first_row)
+    return {**first_row, **_shape(scores), "examples": examples, "added": examples.added(_linear(scores))}
 
 
 def _linear(scores: "pd.Series[float]") -> dict[str, Weights]:
     """Return the weights of the scores in the statistics of a path that are sums of them."""
-    last = scores.get(1.0)
-    near = [at for at in scores.index if 0 < at <= NEAR]
+    last_score = scores.get(1.0)
+    near_alphas = [alpha for alpha in scores.index if 0 < alpha <= NEAR]
     return {
         "gain": {(0.0,): -1.0, (1.0,): 1.0},
-        **({"slope": {(0.0,): -1 / near[-1], (near[-1],): 1 / near[-1]}} if near else {}),
-        **({"drop": {(0.0,): 1 / last, (1.0,): -1 / last}} if last else {}),
+        **(
+            {"slope": {(0.0,): -1 / near_alphas[-1], (near_alphas[-1],): 1 / near_alphas[-1]}}
+            if near_alphas
+            else {}
+        ),
+        **({"drop": {(0.0,): 1 / last_score, (1.0,): -1 / last_score}} if last_score else {}),
     }
 
 
@@ -90,22 +94,22 @@ def _shape(scores: "pd.Series[float]") -> dict[str, object]:
     line = rho = 0.0 if len(scores) >= FEWEST else math.nan
     if len(scores) >= FEWEST and scores.max() > scores.min():
         line = np.corrcoef(scores.index, scores)[0, 1]
-        rho = spearman([*scores.index], [*scores]).rho
-    first = scores.get(0.0, math.nan)
-    last = scores.get(1.0, math.nan)
-    near = [at for at in scores.index if 0 < at <= NEAR]
-    line_between = first + (last - first) * scores.index.to_numpy()
+        rho = spearman(list(scores.index), list(scores)).rho
+    first_score = scores.get(0.0, math.nan)
+    last_score = scores.get(1.0, math.nan)
+    near_alphas = [alpha for alpha in scores.index if 0 < alpha <= NEAR]
+    line_between = first_score + (last_score - first_score) * scores.index.to_numpy()
     return {
         "points": len(scores),
         "highest": scores.max(),
-        "below_line": (line_between - scores) / last if last else scores * math.nan,
-        "drop": (first - last) / last if last else math.nan,
-        "first": first,
-        "last": last,
-        "gain": last - first,
+        "below_line": (line_between - scores) / last_score if last_score else scores * math.nan,
+        "drop": (first_score - last_score) / last_score if last_score else math.nan,
+        "first": first_score,
+        "last": last_score,
+        "gain": last_score - first_score,
         "rho": rho,
         "straight": line**2,
-        "slope": (scores[near[-1]] - first) / near[-1] if near else math.nan,
+        "slope": (scores[near_alphas[-1]] - first_score) / near_alphas[-1] if near_alphas else math.nan,
     }
 
 
@@ -132,8 +136,8 @@ def plane_rows(measurements: Measurements) -> pd.DataFrame:
             index="alpha_first", columns="alpha_second", values="score"
         )
         nearest = _nearest(grid)
-        along = 1 / (1 - nearest)
-        slope: Weights = {(1.0, 0.0): -along, (nearest, 0.0): along}
+        scale = 1 / (1 - nearest)
+        slope: Weights = {(1.0, 0.0): -scale, (nearest, 0.0): scale}
         terms = examples_of(measurements, group.iloc[0]).added({"slope": slope})
         surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": terms})
     return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
@@ -145,11 +149,11 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
     The slope is the gain per unit towards the bilingual model, at (0, 0), up to a point within NEAR.
     """
     nearest = _nearest(grid)
-    first = _score_at(grid, 1.0)
+    first_score = _score_at(grid, 1.0)
     return {
-        "gain": _score_at(grid, 0.0) - first,
-        "slope": (_score_at(grid, nearest) - first) / (1 - nearest),
-        "first": first,
+        "gain": _score_at(grid, 0.0) - first_score,
+        "slope": (_score_at(grid, nearest) - first_score) / (1 - nearest),
+        "first": first_score,
     }
 
 
@@ -165,7 +169,7 @@ def _nearest(grid: pd.DataFrame) -> float:
 
     It is the same as on the path of Eq. 1, where (α₁, 0) is the point at α = 1 - α₁.
     """
-    return min((float(at) for at in grid.index if 1 - NEAR <= at < 1), default=math.nan)
+    return min((float(alpha) for alpha in grid.index if 1 - NEAR <= alpha < 1), default=math.nan)
 
 
 def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]:
@@ -181,8 +185,8 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
     lowest: dict[tuple[object, ...], float] = {}
     places: dict[object, float] = {}
     for unit in set(units) if inner else ():
-        others = means[inner][units != unit] if len(set(units)) > 1 else means[inner]
-        alpha = inner[int(others.mean().argmax())]
+        other_means = means[inner][units != unit] if len(set(units)) > 1 else means[inner]
+        alpha = inner[int(other_means.mean().argmax())]
         places[unit] = alpha
         distances = means[alpha].to_dict()
         lowest |= {key: float(distances[key]) for key in means.index[units == unit]}
@@ -194,10 +198,10 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
 
 def _below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
     """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
-    at = places.get(row["unit"])
-    last = row["last"]
-    if at is None or not last:
+    place = places.get(row["unit"])
+    last_score = row["last"]
+    if place is None or not last_score:
         return {}
-    weights = {(0.0,): (1 - at) / last, (1.0,): at / last, (at,): -1 / last}
+    weights = {(0.0,): (1 - place) / last_score, (1.0,): place / last_score, (place,): -1 / last_score}
     terms: dict[str, ExampleTerms] = row["examples"].added({"barrier": weights})
     return terms

@@ -60,7 +60,7 @@ PAPERS = {
 
 
 Rule = Callable[[Measurements], list[Check]]
-"""Returns the checks of a claim; none where the measurements are not about it."""
+"""Returns the checks of a claim. Empty if the measurements do not concern it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class Claim:
 
     @property
     def paper(self) -> int:
-        """The number of the paper; 0 for one that a plug-in adds."""
+        """The number of the paper. 0 for the claim of a plug-in."""
         return 0 if self.title else int(self.id[0])
 
 
@@ -97,7 +97,10 @@ def claims_of_papers(rules: Mapping[str, Rule]) -> tuple[Claim, ...]:
 
 
 def source_commit() -> str:
-    """Return the commit of this package's code, of a checkout or a package that pip took from git; or ""."""
+    """Return the commit of this package's code, if it is a checkout or pip installed it from git.
+
+    Otherwise "".
+    """
     git = ("git", "-C", str(CLAIMS.parent))
     with suppress(OSError, subprocess.CalledProcessError):
         run = partial(subprocess.run, check=True, capture_output=True, text=True)
@@ -121,7 +124,7 @@ class ClaimOutcome:
     p_holm: Sequence[float] = ()
     """P of each check after Holm's correction over the checks of the claim. nan if it is not judged."""
     seeds: int = 0
-    """Fewest seeds of a judged check; 0 where seeds are not the units, or nothing was decided."""
+    """Fewest seeds of a judged check. 0 if seeds are not the units, or nothing was decided."""
 
     @property
     def failures_excluded(self) -> float:
@@ -130,7 +133,7 @@ class ClaimOutcome:
 
     @property
     def condition(self) -> str:
-        """The condition of the verdict, that no run fails, in words; empty if seeds are not its units."""
+        """The condition of the verdict, that no run fails, in words. Empty if seeds are not its units."""
         if not self.seeds:
             return ""
         rate = f"{100 * self.failures_excluded:.0f} %"
@@ -167,14 +170,16 @@ class ClaimOutcome:
         if self.verdict != "undecided":
             return []
         tests = sum(not math.isnan(p_holm) for p_holm in self.p_holm)
-        judged = zip(self.checks, self.p_holm, strict=True)
-        open_checks = [check for check, p in judged if check.judged and _verdict(check, p) == "undecided"]
-        needed = [(check.units_to_decide(tests), check) for check in open_checks]
-        possible = [(max(units, len(check.values) + 1), check) for units, check in needed if units]
+        judged_checks = zip(self.checks, self.p_holm, strict=True)
+        open_checks = [
+            check for check, p in judged_checks if check.judged and _verdict(check, p) == "undecided"
+        ]
+        check_units = [(check.units_to_decide(tests), check) for check in open_checks]
+        possible = [(max(units, len(check.values) + 1), check) for units, check in check_units if units]
         outside = [(units, check) for units, check in possible if not check.inside]
         if outside:
             return [min(outside, key=lambda pair: pair[0])]
-        return possible if len(possible) == len(needed) else []
+        return possible if len(possible) == len(check_units) else []
 
     @property
     def deciding(self) -> Check | None:
@@ -183,15 +188,15 @@ class ClaimOutcome:
         Among several checks with the verdict, it is the most significant contradiction, or else the least
         significant check, which would have to change last.
         """
-        of_verdict = "contradicted" if self.verdict == "mixed" else self.verdict
+        deciding_verdict = "contradicted" if self.verdict == "mixed" else self.verdict
         candidates = [
             (check, p_holm)
             for check, p_holm in zip(self.checks, self.p_holm, strict=True)
-            if check.judged and _verdict(check, p_holm) == of_verdict
+            if check.judged and _verdict(check, p_holm) == deciding_verdict
         ]
         if not candidates:
             return None
-        if of_verdict == "contradicted":
+        if deciding_verdict == "contradicted":
             return min(candidates, key=lambda candidate: candidate[1])[0]
         return max(candidates, key=_insignificance)[0]
 
@@ -200,7 +205,9 @@ def judge(claims: Iterable[Claim], measurements: Measurements) -> list[ClaimOutc
     """Judge every claim that the measurements are about."""
     scope = scope_of(measurements)
     claim_checks = [
-        (claim, claim.test(measurements)) for claim in claims if all(map(measurements.has_rows, claim.needs))
+        (claim, claim.test(measurements))
+        for claim in claims
+        if all(measurements.has_rows(name) for name in claim.needs)
     ]
     return [judge_checks(claim, checks, scope) for claim, checks in claim_checks if checks]
 
@@ -217,20 +224,22 @@ def scope_of(measurements: Measurements) -> str:
     layers = shapes["layers"] * (4 * shapes["dim"] ** 2 + 2 * shapes["dim"] * shapes["feed_forward"])
     weights = (shapes["dim"] * (shapes["vocabulary"] + shapes["positions"]) + layers) / 1e6
     sizes = dict.fromkeys(f"{size:.1f}" for size in sorted(weights))
-    names = sorted({*models["encoder.name"]} - {""})
+    names = sorted(set(models["encoder.name"]) - {""})
     encoders = [*names, *([f"encoders of {and_list(sizes)} M parameters"] if sizes else [])]
     texts = [*models["source"], *models["target"], *measurements.frame("scores")["language"]]
     codes = sorted({code for text in texts for code in text.split("+")} - {""})
     built_in = "built-in languages, which share one world"
     code_list = and_list(codes) if len(codes) <= MOST_LISTED else f"{len(codes)} languages"
-    languages = built_in if codes and all(map(is_built_in, codes)) else code_list
+    languages = (
+        built_in if codes and all(is_built_in(language_code) for language_code in codes) else code_list
+    )
     parts = [f"in {and_list(encoders)}"] if encoders else []
     parts += [f"on {languages}"] if codes else []
     return f"{', '.join(parts)}: " if parts else ""
 
 
 def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> ClaimOutcome:
-    """Judge a claim by its checks; ``scope`` begins its finding."""
+    """Judge a claim by its checks. ``scope`` begins its finding."""
     checks = sorted(choose_deciding_checks(checks), key=lambda check: not check.judged)
     verdict, corrected_p = weigh_checks(checks)
     is_decided = verdict not in ("not tested", "undecided")
@@ -246,23 +255,23 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
     tests = sum(not math.isnan(p_holm) for p_holm in corrected_p)
     findings = [_finding(check, p_holm, tests) for check, p_holm in zip(checks, corrected_p, strict=True)]
     findings += [
-        f"mean over {over.studies} comparisons {check.written(over.mean)} "
-        f"[{check.written(over.low)}, {check.written(over.high)}]"
-        for _, over, check in outcome.over_tasks
+        f"mean over {estimate.studies} comparisons {check.written(estimate.mean)} "
+        f"[{check.written(estimate.low)}, {check.written(estimate.high)}]"
+        for _, estimate, check in outcome.over_tasks
     ]
     if outcome.to_decide:
-        most, check = max(outcome.to_decide, key=lambda pair: pair[0])
-        needed = count(most, check.unit, "families" if check.unit == "family" else "")
-        findings.append(f"{needed} would decide, if these numbers are true")
+        most_units, check = max(outcome.to_decide, key=lambda pair: pair[0])
+        units_text = count(most_units, check.unit, "families" if check.unit == "family" else "")
+        findings.append(f"{units_text} would decide, if these numbers are true")
     findings += [outcome.condition] if outcome.condition else []
     return replace(outcome, found=scope + "; ".join(findings))
 
 
 def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check]:
-    """Return checks whose judged numbers have another range."""
-    above = ends.get("above", -math.inf)
-    below = ends.get("below", math.inf)
-    return [replace(check, above=above, below=below) if check.judged else check for check in checks]
+    """Return the checks with a different range for their judged numbers."""
+    lower_end = ends.get("above", -math.inf)
+    upper_end = ends.get("below", math.inf)
+    return [replace(check, above=lower_end, below=upper_end) if check.judged else check for check in checks]
 
 
 def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
@@ -274,9 +283,9 @@ def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
         for check, p_holm in zip(checks, corrected_p, strict=True)
         if check.judged
     ]
-    worst = min((verdict for verdict, _ in verdicts), key=get_args(Verdict).index)
+    worst_verdict = min((verdict for verdict, _ in verdicts), key=get_args(Verdict).index)
     supports = any(p_holm < LEVEL and verdict == "supported" for verdict, p_holm in verdicts)
-    return "mixed" if worst == "contradicted" and supports else worst, corrected_p
+    return "mixed" if worst_verdict == "contradicted" and supports else worst_verdict, corrected_p
 
 
 def _has_error(check: Check) -> bool:
@@ -288,7 +297,9 @@ def _has_error(check: Check) -> bool:
 
 def _pool_checks(checks: Sequence[Check]) -> RandomEffects:
     estimates = [check.estimate for check in checks if isinstance(check.estimate, Estimate)]
-    return random_effects([of.mean for of in estimates], [of.error for of in estimates])
+    return random_effects(
+        [estimate.mean for estimate in estimates], [estimate.error for estimate in estimates]
+    )
 
 
 CHECKED = (
@@ -318,7 +329,7 @@ def check_rows(outcomes: Sequence[ClaimOutcome]) -> pd.DataFrame:
                 row |= {"p": check.p_value, "p_holm": p_holm}
             row |= {"examples": check.comparison.examples if check.comparison else check.examples}
             rows.append(row | {"judged": check.judged, "printed": check.printed, "note": check.note})
-    return pd.DataFrame(rows, columns=[*CHECKED])
+    return pd.DataFrame(rows, columns=list(CHECKED))
 
 
 def claims_content(outcomes: Sequence[ClaimOutcome], measurements: Measurements) -> dict[str, object]:
@@ -357,10 +368,14 @@ def _describe_means_over_tasks(outcome: ClaimOutcome) -> list[dict[str, object]]
     """Return the mean of each statement over its comparisons, scaled as in the text."""
     return [
         {
-            **{"statement": statement, "comparisons": over.studies, "between": check.scale * over.between},
-            **{name: check.scale * getattr(over, name) for name in ("mean", "low", "high")},
+            **{
+                "statement": statement,
+                "comparisons": estimate.studies,
+                "between": check.scale * estimate.between,
+            },
+            **{name: check.scale * getattr(estimate, name) for name in ("mean", "low", "high")},
         }
-        for statement, over, check in outcome.over_tasks
+        for statement, estimate, check in outcome.over_tasks
     ]
 
 
@@ -392,9 +407,9 @@ def read_verdicts(path: Path) -> dict[str, JudgedClaim]:
         ) from error
 
 
-def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
+def changed_verdicts(first_folder: Path, second: Path) -> list[dict[str, str]]:
     """Return the claims whose verdict differs between two files or folders, with the checks that differ."""
-    sides = read_verdicts(first), read_verdicts(second)
+    sides = read_verdicts(first_folder), read_verdicts(second)
     changes = []
     for key in sorted({*sides[0], *sides[1]}):
         claims = [side.get(key) for side in sides]
@@ -409,14 +424,14 @@ def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
 
 
 def _changed_checks(
-    first: Sequence[Mapping[str, object]], second: Sequence[Mapping[str, object]]
+    first_checks: Sequence[Mapping[str, object]], second: Sequence[Mapping[str, object]]
 ) -> list[str]:
     """Describe the checks with a changed verdict by their subjects, and count those with only new numbers.
 
     If no check has a changed verdict, as after a correction over different checks, all changed checks are
     listed.
     """
-    sides = [{str(check["about"]): check for check in side} for side in (first, second)]
+    sides = [{str(check["about"]): check for check in side} for side in (first_checks, second)]
     words = [{label: _check_in_words(check) for label, check in side.items()} for side in sides]
     verdicts = [
         {label: (check["verdict"], check.get("judged")) for label, check in side.items()} for side in sides
@@ -424,13 +439,15 @@ def _changed_checks(
     differ = [key for key in dict.fromkeys([*words[0], *words[1]]) if words[0].get(key) != words[1].get(key)]
     turned_keys = [key for key in differ if verdicts[0].get(key) != verdicts[1].get(key)] or differ
     changes = [f"{key}: {words[0].get(key, 'absent')} → {words[1].get(key, 'absent')}" for key in turned_keys]
-    others = len(differ) - len(turned_keys)
-    return [*changes, f"{others} more with other numbers and the same verdict"] if others else changes
+    other_count = len(differ) - len(turned_keys)
+    return (
+        [*changes, f"{other_count} more with other numbers and the same verdict"] if other_count else changes
+    )
 
 
 def _check_in_words(check: Mapping[str, object]) -> str:
     mean, low, high = (
-        f"{number:.2f}" if isinstance(number := check.get(name), int | float) else "–"
+        f"{value:.2f}" if isinstance(value := check.get(name), int | float) else "–"
         for name in ("mean", "low", "high")
     )
     suffix = "" if check.get("judged", True) else ", not judged"
@@ -466,26 +483,31 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
     """Write mean, interval, every p, the units, and the smallest detectable effect."""
     estimate = check.estimate
     n = len(check.values)
-    number = check.written
-    by = check.comparison
+    format_value = check.written
+    comparison = check.comparison
     if n < 2:
         return f"{check.text} (one {check.unit}: says nothing about others)"
     p = f"p = {p_text(check.p_value)} over {check.unit}s"
-    if by and by.examples:
-        p = f"p = {p_text(by.p_units)} over {check.unit}s, {p_text(by.p_examples)} over examples, "
-        p += f"{p_text(check.p_value)} over both"
+    if comparison and comparison.examples:
+        p = f"p = {p_text(comparison.p_units)} over {check.unit}s, "
+        p += f"{p_text(comparison.p_examples)} over examples, {p_text(check.p_value)} over both"
     if check.examples is not None:
         p += (
             f" and {check.examples} examples"
             if check.examples
             else ", on these examples alone (the runs stored no answers)"
         )
-    after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 and check.judged else []
-    parts = [f"{check.text} [{number(estimate.low)}, {number(estimate.high)}]", p, *after, f"n = {n}"]
+    correction_text = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 and check.judged else []
+    parts = [
+        f"{check.text} [{format_value(estimate.low)}, {format_value(estimate.high)}]",
+        p,
+        *correction_text,
+        f"n = {n}",
+    ]
     verdict = _verdict(check, p_holm)
     if verdict == "undecided":
         smallest = estimate.smallest_seen(LEVEL / max(tests, 1))
-        effect = f"effects from {number(smallest)} on would have been seen"
+        effect = f"effects from {format_value(smallest)} on would have been seen"
         parts.append(effect if math.isfinite(smallest) else f"{n} {check.unit}s are too few to decide")
     if verdict == "differs from print":
         parts.append(f"the paper prints “{check.printed}”")
@@ -493,7 +515,7 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
 
 
 def p_text(value: float) -> str:
-    """Write a p-value with three decimals; a dash for none."""
+    """Write a p-value with three decimals. A dash for nan."""
     if math.isnan(value):
         return "–"
     return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""Adjustment: the states that an encoder gives to translations are moved together."""
+"""Adjustment of encoders: move the states of translations together."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -24,18 +24,19 @@ class Adjust(Encoder):
     encoder: Encoder
     """The encoder it starts from."""
     method: Adjustment
-    """How: objective, length and optimization."""
+    """Objective, length and optimization."""
     aligned: tuple[Align, ...]
-    """Bitext with word alignments, one for each pair of languages; the source language stands first."""
+    """Bitext with word alignments, one for each pair of languages. The source language is the first of a
+    pair."""
     sampled: Positive | None = None
     """Maximum number of translations per pair of languages, drawn at random by the seed. None: all aligned
     translations."""
     seed: Whole = 0
-    """Seed of the sample, of the order and of dropout."""
+    """Seed of the sample, the order and dropout."""
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:
-        """The bitext it samples from; the alignments read all of it."""
+        """The bitext it samples from. The alignments read the whole bitext."""
         return tuple(
             SplitRead(corpus=run.bitext, language=run.languages, split=run.split, examples=self.sampled)
             for run in self.aligned
@@ -58,7 +59,7 @@ class Adjust(Encoder):
 
     @property
     def label(self) -> str:
-        """Name in tables: the encoder adjusted, the method, the bitext, the beginning of the id."""
+        """Name in tables: adjusted encoder, method, bitext and the beginning of the id."""
         pairs = "+".join(run.languages for run in self.aligned)
         count = self.sampled or self.aligned[0].examples
         size = f"{count} " if count else ""
@@ -74,7 +75,7 @@ class Adjust(Encoder):
     def mapped_languages(self, folders: Folders) -> frozenset[str] | None:  # noqa: D102
         if not self.method.maps:
             return super().mapped_languages(folders)
-        return frozenset(code for run in self.aligned for code in run.languages.split("-"))
+        return frozenset(language for run in self.aligned for language in run.languages.split("-"))
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
         shape = self.shape(folders)
@@ -99,7 +100,7 @@ class Adjust(Encoder):
         """Train on aligned bitext, and save the encoder."""
 
         def sample(run: Align) -> list[Translation]:
-            pairs = run.linked(context)
+            pairs = run.read_links(context)
             if self.sampled is None:
                 return pairs
             return subsample(pairs, self.sampled, seed=derive(self.seed, "pairs", run.languages))

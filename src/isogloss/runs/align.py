@@ -1,4 +1,4 @@
-"""Word alignments of bitext: which alignments a recipe's runs read, and how they are computed."""
+"""Word alignments of bitext: choose the alignments that the runs of a recipe read, and compute them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -42,28 +42,28 @@ class Align(Run):
     bitext: str
     """Corpus of translations."""
     languages: str
-    """The pair, as in en-es; links are (word of the first, word of the second)."""
+    """The pair, as in en-es. Links are pairs (word of the first language, word of the second)."""
     aligner: Aligner
     """The word aligner."""
     encoder: Encoder | None = None
-    """The encoder whose states are compared, where the aligner needs one."""
+    """The encoder whose states are compared, if the aligner needs one."""
     tokenizer: Encoder | None = None
-    """The encoder whose subwords are linked in place of words; None for words."""
+    """The encoder whose subwords are linked instead of words. None for words."""
     split: Split = "train"
     """Split that is aligned. Aligners that count words also count the training split."""
     alone: bool | None = None
     """Whether words are counted only in that split, because the bitext has no training split. None if it has
     one."""
     examples: Count = 0
-    """Translations of the split, drawn at random; 0 for all."""
+    """Translations of the split, drawn at random. 0 for all."""
     seed: Whole = 0
-    """Seed of what the aligner draws."""
+    """Seed of the aligner's random numbers."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The splits aligned together: counting words takes more text than a dev set has."""
+        """The splits that are aligned together, because counting words needs more text than a dev set has."""
         reads_one_split = self.split == "train" or self.alone or not counts_words(self.aligner)
         return (self.split,) if reads_one_split else ("train", self.split)
 
@@ -77,7 +77,7 @@ class Align(Run):
 
     @property
     def read_with(self) -> tuple[Run, ...]:
-        """The encoder whose subwords the links are of."""
+        """The encoder whose subwords are linked."""
         return (self.tokenizer,) if self.tokenizer else ()
 
     @property
@@ -87,13 +87,15 @@ class Align(Run):
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
         shape = self.encoder.shape(folders) if self.encoder else None
-        return scoring(shape, machine) if shape else None if self.encoder else 0
+        if shape is None:
+            return 0 if self.encoder is None else None
+        return scoring(shape, machine)
 
-    def linked(self, context: RunContext) -> list[Translation]:
-        """Read the translations that it aligned, with its links."""
+    def read_links(self, context: RunContext) -> list[Translation]:
+        """Read the aligned translations with their links."""
         pairs = self._read(context, self.split)
         word_links = read_pharaoh(
-            disk_file(context.store.folder(self) / LINKS), self._in_units(context, pairs)
+            disk_file(context.store.folder(self) / LINKS), self._split_into_units(context, pairs)
         )
         return [
             replace(pair, links=links.links, possible=())
@@ -101,9 +103,9 @@ class Align(Run):
         ]
 
     def make(self, context: RunContext) -> RunResult:
-        """Align the words of a split; where the bitext has gold links, score the alignment against them."""
+        """Align the words of a split, and score the alignment if the bitext has gold links."""
         split_pairs = {split: self._read(context, split) for split in self.splits}
-        pairs = self._in_units(context, [pair for split in split_pairs.values() for pair in split])
+        pairs = self._split_into_units(context, [pair for split in split_pairs.values() for pair in split])
         setting = AlignSetting(
             pairs=pairs,
             languages=two_languages(self.languages),
@@ -131,8 +133,8 @@ class Align(Run):
         pairs = context.sources.examples(self.bitext, self.languages, split, examples=examples)
         return cast(list[Translation], pairs)
 
-    def _in_units(self, context: RunContext, pairs: list[Translation]) -> list[Translation]:
-        """Return translations with the words, or the subwords in their place, that are linked."""
+    def _split_into_units(self, context: RunContext, pairs: list[Translation]) -> list[Translation]:
+        """Return translations with the units that are linked: words, or subwords instead."""
         if self.tokenizer is None:
             return pairs
         return in_subwords(pairs, load_tokenizer(self.tokenizer.weights(context)))
@@ -160,11 +162,11 @@ class AlignmentRequest:
     table: Table
     split: Split = "train"
     links: bool = True
-    """Whether linked words are read; otherwise nothing is aligned."""
+    """Whether linked words are read. If not, nothing is aligned."""
     subwords: bool = False
-    """Whether subwords are linked in place of words."""
+    """Whether subwords are linked instead of words."""
     examples: int = 0
-    """Translations that are aligned; 0 for all."""
+    """Translations that are aligned. 0 for all."""
 
 
 def alignments(
@@ -222,12 +224,12 @@ def aligner_of(table: Table) -> Aligner:
 
 
 def counts_words(aligner: Aligner) -> bool:
-    """Return whether an aligner learns from how often words of the bitext co-occur."""
+    """Return whether an aligner learns from the words that co-occur in the bitext."""
     return not (aligner.needs_encoder or isinstance(aligner, GivenLinks))
 
 
 def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:
-    """Return whether a bitext, such as one of gold alignments, has no training split to count words in."""
+    """Return whether a bitext, such as gold alignments, has no training split to count words in."""
     if split == "train" or not counts_words(aligner):
         return False
     try:

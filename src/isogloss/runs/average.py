@@ -35,16 +35,16 @@ class AverageRequest:
     seed: int
     """Seed of the first member, which is the seed of the average."""
     encoder: Encoder
-    """The origin of all vectors."""
+    """The encoder that all task vectors start from."""
     encoders: Mapping[Encoder, str]
     """Encoders of the recipe, with their labels."""
     sources: Sources
 
 
-def averaged(request: AverageRequest) -> FineTune:
-    """Build the run of an average; ConfigError for models that have no average.
+def build_average(request: AverageRequest) -> FineTune:
+    """Build the run of an average. The order of its parts in the recipe does not change it.
 
-    The order in which the recipe names its parts changes nothing.
+    Raises ConfigError for models that have no average.
     """
     weights = request.method.weights_of(len(request.of))
     if len(weights) != len(request.of):
@@ -114,7 +114,7 @@ def _check_models(request: AverageRequest, method: Combination, parts: Sequence[
 
 
 def _average(request: AverageRequest, method: Combination, parts: tuple[FineTune | Encoder, ...]) -> FineTune:
-    """Copy the first model's data settings; take the most languages of any model."""
+    """Build the average, with the first model's data settings and the most languages of any model."""
     models = fine_tuned(parts)
     source = max((model.source for model in models), key=len)
     target = max((model.target for model in models), key=len)
@@ -135,16 +135,16 @@ def _average(request: AverageRequest, method: Combination, parts: tuple[FineTune
         teacher=None,
         treebanks=treebanks,
         seed=request.seed,
-        data=combined_fingerprint([fingerprint(code, "dev") for code in dev]),
+        data=combined_fingerprint([fingerprint(language, "dev") for language in dev]),
     )
 
 
 def seedless(run: FineTune | Encoder) -> str:
-    """Return an id that is the same for all seeds of a run."""
+    """Return an id that is the same for a run with any seed."""
 
-    def without(data: object) -> object:
+    def drop_seeds(data: object) -> object:
         if isinstance(data, dict):
-            return {key: without(value) for key, value in data.items() if key != "seed"}
-        return [without(value) for value in data] if isinstance(data, list) else data
+            return {key: drop_seeds(value) for key, value in data.items() if key != "seed"}
+        return [drop_seeds(value) for value in data] if isinstance(data, list) else data
 
-    return identity(without(content(run)))
+    return identity(drop_seeds(content(run)))

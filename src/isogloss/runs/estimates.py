@@ -1,6 +1,6 @@
 """Facts, shapes and costs of models before they exist or are loaded, from their architecture or folder.
 
-Peak memory assumes that all rows have the maximum length; the formulas are in ``training.memory``.
+Peak memory assumes that all rows have the maximum length. The formulas are in ``training.memory``.
 
 A forward and backward pass takes 6 operations per subword and parameter, embeddings excluded, and 12·n·d·L
 for attention over rows of L subwords (n layers of width d). Predicting a subword takes 6·V·d. An example
@@ -54,13 +54,13 @@ ASSUMED_SHAPES: Mapping[str, Shape] = {
 
 
 class Facts(NamedTuple):
-    """Facts about an encoder that its architecture or the files of its folder give."""
+    """Facts about an encoder, from its architecture or the files of its folder."""
 
     family: str
     dim: int
     """Width of its states."""
     positions: int
-    """The longest text it has positions for, in subwords."""
+    """Maximum length of a text in subwords."""
     layers: int
     masked_lm: bool = True
     """Whether it has a masked-LM head."""
@@ -69,7 +69,7 @@ class Facts(NamedTuple):
     causal: bool = False
     """Whether it is a decoder whose mask is not lifted."""
     adapters: tuple[str, ...] = ()
-    """Languages that the family's own adapters are for; none in most families."""
+    """Languages with an adapter of the family itself (as in X-MOD). Empty for most families."""
     modules: LanguageModules | None = None
     maps: tuple[str, ...] | None = None
     """Languages with maps, their source first."""
@@ -79,7 +79,7 @@ class Facts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_facts(folder: str, _data: str) -> Facts:
-    """Read the facts of a folder; the fingerprint is an argument so that changed files are read again."""
+    """Read the facts of a folder. The fingerprint is an argument so that changed files are read again."""
     config = load_encoder_config(folder)
     with_base = whole_folder(Path(folder))
     family = FAMILIES[config.model_type]
@@ -107,7 +107,10 @@ def architecture_shape(architecture: Architecture) -> Shape:
 
 @lru_cache(maxsize=64)
 def folder_shape(folder: str) -> Shape:
-    """Return the shape of an encoder in a folder, or by its hub name; ModelError if it cannot be read."""
+    """Return the shape of an encoder, by its folder or hub name.
+
+    Raises ModelError if it cannot be read.
+    """
     config = load_encoder_config(folder)
     modules = read_module_info(Path(folder), config.hidden_size)
     shape = shape_of(config)
@@ -133,24 +136,24 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
 
 
 def _adapter(dim: int, bottleneck: int) -> int:
-    """Return the parameters of an adapter: two layers with their biases."""
+    """Return the number of parameters of an adapter: two layers with their biases."""
     return 2 * dim * bottleneck + dim + bottleneck
 
 
 def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
-    """Return the bytes for scoring dev sets and measurements, and for states before an adjustment."""
+    """Return the bytes to score dev sets and measurements, and to compute states before an adjustment."""
     load = Load(rows=BUDGET // SCORED_LENGTH, length=SCORED_LENGTH)
     return scoring_memory(shape, load, machine, models=models)
 
 
 def encoder_training(cost: Cost, shape: Shape, machine: Machine, *, trained: int | None = None) -> int:
-    """Return the bytes of the training of an encoder."""
+    """Return the bytes to train an encoder."""
     copies = round(4 * cost.copies * shape.parameters)
     return copies + training_memory(shape, cost.batch, cost.updates, machine, best=False, trained=trained)
 
 
 def encoder_training_operations(cost: Cost, shape: Shape) -> float:
-    """Return the operations of all batches of the training of an encoder."""
+    """Return the operations to train an encoder."""
     batch = cost.batch
     share = batch.predicted / batch.subwords
     subwords = cost.steps * batch.subwords * count_gradients_per_update(cost.updates)
@@ -158,7 +161,7 @@ def encoder_training_operations(cost: Cost, shape: Shape) -> float:
 
 
 def count_gradients_per_update(updates: Updates) -> int:
-    """Count the gradients of an update: two if sharpness is minimized."""
+    """Count the gradients of an update, which are two if sharpness is minimized."""
     return 2 if updates.sam_radius else 1
 
 

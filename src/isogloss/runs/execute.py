@@ -1,4 +1,4 @@
-"""Making and recording runs of any kind, with warnings about their data."""
+"""Make and record runs of any kind, with warnings about their data."""
 
 import platform
 from collections import defaultdict
@@ -56,7 +56,7 @@ def make(context: RunContext, run: Run) -> Record:
     ):
         result = run.make(replace(context, on_progress=tracking.on_progress))
         tracking.finish(result.rows)
-    if result.predictions:  # Before the record: a run is finished with all it made.
+    if result.predictions:  # They precede the record, which marks the run as finished.
         write_predictions(context.store.folder(run) / PREDICTIONS, result.predictions)
     warnings = (*result.warnings, *dict.fromkeys(data_warnings(run, context.sources)))
     record = Record(
@@ -66,7 +66,7 @@ def make(context: RunContext, run: Run) -> Record:
         run=content(run),
         needs=tuple(identity(dependency) for dependency in needs(run)),
         rows=result.rows,
-        warnings=tuple(map(without_secrets, warnings)),
+        warnings=tuple(without_secrets(warning) for warning in warnings),
         read=run.data_read,
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
@@ -96,7 +96,7 @@ def _facts(run: Run) -> dict[str, str]:
 
 
 def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | float | bool]]:
-    """Yield the fields of a run and of its parts by dotted names; other runs by reference."""
+    """Yield the fields of a run and of its parts by dotted names. Other runs are given by reference."""
     for field in fields(part):
         value = getattr(part, field.name)
         name = prefix + field.name
@@ -110,7 +110,7 @@ def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | fl
             yield name, getattr(value, "name", type(value).__name__)
             yield from _settings(value, f"{name}.")
         elif value is not None:
-            yield name, " ".join(map(str, value if isinstance(value, tuple) else (value,)))
+            yield name, " ".join(str(part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def compute_without_recording(context: RunContext, run: Run) -> None:
@@ -145,7 +145,7 @@ def _packages_of(run: Run) -> list[str]:
             packages[f"{module} ({package})"] = None
         if package_name := getattr(part, "package", None):
             packages[str(package_name)] = None
-    return [*packages]
+    return list(packages)
 
 
 @contextmanager
@@ -159,13 +159,13 @@ def _threads(count: int) -> Iterator[None]:
 
 
 def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
-    """Return time, device, memory and versions of libraries of a run."""
+    """Return the time, device, memory and library versions of a run."""
     has_gpu = torch.cuda.is_available()
     return {
         "seconds": round(seconds, 3),
         "device": torch.cuda.get_device_name() if has_gpu else platform.processor() or platform.machine(),
         "threads": context.threads,
-        "precision": context.resolved(run.precision),
+        "precision": context.resolve_precision(run.precision),
         "peak_memory": measured_peak(),
         "versions": {"isogloss": VERSION, "python": platform.python_version()}
         | {name: version(name) for name in (*LIBRARIES, *run.libraries)},
@@ -173,7 +173,7 @@ def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, o
 
 
 def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
-    """Yield how the files of a run were read, and each split with fewer examples than requested."""
+    """Yield remarks on how files were read, and splits with fewer examples than requested."""
     for split in run.splits_read:
         yield from sources.remarks(split.corpus, split.language, split.split)
         has_labels = "bitext" not in sources.corpus(split.corpus).tasks
@@ -183,7 +183,7 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
 
 
 def size_warnings(runs: Iterable[Run]) -> list[str]:
-    """List the splits of built-in corpora with fewer examples than a plan requests; nothing is read."""
+    """List the splits of built-in corpora with fewer examples than a plan requests, without reading them."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     sizes = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}
     warnings = [_warning(split, size) for split, size in sizes.items() if size is not None]

@@ -23,7 +23,7 @@ from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import (
     Translate,
-    described,
+    describe_part,
     from_files,
     read_or_translated,
     split_read,
@@ -43,20 +43,22 @@ TRAIN_SIZES = {
     "udpos": 21_253,
     "ud": 12_544,
 }
-"""Training examples of corpora in English, assumed where a recipe names no number: XTREME's Table 1 (Hu et
-al. 2020), and of UD the English EWT's."""
+"""Training examples of corpora in English, assumed if a recipe gives no number.
+
+Sources: Table 1 of XTREME (Hu et al. 2020), and the English EWT for UD.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedTask:
-    """A task that a model learns in addition to its own, with the corpus of its labels."""
+    """A further task that a model learns, with the corpus of its labels."""
 
     task: str
     corpus: str
     labels: tuple[str, ...] | None = None
     """Labels of the corpus, for a task of any labels. None for a task with fixed labels."""
     package: str | None = None
-    """Package and version of the plug-in that adds the task; None for a task of the house."""
+    """Package and version of the plug-in that adds the task. None for a built-in task."""
     treebanks: Treebanks = ()
     limit: Count
     """Subwords per row, special ones included."""
@@ -66,7 +68,7 @@ class LearnedTask:
 
 @dataclass(frozen=True, kw_only=True)
 class FineTune(Run):
-    """Make a model: an encoder, a corpus, languages, a method."""
+    """Train a model with a method, from an encoder and a corpus in some languages."""
 
     name: ClassVar[str] = "fine-tune"
     trains: ClassVar[bool] = True
@@ -79,43 +81,43 @@ class FineTune(Run):
     labels: tuple[str, ...] | None = None
     """Labels of the corpus, for a task of any labels. None for a task with fixed labels."""
     package: str | None = None
-    """Package and version of the plug-in that adds the task; None for a task of the house."""
+    """Package and version of the plug-in that adds the task. None for a built-in task."""
     method: Method
-    """How: source-only, target-only, bilingual …"""
+    """The method, such as source-only, target-only or bilingual."""
     auxiliary: AuxiliaryLoss | None = None
     """Loss added to the method's loss. Default: none."""
     further: tuple[LearnedTask, ...] | None = None
-    """The tasks that the auxiliary loss learns; None where it learns none."""
+    """The further tasks that the method or its auxiliary loss learns. None without."""
     peft: Peft | None = None
     """Trained weights (LoRA …). Default: all."""
     source: tuple[str, ...]
-    """Source languages; empty for a method that uses none."""
+    """Source languages. Empty for a method that uses none."""
     target: tuple[str, ...] = ()
-    """Target languages the method trains on; empty when it sees none."""
+    """Target languages the method trains on. Empty if it uses none."""
     optimization: Optimization = field(default_factory=Optimization)
-    """Steps, rates, lengths."""
+    """Steps, learning rates, lengths and other settings of the training."""
     start: "FineTune | None" = None
-    """The model it starts from, head included; without one a new head is put on the encoder."""
+    """The model it starts from, with its head. None puts a new head on the encoder."""
     parts: "tuple[FineTune | Encoder, ...] | None" = None
     """Averaged models or encoders, in the order of the method's weights. None if the weights are trained."""
     aligned: tuple[Align, ...] | None = None
-    """Bitext with word alignments, one for each pair of languages, for methods that read some."""
+    """Bitext with word alignments, one for each pair of languages, if the method reads some."""
     translated: tuple[Translate, ...] | None = None
-    """Translations to read that are machine-translated, not read from the corpus's files."""
+    """Translations that are machine-translated, not read from the corpus's files."""
     teacher: "FineTune | None" = None
-    """The model whose predictions are learned, for methods and auxiliary losses that need one."""
+    """The model whose predictions are learned, if a method or an auxiliary loss needs one."""
     original: Encoder | None = None
-    """The encoder before it was adjusted, for an auxiliary loss that reads it."""
+    """The encoder before it was adjusted, if an auxiliary loss reads it."""
     treebanks: Treebanks = ()
-    """Treebank of a language where the corpus has several: (("fr", "Sequoia"),)."""
+    """Treebanks of languages, for a corpus with several: (("fr", "Sequoia"),)."""
     examples: Count = 0
-    """Training examples of each language, drawn at random; 0 for all."""
+    """Training examples of each language, drawn at random. 0 for all."""
     dev_examples: Count = 0
-    """Development examples of each language that choose the epoch, drawn at random; 0 for all."""
+    """Development examples of each language, drawn at random, that choose the epoch. 0 for all."""
     seed: Whole = 0
     """Seed of the head's initial weights, the order of the data and dropout."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     @property
     def hyperparameters(self) -> object:  # noqa: D102
@@ -128,7 +130,7 @@ class FineTune(Run):
 
     @property
     def source_languages(self) -> tuple[str, ...]:
-        """Source languages of the model or, where it names none, of the model it starts from."""
+        """Source languages of the model or, without any, of the model it starts from."""
         return self.source if self.source or self.start is None else self.start.source_languages
 
     @property
@@ -142,39 +144,39 @@ class FineTune(Run):
             "dev": method_reads.dev,
         }
         splits = (
-            split_read(self.corpus, code, split, size, self.treebanks)
+            split_read(self.corpus, language, split, size, self.treebanks)
             for split, size in sizes.items()
-            for code in codes[split]
+            for language in codes[split]
         )
         further = (
-            split_read(task.corpus, code, split, size, task.treebanks)
+            split_read(task.corpus, language, split, size, task.treebanks)
             for task in self.further or ()
             for split, size in sizes.items()
-            for code in self.source
+            for language in self.source
         )
         return from_files((*splits, *further), self.translated)
 
     @property
     def data_read(self) -> DataRead:
-        """The data that it was trained on, by what its parts declare that they read."""
+        """The data that it was trained on, as its method and auxiliary loss declare it."""
         method_reads = self.method.reads(self.source, self.target)
         dev = method_reads.chosen_by(self.optimization.dev, self.source, self.target).dev
         auxiliary_reads = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
         train = (*method_reads.train, *auxiliary_reads.train)
         read_here = DataRead(
             labels=(
-                *(code for code in train if not is_translation(code)),
+                *(language for language in train if not is_translation(language)),
                 *(self.source * bool(self.further)),
             ),
             dev=dev if train else (),
-            translations=tuple(filter(is_translation, (*train, *dev))),
+            translations=tuple(language for language in (*train, *dev) if is_translation(language)),
             bitext=tuple(run.languages for run in self.aligned or ()),
         )
         models = (self.start, self.teacher, *fine_tuned(self.parts or ()))
         all_read = (read_here, *(model.data_read for model in models if model))
 
         def languages(name: str) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
+            return tuple(dict.fromkeys(language for read in all_read for language in getattr(read, name)))
 
         return DataRead(
             labels=languages("labels"),
@@ -191,11 +193,12 @@ class FineTune(Run):
 
     @property
     def label(self) -> str:
-        """Name in tables: the method, its fields that are not the default, the translator, the start."""
+        """Name in tables: the method, its changed fields, the translator and the start."""
         if self.parts:
             combination = cast(Combination, self.method)
-            return f"{described(with_fields(combination, weights=None))} of {self._parts_label(combination)}"
-        name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
+            name = describe_part(with_fields(combination, weights=None))
+            return f"{name} of {self._parts_label(combination)}"
+        name = " + ".join(describe_part(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name
@@ -217,7 +220,7 @@ class FineTune(Run):
         return f"{self.label}: {self.corpus} {self.task} {languages}, seed {self.seed}"
 
     def read(self, context: RunContext, language: str, split: Split, size: int) -> list[Example]:
-        """Read ``examples`` training examples (0: all) of a language, or of a translation."""
+        """Read ``size`` examples of a language or a translation. 0 reads all."""
         examples = SplitRead(
             corpus=self.corpus, language=language, split=split, treebanks=self.treebanks, examples=size
         )
@@ -269,7 +272,7 @@ class FineTune(Run):
         )
 
     def _options(self) -> int | None:
-        """Return the rows of an example: its options, by the corpus's columns for them; 1 in other tasks."""
+        """Return the number of rows of an example: its options, or 1 in other tasks. None if unknown."""
         if find_task(self.task).labels_are != "option":
             return 1
         corpora = [KNOWN.get(name.partition("[")[0]) for name in self.corpus.split("+")]
@@ -278,10 +281,14 @@ class FineTune(Run):
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102
         method_reads = self.method.reads(self.source, self.target)
-        # Of pairs both sides are read; back-translations stand in for the source's own, and add none.
+        # Both sides of pairs are read. Back-translations replace source examples, so they add none.
         is_paired = method_reads.sides > 1
-        codes = [code for code in method_reads.train if code.count("-") < 2 and ("-" in code) >= is_paired]
-        sizes = [self._size(code) for code in dict.fromkeys(codes)]
+        codes = [
+            language
+            for language in method_reads.train
+            if language.count("-") < 2 and ("-" in language) >= is_paired
+        ]
+        sizes = [self._size(language) for language in dict.fromkeys(codes)]
         if self.parts or not sizes:
             return 0
         shape = self.encoder.shape(folders)
@@ -293,15 +300,15 @@ class FineTune(Run):
         subwords = rows * optimization.epochs * optimization.limit * gradients
         return training_operations(shape, subwords, optimization.limit)
 
-    def _size(self, code: str) -> int | None:
-        size = built_in_size(self.corpus, code.partition("-")[0], "train")
+    def _size(self, language: str) -> int | None:
+        size = built_in_size(self.corpus, language.partition("-")[0], "train")
         if size is None:
             size = TRAIN_SIZES.get(self.corpus.partition(":")[0])
         return min(size, self.examples) if size and self.examples else size or self.examples or None
 
     def make(self, context: RunContext) -> RunResult:
         """Train the model, and save it."""
-        repairs: dict[str, None] = {}  # A method may read the same examples twice: each is told of once.
+        repairs: dict[str, None] = {}  # Without duplicates if a method reads examples twice.
 
         def read(language: str, split: Split, size: int) -> list[Example]:
             examples = self.read(context, language, split, size)
@@ -318,7 +325,7 @@ class FineTune(Run):
             optimization=context.with_precision(self.optimization),
             folder=context.work(self),
             seed=self.seed,
-            bitext={run.languages: run.linked(context) for run in self.aligned or ()},
+            bitext={run.languages: run.read_links(context) for run in self.aligned or ()},
             teacher="" if self.teacher is None else self.teacher.weights(context),
             original="" if self.original is None else self.original.weights(context),
             auxiliary=self.auxiliary,
@@ -339,7 +346,7 @@ class FineTune(Run):
                 extra_writers=result.extra_writers,
                 difference=result.difference,
             )
-        return RunResult(result.rows, (*result.warnings, *filter(None, repairs)))
+        return RunResult(result.rows, (*result.warnings, *(repair for repair in repairs if repair)))
 
 
 def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:
@@ -348,9 +355,13 @@ def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:
 
 
 def assumed_sizes(runs: Iterable[Run]) -> list[str]:
-    """List what the operations of runs assume about corpora, in words."""
+    """List the corpus sizes that the operations of runs assume, in words."""
     # Methods without source examples have languages only in their target.
-    models = [run for run in fine_tuned(runs) if not any(map(is_built_in, (*run.source, *run.target)))]
+    models = [
+        run
+        for run in fine_tuned(runs)
+        if not any(is_built_in(language) for language in (*run.source, *run.target))
+    ]
     names = {run.corpus.partition(":")[0] for run in models} & TRAIN_SIZES.keys()
     sizes = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))
     return [f"operations: training examples of each language are taken to be {sizes}."] if sizes else []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import ClassVar, TypeVar, cast
 
@@ -49,7 +49,7 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(Run):
-    """Make rows of numbers: a diagnostic of models, of encoders or of other measurements."""
+    """Measure rows of numbers with a diagnostic of models, of encoders or of other measurements."""
 
     name: ClassVar[str] = "measure"
     diagnostic: Diagnostic
@@ -57,32 +57,32 @@ class Measure(Run):
     subjects: tuple[Run, ...]
     """The runs measured, in the diagnostic's order."""
     languages: tuple[str, ...] = ()
-    """Languages measured; the source first where the diagnostic compares it with the others."""
+    """Measured languages, with the source first if the diagnostic compares it with the others."""
     corpus: str = ""
-    """Corpus it reads; empty when it reads none."""
+    """Corpus it reads. Empty if it reads none."""
     split: Split = "dev"
     """Split it reads."""
     inputs: str | None = None
     """Form of target inputs: None (unchanged), translated, or mixed with the source language."""
     aligned: tuple[Align, ...] | None = None
-    """Word alignments of the bitext it reads, where it compares words; one for each pair of languages."""
+    """Word alignments of the bitext it reads, one for each pair of languages, if it compares words."""
     translated: tuple[Translate, ...] | None = None
-    """Translations to read that are machine-translated, not read from the corpus's files."""
+    """Translations that are machine-translated, not read from the corpus's files."""
     treebanks: Treebanks = ()
-    """Treebank of a language where the corpus has several."""
+    """Treebanks of languages, for a corpus with several."""
     examples: Count = 0
-    """Examples of each language, drawn at random; 0 for all."""
+    """Examples of each language, drawn at random. 0 for all."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     @property
     def precision(self) -> str:
-        """Precision of the first of the runs measured."""
+        """Precision of the first measured run."""
         return self.subjects[0].precision if self.subjects else "auto"
 
     @property
     def measurements(self) -> "tuple[Measure, ...]":
-        """The measurements it needs."""
+        """The measurements it reads."""
         return tuple(subject for subject in self.subjects if isinstance(subject, Measure))
 
     @property
@@ -97,17 +97,17 @@ class Measure(Run):
 
     @property
     def model(self) -> FineTune | None:
-        """The first fine-tuned model among the runs measured; None without any."""
+        """The first fine-tuned model among the measured runs. None without any."""
         return next(iter(fine_tuned(self.subjects)), None)
 
     @property
     def source_languages(self) -> tuple[str, ...]:
-        """Source languages of the models measured; empty where these have none."""
-        return next(filter(None, (model.source_languages for model in self.models)), ())
+        """Source languages of the measured models. Empty if they have none."""
+        return next((model.source_languages for model in self.models if model.source_languages), ())
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The split it reads, after the one on which the diagnostic chooses a threshold, if it does."""
+        """The split it reads, after the split on which the diagnostic chooses a threshold, if it does."""
         tuning = self.diagnostic.tuning_split
         return tuple(dict.fromkeys((*((tuning,) if tuning else ()), self.split)))
 
@@ -117,8 +117,8 @@ class Measure(Run):
             return ()
         return from_files(
             (
-                split_read(self.corpus, code, split, self.examples, self.treebanks)
-                for split, code in product(self.splits, dict.fromkeys(self._codes))
+                split_read(self.corpus, language, split, self.examples, self.treebanks)
+                for split, language in product(self.splits, dict.fromkeys(self._codes))
             ),
             self.translated,
         )
@@ -132,7 +132,8 @@ class Measure(Run):
             return list(self.languages)
         source = self.model.source_languages if self.model else ()
         inputs = self.inputs or ORIGINAL_INPUTS
-        return [code for language in self.languages for code in codes_read(inputs, language, source)]
+        codes = [codes_read(inputs, language, source) for language in self.languages]
+        return list(chain.from_iterable(codes))
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102
@@ -160,11 +161,11 @@ class Measure(Run):
         model_count = len(self.subjects)
         if shape is None or self.diagnostic.computes_gradients:
             return None
-        # Of several models, weighted means are measured, one at a time.
+        # Several models are measured as weighted means, one at a time.
         return scoring(shape, machine, models=model_count + 1 if model_count > 1 else 1)
 
     def make(self, context: RunContext) -> RunResult:
-        """Let the diagnostic measure, and return its rows and predictions."""
+        """Measure with the diagnostic, and return its rows and predictions."""
         predictions: list[Predictions] = []
         warnings: dict[str, None] = {}
         subjects = {identity(subject): subject for subject in self.subjects}
@@ -203,11 +204,11 @@ class Measure(Run):
         rows = [as_row(row) for row in self.diagnostic.measure(setting)]
         return RunResult(rows, tuple(warnings), predictions=tuple(predictions))
 
-    def read(self, context: RunContext, code: str) -> list[Example]:
-        """Read the examples of a language or, where it is a pair, of its translation."""
+    def read(self, context: RunContext, language: str) -> list[Example]:
+        """Read the examples of a language, or of a translation for a pair of languages."""
         split = SplitRead(
             corpus=self.corpus,
-            language=code,
+            language=language,
             split=self.split,
             treebanks=self.treebanks,
             examples=self.examples,
@@ -216,13 +217,13 @@ class Measure(Run):
 
 
 def pairs_of(languages: Sequence[str]) -> list[str]:
-    """Pair the first language with each other."""
+    """Pair the first language with each of the others."""
     source, *targets = languages
     return [f"{source}-{target}" for target in targets]
 
 
 def tasks_of(corpus: str) -> list[str]:
-    """List the tasks a corpus has labels for; none for text and bitext."""
+    """List the tasks a corpus has labels for. Empty for text and bitext."""
     return [task for task in Sources().corpus(corpus).tasks if task in task_names()]
 
 
@@ -242,20 +243,23 @@ def _model(context: RunContext, run: Run) -> Model:
 
 
 def _with_factors(context: RunContext, run: Run) -> Model:
-    """Load a fine-tuned model with its adapters not merged."""
+    """Load a fine-tuned model with its adapters separate from the weights."""
     model = _model(context, run)
     unmerge(model, context.store.model(run))
     return model.to(device()).eval()
 
 
 def _encoder(context: RunContext, run: Run) -> LoadedEncoder:
-    """Load an encoder, or the one within a model, with its tokenizer."""
+    """Load an encoder, or the encoder of a model, with its tokenizer."""
     folder = run.weights(context)
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
 
 def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
-    """Load an encoder with its masked-LM head, and its tokenizer; ModelError when it has none."""
+    """Load an encoder with its masked-LM head and its tokenizer.
+
+    Raises ModelError if it has no such head.
+    """
     if run not in run.encoders:
         raise ModelError(f"{run.title}: this leaves no masked-LM head. Measure the encoder it was made from.")
     folder = run.weights(context)
@@ -265,7 +269,7 @@ def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """The examples a measurement reads, encoded as the model it measures needs them."""
+    """Examples for a measurement, encoded as the measured model needs them."""
 
     context: RunContext
     run: Measure
@@ -293,12 +297,12 @@ class _Inputs:
             model = fine_tuned(model.parts)[0]
         return [
             example
-            for code in model.method.reads(model.source, model.target).train
-            for example in model.read(self.context, code, "train", model.examples)
+            for language in model.method.reads(model.source, model.target).train
+            for example in model.read(self.context, language, "train", model.examples)
         ]
 
     def evaluation(self, language: str) -> Evaluation:
-        """Encode one language's examples."""
+        """Encode the examples of a language."""
         run = self.run
         model = self.model
         task = self.model.solves
@@ -316,7 +320,10 @@ class _Inputs:
         return replace(data, baseline=task.majority(self.trained_on, examples)) if has_labels else data
 
     def paired(self, language: str) -> Evaluation:
-        """Pair a language's examples with translations; source examples with themselves, or unpaired."""
+        """Pair the examples of a language with their translations.
+
+        Source examples are paired with themselves, or stay unpaired.
+        """
         data = self.evaluation(language)
         source = self.model.source_languages
         mixup = load_mixup(self.folder)
@@ -335,12 +342,12 @@ class _Inputs:
             source=source[0],
         )
 
-    def _read(self, code: str) -> list[Example]:
-        return self.run.read(self.context, code)
+    def _read(self, language: str) -> list[Example]:
+        return self.run.read(self.context, language)
 
 
 def read_bitext(context: RunContext, run: Measure, pair: str) -> list[Translation]:
-    """Read the translations of a pair, with their links where the run has word alignments."""
+    """Read the translations of a pair, with their links if the run has word alignments."""
     alignment_run = next((alignment for alignment in run.aligned or () if alignment.languages == pair), None)
     bitext = cast(
         list[Translation], context.sources.examples(run.corpus, pair, run.split, examples=run.examples)
@@ -348,7 +355,7 @@ def read_bitext(context: RunContext, run: Measure, pair: str) -> list[Translatio
     if alignment_run is None:
         return bitext
     ids = {translation.id for translation in bitext}
-    return [translation for translation in alignment_run.linked(context) if translation.id in ids]
+    return [translation for translation in alignment_run.read_links(context) if translation.id in ids]
 
 
 def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None]) -> ParallelText:
@@ -378,7 +385,7 @@ def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None
 
 
 def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
-    """Yield the lines of a language's text, one at a time; DataError when there are none."""
+    """Yield the lines of a language's text. Raises DataError if there are none."""
     is_empty = True
     for line in context.sources.stream(run.corpus, language, run.split, examples=run.examples):
         is_empty = False
@@ -392,7 +399,7 @@ def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
 def _write_tensors(
     folder: Path, name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Value]
 ) -> None:
-    # numpy has no bfloat16; float32 holds all of its numbers.
+    # numpy has no bfloat16, but float32 represents all of its numbers.
     wide_tensors = {
         key: tensor.float() if tensor.dtype is torch.bfloat16 else tensor for key, tensor in tensors.items()
     }

@@ -37,18 +37,18 @@ from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import Pretraining, TextSetting
 
 HELD_OUT_INTERVAL = 100
-"""One in this number of lines is held out of a text without development split."""
+"""One in this number of lines is held out of a text without a development split."""
 
 NEW_HEAD = (
     "the encoder it starts from was saved without a head that predicts text: it was given a new one, which "
     "has to be learned first."
 )
-"""Warning of a run that trains such an encoder further."""
+"""Warning for a start that was saved without a head that predicts text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pretrain(Encoder):
-    """Make an encoder from text by masked language modelling: a new one, or one that is trained further."""
+    """Pretrain an encoder on text by masked language modelling, from new weights or an existing encoder."""
 
     name: ClassVar[str] = "pretrain"
     trains: ClassVar[bool] = True
@@ -57,34 +57,34 @@ class Pretrain(Encoder):
     languages: tuple[str, ...]
     """Languages of the text."""
     start: Encoder | None = None
-    """The encoder that is trained further; None for a new one."""
+    """The encoder that is trained further. None for a new encoder."""
     architecture: Architecture | None = field(default_factory=Architecture)
     """Shape of a new encoder. None: the shape of the start."""
     method: Pretraining
-    """How: objective, length and optimization."""
+    """Objective, length and optimization."""
     bitext: str = ""
-    """Corpus of translations for translation LM; none when empty."""
+    """Corpus of translations for translation LM. Empty for none."""
     lines: tuple[tuple[str, int], ...] | None = None
     """Maximum number of lines per language, drawn at random by the seed: (("ru", 100000),). Other languages
     use all lines."""
     vocabulary: NewSubwords | None = None
-    """Subwords that are added to the start; None for none."""
+    """Subwords that are added to the start, if any."""
     aligned: tuple[Align, ...] | None = None
-    """Bitext with word alignments that initialise their embeddings. None if not used."""
+    """Bitext with word alignments that initialise the embeddings of new subwords. None if not used."""
     replay: Replay | None = None
-    """Text in other languages that is mixed in where an encoder is trained further; None for none."""
+    """Text in other languages that is mixed in if an encoder is trained further. None for none."""
     modules: Modules | None = None
-    """Modules that each language has separately. Default: all weights are shared (or as in the start)."""
+    """Modules that each language has separately. Default: all weights are shared, or as in the start."""
     trained: TrainedPart | None = None
     """modules: only the language modules are trained, and all other weights stay as in the start. layers: all
     weights except the embeddings. None: all weights."""
     seed: Whole = 0
-    """Seed of initial weights, order, masks, and the lines drawn."""
+    """Seed of initial weights, order, masks and drawn lines."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     def __post_init__(self) -> None:
-        """Refuse two shapes, or none."""
+        """Raise ConfigError unless either a start or an architecture is given."""
         if (self.start is None) == (self.architecture is None):
             raise ConfigError(
                 f"{self.name}: a new encoder has an architecture, and one that is trained further has "
@@ -97,11 +97,11 @@ class Pretrain(Encoder):
 
     @property
     def languages_read(self) -> tuple[str, ...]:
-        """Languages of all text, replayed text included."""
+        """Languages of all text, including replayed text."""
         return (*self.languages, *(self.replay.languages if self.replay else ()))
 
     def corpora(self, language: str) -> tuple[str, ...]:
-        """Return the corpora that the text of a language is read from."""
+        """Return the corpora with the text of a language."""
         is_replayed = self.replay is not None and language in self.replay.languages
         return (self.replay.text if self.replay and is_replayed else ()) or self.text
 
@@ -116,7 +116,7 @@ class Pretrain(Encoder):
 
     @property
     def label(self) -> str:
-        """Name in tables: the shape or the start, the languages, the beginning of the id."""
+        """Name in tables: the shape or the start, the languages and the beginning of the id."""
         shape = self.architecture
         modules = f", {self.modules.kind} modules" if self.modules else ""
         training = f"{self.trained} trained" if self.trained else "pretrained further"
@@ -200,7 +200,7 @@ class Pretrain(Encoder):
             architecture=self.architecture,
             start=self.start.weights(context) if self.start else "",
             vocabulary=self.vocabulary,
-            bitext={run.languages: run.linked(context) for run in self.aligned or ()},
+            bitext={run.languages: run.read_links(context) for run in self.aligned or ()},
             replay=self.replay,
             modules=self.modules,
             trained=self.trained,
@@ -231,10 +231,10 @@ class PretrainingText:
     run: Pretrain
     sources: Sources
     holds_out: bool
-    """Whether perplexity is measured; otherwise all training text is trained on."""
+    """Whether perplexity is measured. If not, all text is used for training."""
 
     def train(self, language: str) -> Iterator[str]:
-        """Yield the lines that are trained on: all, or a sample where the run limits them."""
+        """Yield the training lines: all, or a sample if the run limits them."""
         lines = (line for corpus in self.run.corpora(language) for line in self._training(corpus, language))
         limit = dict(self.run.lines or ()).get(language)
         if limit is None:
@@ -242,30 +242,33 @@ class PretrainingText:
         return iter(subsample(lines, limit, seed=derive(self.run.seed, "lines", language)))
 
     def held_out(self, language: str) -> Iterator[str]:
-        """Yield the others, of all corpora; their number does not depend on how many are trained on."""
+        """Yield the held-out lines of all corpora.
+
+        Their number does not depend on the number of training lines.
+        """
         for corpus in self.run.corpora(language):
             if self.sources.has_dev(corpus, language):
                 yield from self._split(corpus, language, "dev")
             else:
-                yield from _sifted(self._split(corpus, language, "train"), held_out=True)
+                yield from _sift(self._split(corpus, language, "train"), held_out=True)
 
     def _training(self, corpus: str, language: str) -> Iterator[str]:
         lines = self._split(corpus, language, "train")
         if self.holds_out and not self.sources.has_dev(corpus, language):
-            return _sifted(lines, held_out=False)
+            return _sift(lines, held_out=False)
         return lines
 
     def _split(self, corpus: str, language: str, split: Split) -> Iterator[str]:
         return (cast(TextLine, line).text for line in self.sources.stream(corpus, language, split))
 
 
-def _sifted(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
-    """Yield the first of each hundred lines, or all others."""
+def _sift(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
+    """Yield the first of each hundred lines, or all other lines."""
     return (line for index, line in enumerate(lines) if (index % HELD_OUT_INTERVAL == 0) == held_out)
 
 
-def unreplicated(runs: Iterable[Run]) -> list[str]:
-    """List that encoders which are compared have one pretraining seed each, so that chance is unknown."""
+def list_unreplicated(runs: Iterable[Run]) -> list[str]:
+    """Warn that the effect of chance is unknown, if compared encoders have one pretraining seed each."""
     encoders = [run for run in runs if isinstance(run, Pretrain) and run.start is None]
     kinds = {identity(replace(encoder, seed=0)) for encoder in encoders}
     if len(encoders) < 2 or len(kinds) < len(encoders):

@@ -1,4 +1,4 @@
-"""Models that exist already: named by the fingerprint of their files or by their commit on the hub."""
+"""Existing models, identified by the fingerprint of their files or by their commit on the hub."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -35,22 +35,22 @@ from isogloss.training.memory import Shape
 
 @dataclass(frozen=True, kw_only=True)
 class Pretrained(Encoder):
-    """An encoder that exists already: the shipped one, a folder, or a name on the Hugging Face hub."""
+    """An existing encoder: the shipped one, a folder, or a name on the Hugging Face hub."""
 
     name: ClassVar[str] = "pretrained"
     source: str
     """shipped, a folder, or a hub name."""
     data: str = ""
-    """Fingerprint of its files: other weights in the same folder are another encoder."""
+    """Fingerprint of its files. Different weights in the same folder are a different encoder."""
     revision: str | None = None
     """Commit of a hub name. None for a folder, and if the commit could not be found."""
     attention: TextAttention | None = None
-    """Whether a decoder reads with its mask. None: as its config.json specifies."""
+    """Attention of a decoder: with or without its causal mask. None: as its config.json specifies."""
     exists: ClassVar[bool] = True
 
     @property
     def pinned(self) -> str:
-        """Name to load it by where no folder of this machine has it: a hub name with its commit."""
+        """The name to load it by if no folder on this machine has it: a hub name with its commit."""
         return pinned_name(self.source, self.revision)
 
     @property
@@ -79,7 +79,10 @@ class Pretrained(Encoder):
         return self
 
     def weights(self, context: RunContext) -> str:
-        """Return its folder or hub name; for a decoder, with its attention if a recipe sets it."""
+        """Return its folder or hub name.
+
+        If it is a GGUF file or the recipe sets its attention, a folder is prepared.
+        """
         path = context.sources.encoders.get(self.data, self.pinned)
         if self.attention or (self.data and gguf_file(Path(path))):
             return str(prepare_folder(path, self.attention, context.store.model(self)))
@@ -120,11 +123,11 @@ class Pretrained(Encoder):
         return frozenset(facts.maps) if facts and facts.maps else None
 
 
-def pretrained(source: str) -> Pretrained:
-    """Name an encoder that exists already, without the path where this machine keeps it.
+def identify_encoder(source: str) -> Pretrained:
+    """Identify an existing encoder, independently of its path on this machine.
 
-    Its files are checked (ModelError when one is missing or damaged) and their fingerprint taken; for a name
-    on the hub the config is checked, and the commit taken.
+    The identity is the fingerprint of its files or, for a name on the hub, its commit. Raises ModelError if a
+    file is missing or damaged.
     """
     folder = model_folder(source)
     if folder is None:
@@ -135,33 +138,33 @@ def pretrained(source: str) -> Pretrained:
     read_config(folder)
     check_tokenizer(folder)
     check_weights(folder, "AutoModel")
-    return in_folder(folder, name=source if source == SHIPPED else "")
+    return identify_folder(folder, name=source if source == SHIPPED else "")
 
 
 def translation_model(source: str) -> Pretrained:
-    """Name a translation model without the path where this machine keeps it, as encoders are named."""
+    """Identify an existing translation model, independently of its path on this machine."""
     folder = model_folder(source)
     if folder is None:
         return on_hub(source)
     seq2seq_folder(folder)
-    return in_folder(folder)
+    return identify_folder(folder)
 
 
-def in_folder(folder: Path, name: str = "") -> Pretrained:
-    """Name a model by its files' fingerprint and the name of its folder or run."""
+def identify_folder(folder: Path, name: str = "") -> Pretrained:
+    """Identify a model by its files' fingerprint and the name of its folder or run."""
     folder_name = folder.parent.name if folder.name == "model" else folder.name
     return Pretrained(source=name or folder_name, data=fingerprint(folder))
 
 
 def on_hub(source: str) -> Pretrained:
-    """Name a model on the hub (``name`` or ``name@revision``) by its commit, if the commit can be found."""
+    """Identify a model on the hub (``name`` or ``name@revision``) by its commit, if that can be found."""
     return Pretrained(source=source, revision=hub_commit(source))
 
 
 def model_folder(source: str) -> Path | None:
-    """Return the folder of an encoder, or of the model in a run's folder; None for a name on the hub.
+    """Return the folder of an encoder, or of the model in a run's folder. None for a name on the hub.
 
-    ModelError for a folder that does not exist.
+    Raises ModelError for a folder that does not exist.
     """
     if source == SHIPPED:
         return shipped_folder()
@@ -175,7 +178,7 @@ def model_folder(source: str) -> Path | None:
 
 
 def model_folders(
-    sources: Iterable[str], model_named: Callable[[str], Pretrained] = pretrained
+    sources: Iterable[str], model_named: Callable[[str], Pretrained] = identify_encoder
 ) -> dict[str, str]:
     """Return the folders of encoders, or of the models ``model_named`` names, by fingerprint."""
     folders = {source: model_folder(source) for source in sources}

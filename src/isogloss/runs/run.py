@@ -45,7 +45,7 @@ class RunContext:
     track: tuple[str, ...] = ()
     """Trackers that follow the runs."""
 
-    def resolved(self, precision: str) -> str:
+    def resolve_precision(self, precision: str) -> str:
         """Return the precision of a run."""
         return self.precision if precision == "auto" else precision
 
@@ -53,16 +53,16 @@ class RunContext:
         """Return a method or an optimization with its precision resolved, if it has such a field."""
         if "precision" not in values_of(part):
             return part
-        return with_fields(part, precision=self.resolved(precision_of(part)))
+        return with_fields(part, precision=self.resolve_precision(precision_of(part)))
 
     def work(self, run: "Run") -> Path:
-        """Return the folder for what only an unfinished run needs."""
+        """Return the folder for files that only an unfinished run needs."""
         return self.store.folder(run) / WORK
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """Rows, warnings and predictions of a run; its files are in its folder already."""
+    """Rows, warnings and predictions of a run. Its files are already in its folder."""
 
     rows: Sequence[Row]
     warnings: tuple[str, ...] = ()
@@ -81,10 +81,10 @@ class SplitRead:
 
 
 class Run(Named):
-    """Base of all kinds of runs; its own members hold for most kinds."""
+    """Base class of all kinds of runs. Its own members apply to most kinds."""
 
     exists: ClassVar[bool] = False
-    """Whether it is a model from elsewhere, which no run makes."""
+    """Whether it is an existing model, which no run makes."""
     trains: ClassVar[bool] = False
     """Whether several processes can make it together."""
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -97,12 +97,12 @@ class Run(Named):
 
     @property
     def hyperparameters(self) -> object:
-        """The part with the hyper-parameters of its training: a method or an optimization; None without."""
+        """The method or optimization with the hyper-parameters of its training. None without a training."""
         return None
 
     @property
     def data_read(self) -> DataRead | None:
-        """The data that a fine-tuned model was trained on; None for other kinds of runs."""
+        """The data that a fine-tuned model was trained on. None for other kinds of runs."""
         return None
 
     @property
@@ -122,12 +122,12 @@ class Run(Named):
 
     @property
     def read_with(self) -> "tuple[Run, ...]":
-        """Further runs whose files are needed to read this run."""
+        """Further runs with files that are needed to read this run."""
         return ()
 
     @property
     def described_by(self) -> "Run":
-        """The run whose settings describe it: for a measurement of one run, that run."""
+        """The run whose settings describe it. A measurement of one run is described by that run."""
         return self
 
     @property
@@ -137,17 +137,17 @@ class Run(Named):
 
     @property
     def trained_length(self) -> int | None:
-        """The longest rows, in subwords, that an encoder was pretrained on; None where it is not known."""
+        """Maximum length of rows, in subwords, in the encoder's pretraining. None if unknown."""
         return None
 
     @property
     def unresolved(self) -> str:
-        """Its name on the hub if its commit could not be found; empty for all other runs."""
+        """Its name on the hub if its commit could not be found. Empty for all other runs."""
         return ""
 
     @property
     def download(self) -> Mapping[str, Callable[[str], object]]:
-        """Its name on the hub, with the function that downloads it; empty for what is not on the hub."""
+        """Its name on the hub, with the function that downloads it. Empty if it is not on the hub."""
         return {}
 
     @property
@@ -160,16 +160,16 @@ class Run(Named):
         return str(context.store.model(self))
 
     def make(self, context: RunContext) -> RunResult:
-        """Make the run; its dependencies are finished."""
+        """Make the run. Its dependencies must be finished."""
         raise TypeError(f"{self.title}: no run makes a model from elsewhere ({context.store.root})")
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:
-        """Estimate its peak memory in bytes: 0 without a model, None where that is not known."""
+        """Estimate its peak memory in bytes: 0 without a model, None if unknown."""
         del folders, machine
         return 0
 
     def operations(self, folders: Folders) -> float | None:
-        """Estimate the operations of its training: 0 where nothing is trained, None for unknown sizes."""
+        """Estimate the operations of its training: 0 without a training, None for unknown sizes."""
         del folders
         return 0
 
@@ -230,7 +230,7 @@ class Encoder(Run):
 
     @property
     def pretraining_seed(self) -> int | None:
-        """Seed of the pretraining before any adjustment; None for an encoder that exists already."""
+        """Seed of the pretraining before any adjustment. None for an existing encoder."""
         return self.base.pretraining_seed if self.base else None
 
     @property
@@ -239,10 +239,10 @@ class Encoder(Run):
 
     @abstractmethod
     def seedless(self) -> "Encoder":
-        """Return it with seed 0, as all encoders on the way to it."""
+        """Return the encoder with seed 0 in all its trainings."""
 
     def folder(self, folders: Folders) -> str:
-        """Return the folder of its root; empty where that is not on this machine."""
+        """Return the folder of its root. Empty if the root is not on this machine."""
         return self.base.folder(folders) if self.base else ""
 
     def facts(self, folders: Folders) -> Facts | None:
@@ -250,33 +250,33 @@ class Encoder(Run):
         return self.base.facts(folders) if self.base else None
 
     def shape(self, folders: Folders) -> Shape | None:
-        """Return its shape with its modules; None where it is neither on this machine nor assumed."""
+        """Return its shape with its modules. None if it is neither on this machine nor assumed."""
         return self.base.shape(folders) if self.base else None
 
     def has_masked_lm(self, folders: Folders) -> bool:
-        """Return whether it has a masked-LM head; True where it is not on this machine."""
+        """Return whether it has a masked-LM head. True if it is not on this machine."""
         facts = self.facts(folders)
         return facts is None or facts.masked_lm
 
     def predicts_text(self, folders: Folders) -> bool:
-        """Return whether it has the head of its pretraining; True where it is not on this machine."""
+        """Return whether it has the head of its pretraining. True if it is not on this machine."""
         facts = self.facts(folders)
         return facts is None or facts.text_head
 
     def reads_causally(self, folders: Folders) -> bool:
-        """Return whether it is a decoder with its causal mask; False where it is not on this machine."""
+        """Return whether it is a decoder with its causal mask. False if it is not on this machine."""
         return self.base.reads_causally(folders) if self.base else False
 
     def language_modules(self, folders: Folders) -> LanguageModules | None:
-        """Return its language modules; None without any, and where it is not on this machine."""
+        """Return its language modules. None without any, or if it is not on this machine."""
         return self.base.language_modules(folders) if self.base else None
 
     def mapped_languages(self, folders: Folders) -> frozenset[str] | None:
-        """Return the languages it has maps for, and their source; None where it reads any language."""
+        """Return the languages it has maps for, and their source. None if it reads any language."""
         return self.base.mapped_languages(folders) if self.base else None
 
     def module_languages(self, folders: Folders) -> frozenset[str] | None:
-        """Return the languages it has modules for; None where it reads any language."""
+        """Return the languages it has modules for. None if it reads any language."""
         facts = self.facts(folders)
         if facts and facts.adapters:
             return frozenset(facts.adapters)
@@ -285,34 +285,37 @@ class Encoder(Run):
             return None
         return frozenset(modules.languages)
 
-    def reads(self, code: str, folders: Folders) -> bool:
+    def reads(self, language: str, folders: Folders) -> bool:
         """Return whether it reads a language."""
         limits = (self.module_languages(folders), self.mapped_languages(folders))
-        return all(languages is None or code in languages for languages in limits)
+        return all(languages is None or language in languages for languages in limits)
 
-    def check_read(self, codes: Iterable[str], folders: Folders, name: str) -> None:
-        """Raise ConfigError for a language that it, called ``name``, has no module or no map for."""
+    def check_read(self, languages: Iterable[str], folders: Folders, name: str) -> None:
+        """Raise ConfigError for a language without a module or map in this encoder.
+
+        ``name`` is the encoder's name in the message.
+        """
         modules = self.module_languages(folders)
         maps = self.mapped_languages(folders)
-        for code in codes:
-            if modules is not None and code not in modules:
+        for language in languages:
+            if modules is not None and language not in modules:
                 raise ConfigError(
-                    f"{name} has modules for each language, and none for {code!r}."
-                    f"{did_you_mean(code, modules)} Known: {', '.join(sorted(modules))}. Pretrain it with "
-                    f"{code} too, choose whose modules read what has none (modules.fallback), or name other "
-                    "languages (or encoders)."
+                    f"{name} has modules for each language, and none for {language!r}."
+                    f"{did_you_mean(language, modules)} Known: {', '.join(sorted(modules))}. Pretrain it "
+                    f"with {language} too, choose whose modules read what has none (modules.fallback), or "
+                    "name other languages (or encoders)."
                 )
-            if maps is not None and code not in maps:
+            if maps is not None and language not in maps:
                 raise ConfigError(
-                    f"{name} maps each language's states, and has no map for {code!r}. "
-                    f"Known: {', '.join(sorted(maps))}. Adjust it with bitext of {code} too, or name other "
-                    "languages (or encoders)."
+                    f"{name} maps each language's states, and has no map for {language!r}. "
+                    f"Known: {', '.join(sorted(maps))}. Adjust it with bitext of {language} too, or name "
+                    "other languages (or encoders)."
                 )
 
     def check_unmapped(self, folders: Folders, name: str) -> None:
-        """Raise ConfigError for an encoder with maps, called ``name``.
+        """Raise ConfigError if this encoder has maps, because training would not update them.
 
-        Training would not update the maps.
+        ``name`` is the encoder's name in the message.
         """
         if self.mapped_languages(folders) is not None:
             raise ConfigError(
@@ -321,7 +324,7 @@ class Encoder(Run):
             )
 
     def check_layers(self, part: object, folders: Folders) -> None:
-        """Raise ConfigError for a layer that a part reads and that it lacks."""
+        """Raise ConfigError if a part reads a layer that the encoder lacks."""
         if part and (facts := self.facts(folders)):
             values = values_of(part)
             for name in ("layer", "layers"):
@@ -341,12 +344,12 @@ def parts_of(run: Run) -> tuple[Run, ...]:
 
 
 def needs(run: Run) -> tuple[Run, ...]:
-    """List the runs that must be finished before this one; an encoder that exists already is none."""
+    """List the runs that must be finished before this run. Existing encoders are not among them."""
     return tuple(part for part in parts_of(run) if not part.exists)
 
 
 def read_by(run: Run) -> tuple[Run, ...]:
-    """List the runs whose files are read to make this one."""
+    """List the runs with files that are read to make this run."""
     dependencies = needs(run)
     read_too = (part for dependency in dependencies for part in dependency.read_with if not part.exists)
     return tuple(dict.fromkeys((*dependencies, *read_too)))
@@ -358,13 +361,13 @@ def unresolved_models(runs: Iterable[Run]) -> list[str]:
 
 
 def download(runs: Iterable[Run]) -> None:
-    """Download the models on the hub that runs load, each once."""
+    """Download each model on the hub that runs load once."""
     downloads = {download for run in runs for download in run.downloads.items()}
     for name, function in sorted(downloads, key=lambda download: download[0]):
         function(name)
 
 
-def in_order(runs: Iterable[Run]) -> list[Run]:
+def order_runs(runs: Iterable[Run]) -> list[Run]:
     """List all runs with their dependencies, each once, dependencies first."""
     sequence: dict[str, Run] = {}
 
@@ -389,11 +392,12 @@ def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int
     compute gradients and training on choices with lists as options are also unknown.
     """
     if on is None:
-        here = device()
-        on = Machine(half=resolved_precision(run.precision, here) == "bfloat16", gpu=here.type == "cuda")
+        own_device = device()
+        is_bfloat16 = resolved_precision(run.precision, own_device) == "bfloat16"
+        on = Machine(half=is_bfloat16, gpu=own_device.type == "cuda")
     return run.memory(folders, on)
 
 
 def precision_here(store: Store) -> str:
-    """Return the precision that "auto" stands for in a store; measure it here if nobody has."""
+    """Return the precision that "auto" stands for in a store, and measure it if it is not known yet."""
     return store.precision(lambda: measured_precision(device().type))

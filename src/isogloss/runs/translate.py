@@ -1,4 +1,4 @@
-"""Translations: models trained on bitext, and examples translated with their labels."""
+"""Translations: train models on bitext, and translate examples with their labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -34,15 +34,15 @@ from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.translators.setting import TranslateSetting, Translator
 
 EXAMPLES = "examples.jsonl"
-"""The translated examples of a run, a line each."""
+"""File of translated examples, one per line."""
 
 CROSS_ATTENTION = 1.5
-"""Layers of an encoder that a layer of a decoder is like."""
+"""Cost of a decoder layer, in encoder layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTranslator(Run):
-    """Make a translation model from bitext, for both directions of every pair."""
+    """Train a translation model on bitext, for both directions of every pair."""
 
     name: ClassVar[str] = "train-translator"
     trains: ClassVar[bool] = True
@@ -51,15 +51,15 @@ class TrainTranslator(Run):
     pairs: tuple[str, ...]
     """Pairs of languages, as in en-es."""
     method: TranslationModelling
-    """How: size, length and optimization."""
+    """Size, length and optimization."""
     dev: str = ""
-    """Corpus of translations whose dev split chooses among the weights on the way; none when empty."""
+    """Corpus of translations whose dev split chooses the checkpoint. Empty for none."""
     examples: Count = 0
-    """Translations of each pair, drawn at random; 0 for all."""
+    """Translations of each pair, drawn at random. 0 for all."""
     seed: Whole = 0
     """Seed of initial weights, order and dropout."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     @property
     def hyperparameters(self) -> object:  # noqa: D102
@@ -145,48 +145,48 @@ TranslationModel = TrainTranslator | Pretrained
 
 @dataclass(frozen=True, kw_only=True)
 class Translate(Run):
-    """Make translated examples, under the same ids, of a corpus's split."""
+    """Translate the examples of a split, under the same ids."""
 
     name: ClassVar[str] = "translate"
     libraries: ClassVar[tuple[str, ...]] = ("sacrebleu",)
     corpus: str
-    """Corpus of any kind: with labels, of text, or of translations, whose first texts are translated."""
+    """Corpus of any kind: labelled, text, or translations (of which the first texts are translated)."""
     languages: str
-    """From and into: en-sw; en-sw-en goes back to where it came from."""
+    """Languages of the translation: en-sw, or en-sw-en for there and back."""
     split: Split = "train"
     """Split that is translated."""
     translator: Translator
     """The translator."""
     model: TranslationModel | None = None
-    """The model, where the translator needs one."""
+    """The model, if the translator needs one."""
     start: "Translate | None" = None
-    """The translation whose output is translated back; None where the corpus itself is translated."""
+    """The translation that is translated back. None if the corpus itself is translated."""
     answers: tuple[str, ...] | None = None
-    """Ways to find the answers to questions in the translation, tried in order; when empty, questions are
-    translated without their answers. None where nothing has answers."""
+    """Ways to find the answers to questions in the translation, tried in order. Empty: questions are
+    translated without their answers. None for examples without answers."""
     tags: TagWay | None = None
     """Projection of tags to the translation: links or alignment. None drops the tags."""
     links: TagWay | None = None
     """Word links that the translation keeps: links (the translator's) or alignment. None keeps no links."""
     aligner: Aligner | None = None
-    """Word aligner, where labels or links are found by alignment."""
+    """Word aligner, if alignment finds labels or links."""
     encoder: Encoder | None = None
-    """The encoder whose states that aligner compares."""
+    """The encoder whose states the aligner compares."""
     treebanks: Treebanks = ()
-    """Treebank of a language where the corpus has several."""
+    """Treebanks of languages, for a corpus with several."""
     examples: Count = 0
-    """Examples that are translated, drawn at random; 0 for all."""
+    """Examples that are translated, drawn at random. 0 for all."""
     data: str = ""
-    """Fingerprint of the files read; the plan fills it in."""
+    """Fingerprint of the files read, set by the plan."""
 
     @property
     def direction(self) -> tuple[str, str]:
-        """The languages it translates from and into last: (sw, en) of en-sw-en."""
+        """Languages of the last translation: (sw, en) of en-sw-en."""
         return last_step(self.languages)
 
     @property
     def language_read(self) -> str:
-        """Language, or pair of a corpus of translations, that the corpus is read in."""
+        """Language in which the corpus is read. For a corpus of translations it is a pair."""
         return language_to_translate(self.corpus, self.languages)
 
     @property
@@ -209,14 +209,14 @@ class Translate(Run):
         shape = self.model.translator_shape()
         return scoring(shape, machine) if shape else None
 
-    def translated(self, context: RunContext) -> list[Example]:
-        """Read the examples that it translated."""
+    def read_examples(self, context: RunContext) -> list[Example]:
+        """Read the translated examples."""
         return list(read_examples(context.store.folder(self) / EXAMPLES))
 
     def make(self, context: RunContext) -> RunResult:
-        """Translate a split; where it is bitext, score the translations against its own."""
+        """Translate a split, and score the translations if the split has references."""
         if self.start is not None:
-            originals = self.start.translated(context)
+            originals = self.start.read_examples(context)
         else:
             originals = context.sources.examples(
                 self.corpus, self.language_read, self.split, treebanks=self.treebanks, examples=self.examples
@@ -278,7 +278,7 @@ class Translate(Run):
             translated=len(translation.examples),
             lost=len(translation.lost),
             cuts=translation.cuts,
-            tagged=sum(map(bool, tags)) / len(tags) if tags else None,
+            tagged=sum(bool(tag) for tag in tags) / len(tags) if tags else None,
         )
         references = [example.second for example in originals if isinstance(example, Translation)]
         if not references:
@@ -311,27 +311,27 @@ def last_step(languages: str) -> tuple[str, str]:
 
 
 def language_to_translate(corpus: str, languages: str) -> str:
-    """Return the language, or the pair of a corpus of translations, that a corpus to translate is read in."""
+    """Return the language in which a corpus is translated, or the pair for a corpus of translations."""
     return languages if "bitext" in Sources().corpus(corpus).tasks else languages.partition("-")[0]
 
 
-def described(part: Named, *notes: str) -> str:
-    """Return the name of a method or translator, with notes and the fields that differ from the default."""
+def describe_part(part: Named, *notes: str) -> str:
+    """Return the name of a method or translator with notes and its changed fields."""
     silent = {field.name for field in fields(part) if field.metadata.get("watches")}
     default = values_of(type(part)())
     changes = [
-        f"{name}={'+'.join(map(str, value)) if isinstance(value, tuple) else value}"
+        f"{name}={'+'.join(str(part) for part in value) if isinstance(value, tuple) else value}"
         for name, value in values_of(part).items()
         if value != default[name] and name not in silent
     ]
-    details = ", ".join((*filter(None, notes), *changes))
+    details = ", ".join((*(note for note in notes if note), *changes))
     return f"{part.name} ({details})" if details else part.name
 
 
 def translator_label(translations: Sequence[Translate]) -> str:
-    """Return the translator's name with its models; models of several directions are joined by +."""
+    """Return the translator's name with its models. Models of several directions are joined by +."""
     models = dict.fromkeys(run.model.label for run in translations if run.model is not None)
-    return described(translations[0].translator, "+".join(models))
+    return describe_part(translations[0].translator, "+".join(models))
 
 
 def split_read(corpus: str, language: str, split: Split, examples: int, treebanks: Treebanks) -> SplitRead:
@@ -343,7 +343,7 @@ def split_read(corpus: str, language: str, split: Split, examples: int, treebank
 def from_files(
     splits: Iterable[SplitRead], translations: Sequence[Translate] | None
 ) -> tuple[SplitRead, ...]:
-    """Remove the splits that a run translates."""
+    """Return the splits that a run reads from files, without those it translates."""
     translated_splits = {(run.languages, run.split) for run in translations or ()}
     return tuple(split for split in splits if (split.language, split.split) not in translated_splits)
 
@@ -351,10 +351,10 @@ def from_files(
 def read_or_translated(
     context: RunContext, translations: Sequence[Translate] | None, split: SplitRead
 ) -> list[Example]:
-    """Read the examples of a split from the run that translated it, or else from files."""
+    """Read the examples of a split from the run that translated it, or from files."""
     for run in translations or ():
         if (run.languages, run.split) == (split.language, split.split):
-            return run.translated(context)
+            return run.read_examples(context)
     return context.sources.examples(
         split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
     )

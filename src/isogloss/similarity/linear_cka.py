@@ -41,7 +41,7 @@ class StreamedCka:
         return self._ratio("hsic")
 
     def compute_debiased(self) -> Float[Tensor, "layer"]:
-        """Return CKA from unbiased estimators by layer; it can be below 0, and is nan for constant states."""
+        """Return CKA from unbiased estimators by layer. It can be below 0, and is nan for constant states."""
         return self._ratio("unbiased_hsic")
 
     def _ratio(self, estimator: str) -> Float[Tensor, "layer"]:
@@ -74,11 +74,11 @@ class CoMoments:
     """Σ ‖d‖² ‖e‖²."""
 
     def varies(self) -> Bool[Tensor, "layer"]:
-        """Return in which layers the first items differ by more than rounding."""
+        """Return a mask of the layers whose first items differ by more than rounding."""
         return self.square_x > self.items * CONSTANT_TOLERANCE**2 * self.mean_x.square().sum(dim=1)
 
     def hsic(self) -> Float[Tensor, "layer"]:
-        """Return tr(K H L H) of the linear kernels; constant factors cancel in CKA."""
+        """Return tr(K H L H) of the linear kernels. Constant factors cancel in CKA."""
         return self.product.square().sum(dim=(-2, -1))
 
     def unbiased_hsic(self) -> Float[Tensor, "layer"]:
@@ -158,7 +158,7 @@ def _about(
 def compute_linear_cka(
     x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"], *, debiased: bool = False
 ) -> Float[Tensor, "layer"]:
-    """Return CKA by layer; items have the same order on both sides."""
+    """Return CKA by layer. Items have the same order on both sides."""
     streamed = StreamedCka()
     streamed.add(x, y)
     return streamed.compute_debiased() if debiased else streamed.compute()

@@ -54,7 +54,7 @@ def mine(
 
 
 def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers of the pairs neither of whose sides is in an earlier pair."""
+    """Return the indices of the pairs whose sides are in no earlier pair."""
     firsts: set[int] = set()
     seconds: set[int] = set()
     numbers = []
@@ -93,7 +93,10 @@ def nearest(
 
 
 def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
-    """Put a block's cosines among the highest so far; its rows and columns are counted from these."""
+    """Merge a block's cosines into the highest so far.
+
+    The block's first row and column are given by their index.
+    """
     values, numbers = (part[row : row + len(cosines)] for part in highest)
     new, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
     best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)

@@ -49,7 +49,10 @@ def retrieval_accuracy(
 def mean_nearest(
     x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], neighbours: int
 ) -> Float[Tensor, " item"]:
-    """Return the mean cosine of each row of x with its nearest rows of y, or with all of few (r of CSLS)."""
+    """Return the mean cosine of each row of x with its nearest rows of y (r of CSLS).
+
+    If y has few rows, all of them count.
+    """
     k = min(neighbours, len(y))
     blocks = (x[start : start + QUERIES_PER_BLOCK] @ y.T for start in range(0, len(x), QUERIES_PER_BLOCK))
     return torch.cat([block.topk(k, dim=1).values.mean(dim=1) for block in blocks])

@@ -24,7 +24,7 @@ from isogloss.metrics.ranks import FineCounts
 from isogloss.training.states import word_states
 
 TRANSLATIONS_PER_BLOCK = 256
-"""Translations whose words are in memory together; unrelated words are drawn from the same block."""
+"""Translations whose words are in memory together. Unrelated words are drawn from the same block."""
 
 Places = npt.NDArray[np.int64]
 Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
@@ -63,7 +63,7 @@ def l2(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Te
 
 
 def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
-    """Return 1 - cos(x, y), from 0 to 2; exactly 0 for equal vectors."""
+    """Return 1 - cos(x, y), from 0 to 2. It is exactly 0 for equal vectors."""
     x, y = (torch.nn.functional.normalize(side, dim=-1) for side in (x, y))
     return (x - y).square().sum(dim=-1) / 2
 
@@ -90,7 +90,7 @@ class SquaredDifferences:
 
 
 def compute_share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
-    """Return the share of the largest numbers in the sum of all; their even share if all are 0."""
+    """Return the share of the largest numbers in the sum of all, or their even share if all are 0."""
     total = float(squares.sum())
     return float(squares.topk(number).values.sum()) / total if total else number / len(squares)
 
@@ -104,7 +104,7 @@ def count_word_distances(
     squares: SquaredDifferences | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Counts:
-    """Count the distances of related and of unrelated words; ``squares`` sums differences by dimension.
+    """Count the distances of related and of unrelated words. ``squares`` sums differences by dimension.
 
     Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
     """
@@ -185,7 +185,7 @@ def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
 
 
 def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:
-    """Draw for each link ``times`` links of other sentences; return both sides.
+    """Draw for each link ``times`` links of other sentences, and return both sides.
 
     ``sentence`` is the number of each link's sentence, in rising order. Nothing is drawn within one sentence.
     """
@@ -198,7 +198,7 @@ def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -
 
 
 def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:
-    """Count distances; ModelError where the encoder's states are not finite."""
+    """Count distances. Raises ModelError if the encoder's states are not finite."""
     if not bool(distances.isfinite().all()):
         raise ModelError(
             f"word-distance: states of {pair} are not finite. Check that the encoder was trained to an end, "

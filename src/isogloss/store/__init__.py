@@ -1,4 +1,4 @@
-"""Floor 6: stores by their address: a folder, or a URL with a folder of copies in the user's cache."""
+"""Floor 6: stores by their address, which is a folder, or a URL with copies in the user's cache."""
 
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -37,7 +37,7 @@ def _folder(address: str | Path) -> Path:
     path = Path(address)
     try:
         path.exists()
-    except OSError as error:  # A name that is too long, a folder without permission.
+    except OSError as error:  # Such as a name that is too long, or a missing permission.
         raise StorageError(
             f"{address!s:.200}: this folder cannot be looked at ({error.strerror}). Name another one."
         ) from error
@@ -45,7 +45,7 @@ def _folder(address: str | Path) -> Path:
 
 
 def local_model(address: str | Path) -> Path:
-    """Return the folder of a run, with its model."""
+    """Return the folder of a run and its model."""
     folder = local_folder(address)
     return (
         store_at(str(address).rstrip("/").rpartition("/")[0]).download_model(folder.name)

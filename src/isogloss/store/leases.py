@@ -55,14 +55,17 @@ LEASE_DURATION = 60.0
 """Seconds without a sign of life after which the lease of a process on another machine has ended."""
 
 RENEWALS = 6
-"""Renewals in that time."""
+"""Number of renewals in this duration."""
 
 RETRY_EVERY = 0.5
 """Seconds between two attempts of a process that waits for a lease."""
 
 Ending: TypeAlias = Literal["finished", "there", "failed", "given up", "out of memory"]
-"""Reason for the end of a lease: the run has a record, has a record of a different process, or has failed; or
-the lease is released. The last value marks a release by a run that shared a GPU and ran out of its memory."""
+"""Reason for the end of a lease.
+
+finished: the run has a record. there: it has a record of a different process. failed: it has failed. given
+up: the lease is released. out of memory: it is released because a shared GPU ran out of memory.
+"""
 
 SETTLED = ("finished", "there", "failed")
 """Endings after which the leases of a run have no readers."""
@@ -77,22 +80,25 @@ class Board(Protocol):
     """Small files that all processes with the same store see."""
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless it is there; False if it is. No two processes create the same one."""
+        """Write a file and return True, or return False if it exists.
+
+        Two processes never create the same file.
+        """
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
-        """Write over a file that is there and, by its content, this process's own; return whether it was."""
+        """Overwrite an existing file if this process wrote it, and return whether it did."""
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if it is missing."""
+        """Return the content of a file, or None if it is missing."""
 
     def names(self) -> list[str]:
-        """Return the names of the files, but for those in folders."""
+        """Return the names of the files, except files in folders."""
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
 
     def append(self, name: str, line: str, *, begins: bool) -> None:
-        """Add a line to a file that only this process writes. ``begins``: create its folder."""
+        """Add a line to a file that only this process writes. With ``begins``, create its folder."""
 
     def flush(self) -> None:
         """Write the lines that ``append`` has not written yet."""
@@ -119,7 +125,7 @@ class FolderBoard:
                 return create_file(self.folder.parent, path, content)
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
-        """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
+        """Overwrite a file in place. That needs no space, so a full disk does not destroy its content."""
         try:
             return overwrite_file(
                 self.folder.parent,
@@ -127,15 +133,15 @@ class FolderBoard:
                 lambda current: content if is_own(current) else None,
             )
         except (FileNotFoundError, NotADirectoryError):
-            self.folder.stat()  # An error where the whole folder has gone away.
+            self.folder.stat()  # Raises an error if the whole folder has disappeared.
             return False
-        except IrregularFileError:  # It is not what this process wrote.
+        except IrregularFileError:  # This process has not written it.
             return False
         except OSError as error:
             raise storage_error(self.folder / name, error) from error
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; if it seems to be missing, refresh the folder and retry."""
+        """Return the content of a file. If it seems to be missing, refresh the folder and retry."""
         with reading(self.folder / name):
             content = self._read(name)
             if content is None:
@@ -146,7 +152,7 @@ class FolderBoard:
     def _read(self, name: str) -> bytes | None:
         try:
             return read_file(self.folder.parent, f"{self.folder.name}/{name}")
-        except (FileNotFoundError, NotADirectoryError):  # The latter where a file is in a folder's place.
+        except (FileNotFoundError, NotADirectoryError):  # NotADirectoryError: a file has replaced a folder.
             return None
         except IrregularFileError as error:
             raise StorageError(
@@ -182,14 +188,15 @@ class Lease:
     key: str
     number: int
     token: str = field(default_factory=lambda: token_hex(4))
-    """Random text that no other lease has."""
+    """Random text that identifies the lease."""
     beat: int = 0
     renewed: float = 0.0
     """Time of the last renewal, by a clock that includes sleep of the machine."""
     lost: bool = False
-    """Whether another process has leased the run since, or finished it, while this one could not renew it."""
+    """Whether a different process leased or finished the run while this process could not renew the lease."""
     silent: bool = False
-    """Whether it could not be renewed for its duration: another process may lease the run."""
+    """Whether the lease could not be renewed for its duration, so that a different process may lease the run.
+    """
     ending: Ending = "given up"
     resume_point: str = ""
     """Progress of the run when it was leased."""
@@ -200,7 +207,7 @@ class Lease:
         return _name(self.key, self.number)
 
     def is_own(self, content: bytes) -> bool:
-        """Return whether this process wrote the content of the lease file; False if it cannot be read."""
+        """Return whether this process wrote the content of the lease file. False if it cannot be read."""
         return _read(content).get("token") == self.token
 
     def content(self, *, held: bool = True) -> bytes:
@@ -216,53 +223,54 @@ class LeaseHistory:
     """The leases of a run that has neither a record nor failed."""
 
     is_held: bool = False
-    """Whether a process has the last lease now."""
+    """Whether a process has the last lease at the moment."""
     holder: str = ""
     """Current or last holder, for messages."""
     starts: tuple[str, ...] = ()
     """Progress of the run at the start of each lease that ended without release."""
     out_of_memory: bool = False
-    """Whether one was given back as the memory of a shared GPU ran out."""
+    """Whether a lease was released because the memory of a shared GPU ran out."""
 
     @property
     def deaths(self) -> int:
-        """Number of leases that have ended and that nobody gave back."""
+        """Number of leases that ended without being released."""
         return len(self.starts)
 
     def count_deaths_at(self, resume_point: str) -> int:
-        """Return the number of deaths since a run got this far, without a further checkpoint."""
+        """Return the number of deaths since a run reached this point, without a further checkpoint."""
         return self.starts.count(resume_point)
 
 
 @dataclass
 class Leases:
-    """The leases on a board, as one process sees them."""
+    """The leases on a board from the view of one process."""
 
     board: Board
     log: str = ""
     """Folder on the board for logs of leases. Each process writes a separate file."""
     duration: float = LEASE_DURATION
     clock: Callable[[], float] = time.monotonic
-    """For the silence of others: it stands still while this machine sleeps, as they may with it."""
+    """Clock for the silence of other processes. It stops while this machine sleeps, because they may sleep
+    too."""
     _seen: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
-    """By name of a lease: its content, and when that was seen first since the last interruption."""
+    """For each run, the content of its last lease and when it was first seen since the last interruption."""
     _held: dict[str, Lease] = field(default_factory=dict)
     _not_given_up: list[Lease] = field(default_factory=list)
-    """Leases that have ended while their board could not be written: to be given up as soon as it can."""
+    """Leases that ended while their board could not be written. They are released as soon as it can."""
     _renewing: threading.Thread | None = None
     _none_left: threading.Event = field(default_factory=threading.Event)
-    """Ends the thread that renews: nothing is held, or left to give up."""
+    """Event that ends the renewing thread, because no lease is left to renew or release."""
     _starting: threading.Lock = field(default_factory=threading.Lock)
-    """Taken to start or end that thread."""
+    """Lock for starting and ending the renewing thread."""
     _writing: threading.Lock = field(default_factory=threading.Lock)
-    """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
+    """Lock for writing and removing a lease of this process, so that a removed lease is not renewed."""
 
     @contextmanager
     def leased(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Iterator[Lease | None]:
         """Lease a run and note its progress. Yields None if a different process has the lease.
 
-        ``is_first``: do not read the leases of the run, because there were none a moment ago. Yields None if
-        there is one by now.
+        With ``is_first``, the leases of the run are not read, because the run had none a moment ago. Yields
+        None if a process has leased it since.
         """
         lease = self._lease(key, resume_point, is_first=is_first)
         if lease is None:
@@ -289,12 +297,12 @@ class Leases:
                     try:
                         yield
                     finally:
-                        lease.ending = "finished"  # A task leaves no record: the lease is all it needs.
+                        lease.ending = "finished"  # A task has no record, so its lease is removed.
                     return
             time.sleep(RETRY_EVERY)
 
     def holder(self, key: str) -> str:
-        """Return the holder of the lease of a run, for messages; empty without a holder."""
+        """Return the holder of a run's lease, for messages. Empty without a holder."""
         history = self.history(key)
         return history.holder if history.is_held else ""
 
@@ -329,7 +337,7 @@ class Leases:
             self.board.flush()
 
     def abandon(self) -> None:
-        """Give back every lease of this process, which ends at once and must not rename anything any more."""
+        """Release every lease of this process, which ends at once and must not rename anything any more."""
         for lease in list(self._held.values()):
             lease.lost = True
             with suppress(OSError, StorageError):
@@ -346,14 +354,14 @@ class Leases:
     def _lease(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Lease | None:
         self._give_up()
         contents = [] if is_first else self._contents(key)
-        # A lease is empty while its holder writes it: that is not one of which nothing is known.
+        # An empty lease has not ended: its holder may be writing it.
         if contents and not self._has_ended(key, contents[-1]):
             return None
         lease = Lease(key, len(contents) + 1, renewed=_now(), resume_point=resume_point)
         return lease if self.board.create(lease.name, lease.content()) else None
 
     def _contents(self, key: str) -> list[bytes]:
-        """Read the leases of a run, the first one first."""
+        """Read the leases of a run, from the first to the last."""
         contents: list[bytes] = []
         while (content := self.board.read(_name(key, len(contents) + 1))) is not None:
             contents.append(content)
@@ -363,24 +371,25 @@ class Leases:
         owner = _read(content)
         if owner.get("held") is False or has_ended(str(owner.get("process", ""))):
             return True
-        now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
+        # Silence during an interruption of the board does not count.
+        state = content, self.board.interruptions
         observation = self._seen.get(key)
-        if observation is None or observation[:2] != now:
-            self._seen[key] = *now, self.clock()
+        if observation is None or observation[:2] != state:
+            self._seen[key] = *state, self.clock()
             return False
         return self.clock() - observation[2] > self.duration
 
     def _end(self, lease: Lease) -> None:
-        """Remove the leases of a run that has a record or has failed; release the lease of any other run."""
+        """Remove the leases of a run that has a record or has failed. Otherwise, release this lease."""
         self._note(lease, "lost" if lease.lost else lease.ending)
         self._seen.pop(lease.key, None)
         is_settled = lease.ending == "there" or (lease.ending in SETTLED and not lease.lost)
         try:
             if is_settled:
                 self._remove(lease.key, lease.number)
-            else:  # Also one that is lost: its holder did not die.
+            else:  # A lost lease too, because its holder did not die.
                 self.board.write(lease.name, lease.content(held=False), lease.is_own)
-        except (OSError, StorageError):  # Until then, whoever waits for it sees no more signs of life.
+        except (OSError, StorageError):  # Waiting processes see no more signs of life.
             self._not_given_up.append(lease)
 
     def _start_renewing(self) -> None:
@@ -393,7 +402,7 @@ class Leases:
                 self._renewing.start()
 
     def _stop_renewing(self) -> None:
-        """Let the renewing thread end if no lease is left: a process may use many folders."""
+        """Let the renewing thread end if no lease is left, because a process may use many folders."""
         with self._starting:
             if not self._held and not self._not_given_up:
                 self._none_left.set()
@@ -410,12 +419,12 @@ class Leases:
     def renew(self, lease: Lease, *, if_over: bool = False) -> None:
         """Renew a lease unless a different process has taken it over.
 
-        ``if_over``: only after its duration.
+        With ``if_over``, it is renewed only after its duration.
         """
         if if_over and _now() - lease.renewed <= self.duration:
             return
         with self._writing:
-            with suppress(OSError, StorageError):  # A board that is away may come back.
+            with suppress(OSError, StorageError):  # The board may be reachable again later.
                 self._write_renewal(lease)
             lease.silent = _now() - lease.renewed > self.duration
 
@@ -423,7 +432,7 @@ class Leases:
         if self._held.get(lease.key) is not lease or lease.lost:
             return
         lease.beat += 1
-        now = _now()  # Before it is written: this process may be paused any time.
+        now = _now()  # Before the write, because this process may be paused.
         # Its own file is removed when the run has a record.
         if self.board.write(lease.name, lease.content(), lease.is_own):
             lease.renewed = now
@@ -432,7 +441,7 @@ class Leases:
         lease.lost = lease.lost or self.board.read(_name(lease.key, lease.number + 1)) is not None
 
     def _give_up(self) -> None:
-        """Give up what could not be given up when it ended."""
+        """Release the leases that could not be released when they ended."""
         with self._writing:
             pending = self._not_given_up
             self._not_given_up = []
@@ -443,14 +452,14 @@ class Leases:
         if self.log:
             timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
             line = {"run": lease.key, "claim": lease.number, "event": event, "at": timestamp}
-            with suppress(OSError, StorageError):  # It is for people to read: nothing depends on it.
+            with suppress(OSError, StorageError):  # The log is only for people.
                 name = f"{self.log}/{this_process()}.jsonl"
                 self.board.append(name, json.dumps(line) + "\n", begins=event == "claimed")
 
 
 @cache
 def leases_in(root: Path) -> Leases:
-    """Return the leases of a folder of runs, the same ones for all of this process."""
+    """Return the leases of a folder of runs. All callers in this process get the same object."""
     return Leases(FolderBoard(root / LEASES), log=LOG)
 
 
@@ -464,7 +473,7 @@ def _name(key: str, lease_number: int) -> str:
 
 
 def _read(content: bytes) -> dict[str, object]:
-    """Read a lease; empty while its holder is writing it, and for anything else that cannot be read."""
+    """Read a lease. Empty while its holder is writing it, and for unreadable content."""
     try:
         fields = parse_json(content)
     except ValueError:

@@ -46,13 +46,14 @@ NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 """Files in a run's folder that are not results of the run."""
 
 SLOW_READ = 5.0
-"""Seconds after which a small file that was read at last counts as one that could not be seen."""
+"""Seconds after which a successful read of a small file counts as an interruption."""
 
 LOG_EVERY = 10.0
-"""Seconds between two writings of the logs of leases: they are for people to read."""
+"""Seconds between two uploads of the logs of leases, which are only for people."""
 
 LINES = 100
-"""Lines of a log file: object stores only write whole files, so that long ones grow expensive."""
+"""Maximum number of lines of a log file. Object stores write only whole files, so long files are expensive.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class MirroredStore(Store):
         return nullcontext()
 
     def is_reachable(self) -> bool:
-        """Return True: each request waits for a bucket that does not answer."""
+        """Return True, because each request waits for a bucket that does not answer."""
         return True
 
     def is_outage(self, error: BaseException) -> bool:  # noqa: ARG002, D102
@@ -154,11 +155,11 @@ class MirroredStore(Store):
     def download_records(self, on_progress: OnProgress = no_progress) -> None:  # noqa: D102
         self.refresh()
         files = self.remote.listed
-        for path in [*run_files(self.root, FAILED)]:
+        for path in list(run_files(self.root, FAILED)):
             if f"{path.parent.name}/{FAILED}" not in files:
                 remove(self.root, f"{path.parent.name}/{FAILED}")
         keys = {key for name in files if ID.fullmatch(key := name.partition("/")[0])}
-        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*files}:  # They may change meanwhile.
+        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & set(files):  # These files may change.
             self._download_file(name)
         finished_keys = sorted(key for key in keys if f"{key}/{RECORD}" in files)
         record_files = (CHECKSUMS, MADE, PREDICTIONS, RECORD)
@@ -172,14 +173,14 @@ class MirroredStore(Store):
         )
 
     def find_resume_point(self, run: StoredRun, *, afresh: bool = True) -> str:
-        """Return the progress of an unfinished run, by the checkpoints that other machines see."""
+        """Return the progress of an unfinished run, from the checkpoints that other machines see."""
         key = identity(run)
         content = self._checkpoints(key, afresh=afresh)
         names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
         return find_resume_point(name.removeprefix(f"{key}/{WORK}/") for name in names)
 
     def _checkpoints(self, key: str, *, afresh: bool) -> bytes | None:
-        """Read the manifest of a run's checkpoints: at the last listing, or now."""
+        """Read the manifest of a run's checkpoints: as of the last listing, or current."""
         name = f"{key}/{CHECKPOINTS}"
         if not afresh and name not in self.remote.listed:
             return None
@@ -188,7 +189,8 @@ class MirroredStore(Store):
         return content
 
     def download_checkpoints(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: D102
-        folder, key = self.folder(run), identity(run)
+        folder = self.folder(run)
+        key = identity(run)
         content = self._checkpoints(key, afresh=afresh)
         local = super().read(f"{key}/{CHECKPOINTS}")
         if content is None or local == content:
@@ -226,7 +228,7 @@ class MirroredStore(Store):
         self.remote.upload([file.relative_to(self.root).as_posix() for file in files], REPORT)
 
     def _upload_checkpoints(self, key: str, lease: Lease) -> None:
-        # One that is removed meanwhile has a successor; a store that is away gets a later one.
+        # A checkpoint removed in the meantime has a successor. An unreachable store gets a later one.
         with self.remote.uploading, suppress(StorageError, FileNotFoundError):
             names = [
                 name
@@ -234,14 +236,14 @@ class MirroredStore(Store):
                 if any(PurePosixPath(name).match(pattern) for pattern in CHECKPOINT_FILES)
             ]
             if names and not lease.lost and f"{key}/{RECORD}" not in self.remote.listed:
-                self.remote.listed.setdefault(f"{key}/{CHECKPOINTS}", 0)  # Some of them may arrive.
+                self.remote.listed.setdefault(f"{key}/{CHECKPOINTS}", 0)  # Some files may arrive.
                 self.remote.upload(names, f"{key}/{CHECKPOINTS}")
 
     def _upload_run(self, key: str) -> None:
-        """Upload a finished run, unless another process was quicker; then remove its checkpoints."""
+        """Upload a finished run, unless a different process has done so, then remove its checkpoints."""
         record = f"{key}/{RECORD}"
         if not self.remote.exists(record):
-            self.remote.upload(_made(self.root, key), f"{key}/{FILES}", last=record)
+            self.remote.upload(_list_results(self.root, key), f"{key}/{FILES}", last=record)
         with self.remote.uploading:
             self.remote.listed[record] = 0
             if f"{key}/{CHECKPOINTS}" in self.remote.listed:
@@ -249,13 +251,13 @@ class MirroredStore(Store):
         remove(self.root, f"{key}/{CHECKPOINTS}")
 
     def _download_run(self, key: str) -> bool:
-        """Download a run, then those whose models its own is a difference from, each once."""
-        done = set[str]()
-        while key and key not in done and self.remote.download(f"{key}/{FILES}"):
+        """Download a run, then the runs whose models its model is a difference from, each once."""
+        downloaded_keys = set[str]()
+        while key and key not in downloaded_keys and self.remote.download(f"{key}/{FILES}"):
             self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
-            done.add(key)
+            downloaded_keys.add(key)
             key = base_of(self.root / key / "model")
-        return bool(done)
+        return bool(downloaded_keys)
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         return self.remote.read(name)
@@ -265,14 +267,14 @@ class MirroredStore(Store):
         self.remote.write(name, text.encode())
 
     def _download_file(self, name: str) -> None:
-        """Download a small file, whatever its size is now; one that has not changed is not touched."""
+        """Download a small file whatever its size. A file that has not changed is not written."""
         content = self.remote.read(name)
         if content is not None and super().read(name) != content:
             write_bytes(self.root, name, content)
 
 
 def _is_sound(folder: Path) -> bool:
-    """Return whether the copies of a run's record, predictions and circumstances are as they were written."""
+    """Return whether the copies of a run's record, predictions and circumstances match their checksums."""
     try:
         sums = read_checksums(folder)
         if is_taken(folder, MADE):
@@ -283,7 +285,7 @@ def _is_sound(folder: Path) -> bool:
         return False
 
 
-def _made(root: Path, key: str) -> Iterator[str]:
+def _list_results(root: Path, key: str) -> Iterator[str]:
     """Yield the files of a finished run, except files for only this machine."""
     for name in list_files(root, key):
         part = name.split("/")[1]
@@ -301,7 +303,7 @@ class RemoteBoard:
     _written: dict[str, int] = field(default_factory=dict)
     """Number of lines of each log that are in the store."""
     _flushed: float = -inf
-    """Time of the last writing of logs."""
+    """Time of the last upload of logs."""
 
     @property
     def interruptions(self) -> int:  # noqa: D102
@@ -313,12 +315,12 @@ class RemoteBoard:
     def read(self, name: str) -> bytes | None:  # noqa: D102
         began = time.monotonic()
         content = self.remote.read(f"{LEASES}/{name}")
-        if time.monotonic() - began > SLOW_READ:  # The package has waited by itself.
+        if time.monotonic() - began > SLOW_READ:  # The package itself has waited for the store.
             self.remote.interruptions += 1
         return content
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
-        """Write a file that is there; a sign of life that comes late is none, so nothing is waited for."""
+        """Write an existing file without waiting for the store, because a late sign of life is useless."""
         current = self.remote.read(f"{LEASES}/{name}", waits=False)
         if current is None or not is_own(current):
             return False
@@ -333,7 +335,7 @@ class RemoteBoard:
         self.remote.remove([f"{LEASES}/{name}"], waits=False)
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002
-        """Add a line. Lines are written every few seconds, because a store only writes whole files."""
+        """Add a line. Lines are uploaded every few seconds, because a store only writes whole files."""
         self._lines.setdefault(name, []).append(line)
         if time.monotonic() - self._flushed > LOG_EVERY:
             self.flush()
@@ -342,8 +344,8 @@ class RemoteBoard:
         self._flushed = time.monotonic()
         for name, lines in self._lines.items():
             stem, dot, ending = name.partition(".")
-            first = self._written.get(name, 0) // LINES
-            for part in range(first, -(-len(lines) // LINES)):
+            first_part = self._written.get(name, 0) // LINES
+            for part in range(first_part, -(-len(lines) // LINES)):
                 text = "".join(lines[part * LINES : (part + 1) * LINES])
                 self.remote.write(
                     f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}",
@@ -355,5 +357,5 @@ class RemoteBoard:
 
 @cache
 def leases_of(remote: Remote) -> Leases:
-    """Return the leases of a store, the same ones for all of this process."""
+    """Return the leases of a store. All callers in this process get the same object."""
     return Leases(RemoteBoard(remote), log=LOG)

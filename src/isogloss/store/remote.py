@@ -51,11 +51,12 @@ PATIENCE = 600.0
 """Seconds to wait for a store that does not answer."""
 
 WHEN_LEAVING = 20.0
-"""Seconds that a process that received SIGTERM waits for such a store."""
+"""Seconds that a process waits for such a store after it received SIGTERM."""
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 5.0
-"""Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
+"""Maximum seconds between two attempts. The wait doubles each time, but signs of life must not pause for
+long."""
 
 AT_ONCE = 256
 """Files requested per call."""
@@ -69,9 +70,9 @@ CREATING = {
     **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
     "memory": "fsspec",
 }
-"""Protocols whose file systems create a file only if it does not exist, in one step: what to install.
+"""Package for each protocol whose file system creates a file only if it does not exist, in one step.
 
-Other file systems of fsspec check for a file, then write it, which two processes can do at once.
+Other file systems of fsspec check for a file, then write it, which two processes can do at the same time.
 """
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ def is_url(path: str | Path) -> bool:
 
 @dataclass(eq=False)
 class Remote:
-    """Files below a URL, by their names from there, and the folder with their copies under the same names."""
+    """Files below a URL, by their names from there, and a folder with copies under the same names."""
 
     url: str
     root: Path
@@ -92,18 +93,18 @@ class Remote:
     interruptions: int = 0
     """Number of times the store has not answered."""
     listed: dict[str, int] = field(default_factory=dict)
-    """The files that were there at the last look or were written since, with their sizes."""
+    """Files at the last listing, and files written since, with their sizes."""
     uploading: threading.Lock = field(default_factory=threading.Lock)
-    """Held while checkpoints are uploaded, or removed."""
+    """Lock for uploading or removing checkpoints."""
     answered: bool = False
-    """Whether the store has answered: until then its URL may be wrong, so it is not waited for."""
+    """Whether the store has ever answered. Until then its URL may be wrong, so requests do not wait."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let other processes connect by themselves."""
+        """Pickle without the connection, so that each process connects for itself."""
         return remote_at, (self.url, self.root), {"answered": self.answered}
 
     def check(self) -> None:
-        """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
+        """Raise ConfigError or StorageError unless processes can share runs here. Test files are removed."""
         protocol = self.url.partition("://")[0]
         name = f"{LEASES}/check.{token_hex(8)}"
         if protocol not in CREATING:
@@ -113,7 +114,7 @@ class Remote:
             )
         self._call(lambda files, path: files.pipe_file(path, b"1", mode="create"), name, waits=False)
         try:
-            with suppress(StorageError):  # It should be refused, in whatever words.
+            with suppress(StorageError):  # Creating the file a second time must fail.
                 self._call(lambda files, path: files.pipe_file(path, b"2", mode="create"), name, waits=False)
             if self.read(name) != b"1":
                 raise ConfigError(
@@ -125,12 +126,12 @@ class Remote:
             self.remove([name])
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless it is there; False if another one is."""
+        """Write a file and return True, or return False if it exists."""
 
         def create(files: "AbstractFileSystem", path: str) -> bool:
             try:
                 files.pipe_file(path, content, mode="create")
-            except Exception:  # Stores differ in how they refuse, and a lost answer looks like a refusal.
+            except Exception:  # Errors differ, and a lost answer looks like a refusal.
                 existing = _read(files, path)
                 if existing is None:
                     raise
@@ -140,23 +141,23 @@ class Remote:
         return self._call(create, name)
 
     def read(self, name: str, *, waits: bool = True) -> bytes | None:
-        """Return the content of a file; None if it is missing."""
+        """Return the content of a file, or None if it is missing."""
         return self._call(_read, name, waits=waits)
 
     def note(self, name: str, content: bytes | None) -> None:
-        """Note in ``listed`` that a file was there when it was read, or was not (None)."""
+        """Record in ``listed`` the size of a file that was read, or that it is missing (None)."""
         if content is None:
             self.listed.pop(name, None)
         else:
             self.listed[name] = len(content)
 
     def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
-        """Write a file, whether it is there or not."""
+        """Write a file, whether it exists or not."""
         self._call(lambda files, path: files.pipe_file(path, content), name, waits=waits)
         self.note(name, content)
 
     def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
-        """Remove files, as far as they are there."""
+        """Remove files if they exist."""
 
         def remove(files: "AbstractFileSystem", path: str) -> None:
             with suppress(FileNotFoundError):
@@ -169,13 +170,16 @@ class Remote:
     def exists(self, name: str) -> bool:
         """Return whether a file exists, without a cache.
 
-        It is read: file systems list the folder where they are asked about a file that is missing, and a
-        listing costs as much as ten reads.
+        The file is read, because file systems list the folder to find out that a file is missing. A listing
+        costs as much as ten reads.
         """
         return self.read(name) is not None
 
     def listing(self, inside: str = "") -> dict[str, int]:
-        """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
+        """Return the sizes of all files below a folder, by name. Default: all files.
+
+        Raises StorageError for an unsafe name.
+        """
 
         def find(files: "AbstractFileSystem", path: str) -> dict[str, int]:
             files.invalidate_cache()
@@ -184,12 +188,12 @@ class Remote:
             return {name.removeprefix(start): int(info["size"]) for name, info in infos.items()}
 
         paths = self._call(find, inside)
-        for name in filter(None, paths):
+        for name in paths.keys() - {""}:
             below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
         return paths
 
     def is_here(self, manifest: str) -> bool:
-        """Return whether the copies of all files of a manifest are here, by their sizes and checksums."""
+        """Return whether the copies of all files of a manifest have its sizes and checksums."""
         try:
             checksums = self.files_of(manifest, read_file(self.root, manifest))
         except (FileNotFoundError, IrregularFileError):
@@ -197,7 +201,7 @@ class Remote:
         return bool(checksums) and not self._missing(checksums, self.root)
 
     def download(self, manifest: str) -> bool:
-        """Download the files of a manifest that are not here, then the manifest; False without a manifest."""
+        """Download the missing files of a manifest, then the manifest. Returns False without a manifest."""
         if self.is_here(manifest):
             return True
         with _one_at_a_time(self.root, manifest):
@@ -228,27 +232,27 @@ class Remote:
         return checksums
 
     def upload(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
-        """Write files that are here, their manifest, and the ``last`` one of them after it.
+        """Upload local files, then their manifest, then the file ``last``.
 
-        Files in an earlier manifest are not uploaded again, and are removed where they are no longer here.
+        Files that are equal in an earlier manifest are not uploaded again. Its other files are removed.
         """
         checksums = {name: Checksum.of_file(self.root, name) for name in sorted(names)}
         content = as_text(checksums).encode()
-        if last:  # What is here is whole, whether it arrives or not.
+        if last:  # The local files are complete, whether they arrive or not.
             write_bytes(self.root, manifest, content)
         earlier_manifest = self.read(manifest) if manifest in self.listed else None
         earlier = self.files_of(manifest, earlier_manifest or b"")
         changed_names = [
             name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last
         ]
-        self._put([name for name in changed_names if not name.endswith(MADE)])
-        if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
+        self._upload_files([name for name in changed_names if not name.endswith(MADE)])
+        if last and self.exists(last):  # A different process was quicker. Its circumstances differ.
             return
-        self._put([name for name in changed_names if name.endswith(MADE)])
+        self._upload_files([name for name in changed_names if name.endswith(MADE)])
         if content != earlier_manifest:
             self.write(manifest, content)
         if last:
-            self._put([last])
+            self._upload_files([last])
         else:
             write_bytes(self.root, manifest, content)
         self.remove(earlier.keys() - checksums.keys())
@@ -256,16 +260,16 @@ class Remote:
     def download_files(
         self, checksums: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
     ) -> None:
-        """Download files that are not here, into the folder of copies or another one.
+        """Download missing files into a folder. Default: the folder of copies.
 
-        A file is here if it has the size and, where that is known, the checksum.
+        A file is missing unless it has the right size and, if known, the right checksum.
         """
         root = to or self.root
         left = {name: checksums[name] for name in self._missing(checksums, root)}
         for _ in range(ATTEMPTS):
             names = list(left)
             for begin in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
-                for name in self._downloaded(
+                for name in self._download_parts(
                     {name: left[name] for name in names[begin : begin + AT_ONCE]}, root
                 ):
                     del left[name]
@@ -276,13 +280,13 @@ class Remote:
                 f"only this run is repeated."
             )
 
-    def _downloaded(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
-        """Download files under temporary names, rename those that are right, and return their names."""
+    def _download_parts(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
+        """Download files under temporary names, rename the undamaged ones, and return their names."""
         parts = {name: temporary_name(name, "tmp") for name in checksums}
         with writing(root):
             for part in parts.values():
                 make_folder(root, part.rpartition("/")[0])
-                os.close(open_new_file(root, part))  # What it is written through is no link.
+                os.close(open_new_file(root, part))  # Creates a regular file, so that no link is followed.
 
         def get(files: "AbstractFileSystem", path: str) -> None:
             files.get([f"{path}/{name}" for name in parts], [str(root / part) for part in parts.values()])
@@ -299,19 +303,22 @@ class Remote:
                 remove(root, part)
         return right
 
-    def _put(self, names: Collection[str]) -> None:
-        def put(files: "AbstractFileSystem", path: str) -> None:
+    def _upload_files(self, names: Collection[str]) -> None:
+        def put_files(files: "AbstractFileSystem", path: str) -> None:
             files.put([str(self.root / name) for name in names], [f"{path}/{name}" for name in names])
 
         if names:
-            self._call(put, "")
+            self._call(put_files, "")
 
     def _missing(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
         return [name for name, checksum in checksums.items() if not _is_whole(root, name, checksum)]
 
     def _call(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
-        """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
-        files, root = _opened(self.url, os.getpid())
+        """Call a function with the file system and the path of a file.
+
+        Raises StorageError if the store does not answer for too long.
+        """
+        files, root = _open(self.url, os.getpid())
         path = f"{root}/{name}".rstrip("/")
         began = time.monotonic()
         wait = FIRST_WAIT
@@ -323,8 +330,8 @@ class Remote:
             except (IsoglossError, TypeError, AttributeError, NotImplementedError):
                 raise
             except (PermissionError, FileNotFoundError) as error:
-                raise self._refused(error) from error
-            except Exception as error:  # Each package has its own for a connection that broke.
+                raise self._describe_refusal(error) from error
+            except Exception as error:  # Packages raise different errors for lost connections.
                 if getattr(error, "errno", None) in DISK_FULL_ERRORS:
                     raise storage_error(self.root, OSError(*error.args)) from error
                 self.interruptions += 1
@@ -334,7 +341,7 @@ class Remote:
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
 
-    def _refused(self, error: OSError) -> StorageError:
+    def _describe_refusal(self, error: OSError) -> StorageError:
         return StorageError(
             f"{self.url}: the store refuses ({one_line(error)}). Look whether the bucket is "
             f"there and your credentials may read and write it; run the same command again to continue."
@@ -367,7 +374,7 @@ def remote_at(url: str, root: Path) -> Remote:
 
 
 @cache
-def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
+def _open(url: str, _: int) -> tuple["AbstractFileSystem", str]:
     """Return a file system and the path of a URL in it.
 
     A forked process cannot use its parent's file systems.
@@ -383,7 +390,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
         raise ConfigError(
             f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
         ) from error
-    except Exception as error:  # Some connect at once, and raise different errors.
+    except Exception as error:  # Some file systems connect here and raise different errors.
         raise ConfigError(
             f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error
@@ -392,7 +399,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
 
 def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
     try:
-        return bytes(files.cat_file(path, max_concurrency=1))  # With more, s3fs asks for the size first.
+        return bytes(files.cat_file(path, max_concurrency=1))  # With more, s3fs first requests the size.
     except FileNotFoundError:
         return None
 
@@ -405,11 +412,11 @@ def _is_whole(root: Path, name: str, checksum: Checksum) -> bool:
 
 @contextmanager
 def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
-    """Keep other processes of this machine from downloading the same, where the cache can be locked."""
+    """Keep other processes of this machine from downloading the same files, if the cache can be locked."""
     parent, slash, base = name.rpartition("/")
     with writing(root / name):
         make_folder(root, parent)
     with ExitStack() as stack:
-        with suppress(OSError):  # Without a lock each downloads it for itself.
+        with suppress(OSError):  # Without a lock, each process downloads the files.
             stack.enter_context(locked(root, f"{parent}{slash}.{base}.lock", wait=True))
         yield

@@ -53,7 +53,7 @@ from isogloss.store.resume_points import find_resume_point
 PRECISION = "precision.json"
 AUTO = "auto"
 WORK = "work"
-"""Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
+"""Folder within a run's folder for files that only an unfinished run needs: checkpoints, tokenized text."""
 
 DAMAGED = "damaged-"
 """Prefix of the names of quarantined files."""
@@ -80,9 +80,9 @@ class Outcome:
     died: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Return how many runs ended in which way."""
-        numbers = {name: len(getattr(self, name)) for name in self.__dataclass_fields__}
-        return f"Outcome({', '.join(f'{number} {name}' for name, number in numbers.items() if number)})"
+        """Return the numbers of runs by outcome."""
+        counts = {name: len(getattr(self, name)) for name in self.__dataclass_fields__}
+        return f"Outcome({', '.join(f'{count} {name}' for name, count in counts.items() if count)})"
 
     @property
     def ended(self) -> int:
@@ -99,32 +99,32 @@ class Store:
     """Runs in separate folders below one folder, which many processes may share."""
 
     root: Path
-    """The folder with the runs, or with the copies of those in a bucket."""
+    """The folder with the runs, or with copies of runs in a bucket."""
 
     @property
     def url(self) -> str:
-        """The bucket's URL; empty for a folder."""
+        """The bucket's URL. Empty for a folder."""
         return ""
 
     @property
     def leases(self) -> Leases:
-        """The leases of current runs, and of tasks that one process at a time may do."""
+        """The leases of current runs, and of tasks for one process at a time."""
         return leases_in(self.root)
 
     def guarded(self) -> AbstractContextManager[None]:
-        """In this context, create nothing in place of the folder if it goes away."""
+        """In this context, never create the folder again if it disappears."""
         return guarded(self.root, LEASES)
 
     def is_reachable(self) -> bool:
-        """Return whether the folder can be reached, once anything in it was leased."""
+        """Return whether the folder can be reached. Something in it must have been leased before."""
         return is_reachable(self.root, LEASES)
 
     def is_outage(self, error: BaseException) -> bool:
-        """Return whether an error may come from a folder that cannot be reached for now."""
+        """Return whether an error may come from a folder that cannot be reached at the moment."""
         return is_outage(error, self.root, LEASES)
 
     def folder(self, run: StoredRun) -> Path:
-        """Return the run's folder, whether it exists or not."""
+        """Return the folder of a run, whether it exists or not."""
         return self.root / identity(run)
 
     def model(self, run: StoredRun) -> Path:
@@ -132,21 +132,24 @@ class Store:
         return self.folder(run) / "model"
 
     def refresh(self) -> None:
-        """Find the runs that are finished or have failed elsewhere, in one pass because there may be many."""
+        """Find the runs that other processes finished or failed, in one pass because there may be many."""
 
     def is_finished(self, run: StoredRun, *, afresh: bool = False) -> bool:
-        """Return whether the run has a record: at the last refresh, where others write, or now."""
+        """Return whether the run has a record.
+
+        The answer is as of the last refresh if other processes write, unless ``afresh`` is true.
+        """
         name = f"{identity(run)}/{RECORD}"
         if afresh:
             look_afresh(self.root, name)
         return is_taken(self.root, name)
 
     def finished_meanwhile(self, run: StoredRun) -> bool:
-        """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
+        """Return whether a run that was just leased is finished. Upload it if only the upload is missing."""
         return self.is_finished(run, afresh=True)
 
     def failed_meanwhile(self, run: StoredRun) -> str:
-        """Return why a run that was just leased has failed; call it after ``finished_meanwhile``."""
+        """Return why a run that was just leased has failed. Call it after ``finished_meanwhile``."""
         return self.failure(run)
 
     def record(self, run: StoredRun) -> Record:
@@ -156,21 +159,21 @@ class Store:
     def start(self, run: StoredRun) -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it.
 
-        StorageError where a link is in its place: what it leads to would be replaced.
+        Raises StorageError if a link is in its place, because files would be replaced where it leads.
         """
         folder = self.folder(run)
         with writing(folder):
             if is_folder(self.root, folder.name):
                 for part in (WORK, self.model(run).name):
                     check_folder(self.root, f"{folder.name}/{part}")
-                sweep_folder(folder)  # A process that was killed had no time to.
+                sweep_folder(folder)  # A killed process may have left files.
                 self.forget_failure(run)
             else:
                 make_folder(self.root, folder.name)
         return folder
 
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
-        """Write circumstances and checksums, then the record: from then on the run is finished."""
+        """Write circumstances and checksums, then the record, which marks the run as finished."""
         folder = self.root / record.id
         write_text(folder, MADE, seal(circumstances), is_swept=True)
         with reading(folder):
@@ -178,8 +181,10 @@ class Store:
         write_record(folder, record, files)
 
     def fail(self, run: StoredRun, message: str, *, needs: str = "") -> None:
-        """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-        body = {"error": masked(message), **({"needs": needs} if needs else {})}
+        """Write why a run failed. ``needs`` is the id of a failed run without which it could not begin."""
+        body = {"error": masked(message)}
+        if needs:
+            body["needs"] = needs
         self.write(f"{identity(run)}/{FAILED}", seal(body))
 
     def failure(self, run: StoredRun, *, afresh: bool = False) -> str:
@@ -208,26 +213,26 @@ class Store:
         self.write(PLAN, seal(body))
 
     def plan(self) -> Plan:
-        """Return the plan of the last recipe; empty without one."""
+        """Return the plan of the last recipe. Empty without one."""
         return json_or_empty(self.read(PLAN), Plan)
 
     def precision(self, measure: Callable[[], str]) -> str:
-        """Return the precision that "auto" stands for in this store, on whatever machine.
+        """Return the precision that "auto" stands for in this store, on any machine.
 
-        It is measured before the first run. A second measurement, on another machine or a busier one, must
+        It is measured before the first run. A second measurement, on a different or a busier machine, must
         not change the precision within a plan.
         """
         with self.leases.alone(PRECISION):
             decision = _precision_in(self.read(PRECISION))
             if not decision:
                 measurement = measure()
-                # Another process may have measured meanwhile, if this one was paused.
+                # If this process was paused, a different process may have measured.
                 decision = _precision_in(self.read(PRECISION)) or measurement
                 self.write(PRECISION, seal({AUTO: decision}))
         return decision
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
-        """Find a run's folder by its id or the beginning of it."""
+        """Find a run's folder by its id or the beginning of the id."""
         check_there(self.root)
         paths = one_by_one(sorted(run_files(self.root, RECORD)), "runs", on_progress)
         folders = [path.parent for path in paths if not path.parent.name.startswith(".")]
@@ -235,14 +240,14 @@ class Store:
         if len(matching) == 1:
             return matching[0]
         names = some(folder.name for folder in matching or folders)
-        what = f"{len(matching)} runs begin with" if matching else "no finished run"
+        problem = f"{len(matching)} runs begin with" if matching else "no finished run"
         raise StorageError(
-            f"{self.root}: {what} {prefix!r}. Finished runs: {names}. List them: "
+            f"{self.root}: {problem} {prefix!r}. Finished runs: {names}. List them: "
             f"isogloss list runs --in {self.root}"
         )
 
     def remove_leftovers(self, run: StoredRun) -> None:
-        """Remove what only an unfinished run needs."""
+        """Remove files that only an unfinished run needs."""
         folder = self.folder(run)
         if WORK in sweep_folder(folder):
             remove(folder, WORK)
@@ -252,7 +257,7 @@ class Store:
         self.leases.forget(identity(run))
 
     def find_resume_point(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: ARG002
-        """Return the progress of an unfinished run: at the last refresh, where others write, or now.
+        """Return the progress of an unfinished run: as of the last refresh, if others write, or current.
 
         Empty before its first checkpoint.
         """
@@ -265,16 +270,16 @@ class Store:
         """Make all files of finished runs available in the folder."""
 
     def download_model(self, key: str) -> Path:
-        """Make a run available by its id, with what its model needs; return its folder."""
+        """Make a run available by its id, with the files that its model needs, and return its folder."""
         return self.root / key
 
     def download_records(self, on_progress: OnProgress = no_progress) -> None:
         """Download the files that reports read: the plan and, for each run, record and predictions."""
 
     def download_checkpoints(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: ARG002
-        """Make the last checkpoints of a run available: at the last refresh, where others write, or now.
+        """Make the last checkpoints of a run available: as of the last refresh, if others write, or current.
 
-        Return what was wrong with them, if anything.
+        Returns their damage, if any.
         """
         return ""
 
@@ -286,7 +291,7 @@ class Store:
         """Share a report that was written in the folder."""
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a small file; None if it is missing, or cannot be read."""
+        """Return the content of a small file. None if it is missing or cannot be read."""
         try:
             return read_file(self.root, name)
         except OSError:
@@ -298,25 +303,28 @@ class Store:
 
 
 def _precision_in(content: bytes | None) -> str:
-    """Return the precision that a store has decided for; empty without one.
+    """Return the precision that a store has decided for. Empty without one.
 
-    Older versions wrote one for each kind of device; if these differ, only float32 is what all can compute.
+    Older versions wrote one for each kind of device. If these differ, the precision is float32, which all
+    devices can compute.
     """
     answers = json_or_empty(content, dict[str, str])
     choices = {answer for answer in answers.values() if answer in ("float32", "bfloat16")}
     if AUTO in answers and answers[AUTO] in choices:
         return answers[AUTO]
-    return choices.pop() if len(choices) == 1 else "float32" if choices else ""
+    if len(choices) > 1:
+        return "float32"
+    return choices.pop() if choices else ""
 
 
 def check_there(folder: Path) -> None:
-    """Raise StorageError unless a folder of runs is there."""
+    """Raise StorageError unless a folder of runs exists."""
     if not folder.is_dir():
         raise StorageError(f"{folder}: no such folder of runs. Name one with --in.")
 
 
 def json_or_empty(content: bytes | None, shape: type[T]) -> T:
-    """Parse a small file; an empty shape for none, or a damaged one."""
+    """Parse a small file. Returns an empty value if it is missing or damaged."""
     try:
         return fitting(shape, unseal(content or b"{}"))
     except ValueError:
@@ -324,6 +332,6 @@ def json_or_empty(content: bytes | None, shape: type[T]) -> T:
 
 
 def failure_in(content: bytes | None) -> str:
-    """Return why a run failed by the note of it; empty for none, or for a run that could not begin."""
+    """Return why a run failed, from its note. Empty without one, or for a run that could not begin."""
     body = json_or_empty(content, dict[str, str])
     return "" if body.get("needs") else body.get("error", "")

@@ -38,7 +38,7 @@ class Pass:
     subwords: Tensor
     """[sentence subword], integer."""
     mask: Tensor | None
-    """[sentence subword], 1 at real subwords; None without padding."""
+    """[sentence subword], 1 at real subwords. None without padding."""
     languages: tuple[str, ...]
     """[sentence]: the language of each."""
 

@@ -93,7 +93,7 @@ class CheckpointTimes:
         self._start = clock()
         self._last_end: float | None = None
         self._seconds = 0.0
-        """How long the training waited for the last checkpoint."""
+        """Seconds that the training waited for the last checkpoint."""
 
     def is_due(self, step: int) -> bool:
         """Return whether to write a checkpoint after ``step`` updates."""

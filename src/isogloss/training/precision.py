@@ -25,7 +25,7 @@ _WIDTHS = (256, 1024)
 
 _ROWS = {"cpu": 256}
 _ROWS_ELSEWHERE = 2048
-"""A processor multiplies few rows before other programs interrupt it; a GPU is idle with few."""
+"""A processor multiplies only few rows before other programs interrupt it. A GPU is idle with few rows."""
 
 
 def device() -> torch.device:

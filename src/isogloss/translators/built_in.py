@@ -24,7 +24,7 @@ class BuiltIn:
     """Rate at which words are dropped, at which they are replaced, and at which neighbours are swapped."""
 
     seed: Whole = 0
-    """Seed of the noise; the same sentence always has the same noise."""
+    """Seed of the noise. The same sentence always has the same noise."""
 
     unknown: Literal["error", "copy"] = "error"
     """Whether a word unknown in the source language is an error or copied."""
@@ -45,7 +45,7 @@ class BuiltIn:
             find_language(language)
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Yield a translation for each text, in order; fast enough for nothing to be stored."""
+        """Yield a translation for each text, in order. Translations are not stored, because this is fast."""
         self.check(setting.source, setting.target)
         translator = BuiltInTranslator(
             setting.source, setting.target, noise=self.noise, seed=self.seed, unknown=self.unknown

@@ -51,10 +51,10 @@ class Seq2Seq:
     knows_links: ClassVar[bool] = False
 
     beams: Positive = 1
-    """Beam size; 1 is greedy search, 4 or 5 is usual and that many times slower."""
+    """Beam size. 1 is greedy search. 4 or 5 are usual, and as many times slower."""
 
     longest: Positive = 256
-    """Subwords of the longest piece of text and of its translation; what is longer is cut."""
+    """Maximum subwords of a piece of text and of its translation. Longer ones are truncated."""
 
     sentences: bool = True
     """Whether a text's sentences are translated one by one, as most models were trained."""
@@ -164,7 +164,7 @@ class CTranslate2(Seq2Seq):
 
 
 def import_ctranslate2() -> ModuleType:
-    """Return the package; MissingPackageError if it is not installed."""
+    """Return the package. Raises MissingPackageError if it is not installed."""
     try:
         return import_module("ctranslate2")
     except ImportError as error:

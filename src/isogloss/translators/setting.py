@@ -37,13 +37,13 @@ class TranslateSetting:
     target: str
     """Language to translate into."""
     model: str = ""
-    """Folder or hub name of a model; empty for a translator that needs none."""
+    """Folder or hub name of a model. Empty for a translator that needs none."""
     folder: Path
     """A work folder, in which translations are stored."""
     precision: str = "auto"
     """Precision of the model: auto, float32 or bfloat16."""
     total: int = 0
-    """Number of texts, for progress; 0 if unknown."""
+    """Number of texts, for progress. 0 if unknown."""
     on_progress: OnProgress = no_progress
 
     def report(self, done: int) -> None:
@@ -53,7 +53,7 @@ class TranslateSetting:
 
 
 class Translator(Named, Protocol):
-    """A translator; its fields are its hyper-parameters."""
+    """A translator. Its fields are its hyper-parameters."""
 
     needs_model: ClassVar[bool]
     """Whether the setting must name a model's folder."""
@@ -76,7 +76,7 @@ TEXTS_PER_CHUNK = 1024
 """Texts of a chunk: enough for sorting by length to pay, few enough to be translated again."""
 
 FIELD_MINIMA = {"beams": 1, "longest": 8, "batch_subwords": 1}
-"""Smallest values of translators' fields; a piece needs a language code, its end, and a word or two."""
+"""Smallest values of translators' fields. A piece needs a language code, its end, and a word or two."""
 
 UNSPACED_LANGUAGES = ("cmn", "ja", "wuu", "yue", "zh")
 """Languages without a space between sentences."""
@@ -99,7 +99,7 @@ TranslateChunk = Callable[[list[str]], list[Translated]]
 def in_chunks(
     texts: Iterable[str], setting: TranslateSetting, translator: object, load: Callable[[], TranslateChunk]
 ) -> Iterator[Translated]:
-    """Yield a translation for each text, in order; nothing is loaded if all are stored already."""
+    """Yield a translation for each text, in order. Nothing is loaded if all are stored already."""
     loaded: list[TranslateChunk] = []
     remaining, done = iter(texts), 0
     key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
@@ -121,7 +121,7 @@ def in_chunks(
 
 
 def _stored(folder: Path, name: str, content: str, count: int) -> list[Translated] | None:
-    """Return a stored chunk; None if it is missing, damaged or of other texts."""
+    """Return a stored chunk. None if it is missing, damaged or belongs to other texts."""
     try:
         first, *lines = read_file(folder, name).decode().split("\n")[:-1]
         pairs = [fitting(tuple[str, int], parse_json(line)) for line in lines]

@@ -234,7 +234,7 @@ class Model(FineTuned, Generic[Predicted]):
     def export(
         self, folder: str | Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
     ) -> Path:
-        """Write a folder that transformers loads without isogloss, and return it; see docs/use.md.
+        """Write a folder that transformers loads without isogloss, and return it. See docs/use.md.
 
         ``adapter`` writes the adapters and the head alone, as peft or the library adapters loads them.
         """
@@ -242,12 +242,12 @@ class Model(FineTuned, Generic[Predicted]):
 
     @checks_arguments
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
-        """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
+        """Upload the model to the Hugging Face hub and return the commit's address. See docs/use.md."""
         options = PushOptions(name=name, private=private, revision=revision, update=update)
         return push(exportable(self), options)
 
     def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
-        """Yield the examples of values; only a translation may be None."""
+        """Yield the examples of values. Only a translation may be None."""
         if isinstance(values, str):
             raise DataError(
                 f"{what}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
@@ -337,7 +337,7 @@ class Ensemble(Model[Predicted]):
         adapter: bool = False,  # noqa: ARG002
         force: bool = False,  # noqa: ARG002
     ) -> Path:
-        """Raise ConfigError: an ensemble is several models."""
+        """Raise ConfigError, because an ensemble is several models."""
         raise ConfigError(self._refusal(f"export {folder}"))
 
     def push(
@@ -348,7 +348,7 @@ class Ensemble(Model[Predicted]):
         revision: str = "",  # noqa: ARG002
         update: bool = False,  # noqa: ARG002
     ) -> str:
-        """Raise ConfigError: an ensemble is several models."""
+        """Raise ConfigError, because an ensemble is several models."""
         raise ConfigError(self._refusal(f"push {name}"))
 
     def _refusal(self, what: str) -> str:

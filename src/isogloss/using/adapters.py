@@ -26,7 +26,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.pretrained import model_folder
 
 PEFT, ADAPTERS = "peft", "adapter-transformers"
-"""What the hub calls the two libraries."""
+"""Names of the two libraries on the hub."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AdapterExport:
     """Adapters that were written alone."""
 
     library: str
-    """What the hub calls it: peft or adapter-transformers."""
+    """Its library on the hub: peft or adapter-transformers."""
     base: str
     """The model that they belong to: a folder, or a hub name with its commit."""
     folders: Sequence[str] = ()

@@ -107,7 +107,7 @@ def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
 
 
 def _read_brat(file: File, _: str) -> Iterator[FileEntry]:
-    """Read the text that a file of brat annotates, line by line; each entry keeps where its line begins."""
+    """Read the text that a file of brat annotates, line by line. Each entry keeps where its line begins."""
     start = 0
     for number, line in enumerate(find_text_file(file).read(), start=1):
         words = tuple(line[extent.start : extent.stop] for extent in locate_words(line))
@@ -130,7 +130,7 @@ def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
 
 
 def _read_webanno(file: File, _: str) -> Iterator[FileEntry]:
-    """Read the sentences of WebAnno's TSV; lines between them are entries without an example."""
+    """Read the sentences of WebAnno's TSV. Lines between them are entries without an example."""
     all_lines = list(file.read())
     file = replace(file, read=lambda: iter(all_lines))
     by_line = dict[int, TaggedSentence]()

@@ -31,7 +31,7 @@ PARTS = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": POOLING, "type": "sentence_transformers.models.Pooling"},
 ]
-"""What sentence-transformers runs: the encoder, then the mean of its states."""
+"""Modules of sentence-transformers: the encoder, then the mean of its states."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PretrainedEncoder:
 
     @property
     def base(self) -> str:
-        """The encoder that the first training began with, as text; "" for a new one."""
+        """The encoder that the first training began with, as text. "" for a new encoder."""
         run: Mapping[str, Any] | None = self.record.run
         while run is not None and "source" not in run:
             run = run.get("start") or run.get("encoder")
@@ -74,7 +74,7 @@ class PretrainedEncoder:
 
 
 def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
-    """Load the encoder that the run in a folder made; None for any other folder."""
+    """Load the encoder that the run in a folder made. None for any other folder."""
     if not (folder / RECORD).exists() or (record := read_record(of_run(folder))).kind not in ENCODERS:
         return None
     check_undamaged(of_run(folder))

@@ -85,7 +85,7 @@ def match_labels(labels: Sequence[str], theirs: Sequence[str]) -> Order:
 
 
 def _units(row: EncodedRow) -> list[tuple[int, int]]:
-    """Return what a row scores: words of an example, or the example as a whole."""
+    """Return the scored items of a row: words of an example, or the whole example."""
     return [(row.example, word) for word in (row.words or (0,))]
 
 
@@ -110,7 +110,7 @@ def _all_units(rows: Sequence[EncodedRow]) -> Iterator[tuple[int, int]]:
 
 
 def _part_of(on_progress: OnProgress, number: int, count: int) -> OnProgress:
-    """Return what reports the progress of one of several models as that of all."""
+    """Return a function that reports the progress of one of several models as the progress of all."""
 
     def report(progress: Progress) -> None:
         total = progress.total * count

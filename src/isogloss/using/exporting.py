@@ -61,7 +61,7 @@ METRICS = {
     "em": "exact_match",
     "mcc": "matthews_correlation",
 }
-"""The hub's names of metrics that have another name here."""
+"""The hub's names of metrics whose names differ here."""
 
 _ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
 """An encoder of the hub as its model's provenance names it, with the commit."""
@@ -276,7 +276,7 @@ def bcp_47(code: str) -> str:
 
 
 def write_eval_results(model: FineTuned, folder: Path) -> None:
-    """Write a model's scores on datasets of the hub as ``.eval_results``; JSON is YAML."""
+    """Write a model's scores on datasets of the hub as ``.eval_results`` (JSON, which is YAML)."""
     by_corpus: dict[str, list[dict[str, object]]] = {}
     for row in model.provenance.scores:
         corpus, _, form = str(row["corpus"]).partition(" ")  # Treebank, form of inputs, translator.

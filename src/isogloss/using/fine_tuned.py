@@ -25,7 +25,7 @@ from isogloss.using.provenance import (
 )
 
 Translations = Sequence[Example | None] | None
-"""The translation of each example into the source language, if any; None for a model that does not mix."""
+"""The translation of each example into the source language, if any. None for a model that does not mix."""
 
 GROUP_SIZE = 256
 """Examples predicted together: enough for full batches, few enough for any memory."""
@@ -45,11 +45,11 @@ class FineTuned:
     tokenizer: Tokenizer
     task: Task
     provenance: Provenance
-    """How it was made."""
+    """Its provenance."""
     precision: str = "auto"
     """auto (what pays on this machine), float32 or bfloat16."""
     mixup: Mixup | None = None
-    """Where and how much an input is mixed with its translation; None for a model that does not mix."""
+    """Layer and amount of mixing an input with its translation. None for a model that does not mix."""
     links: tuple[str, ...] = ()
     """Files of its folder that are symbolic links."""
     folder: Path = Path()
@@ -128,7 +128,10 @@ class FineTuned:
         check_languages(self.network, languages)
 
     def check_mixes(self, option: str) -> Mixup:
-        """Return where and how much it mixes; ConfigError, with the option, where it uses no translations."""
+        """Return the layer and the amount of its mixing.
+
+        Raises ConfigError, with the option, if it uses no translations.
+        """
         if self.mixup is None:
             raise ConfigError(
                 f"{option}: this model ({self.provenance.method}) does not mix inputs with their "

@@ -39,7 +39,7 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".ann": ("brat",),
     ".jsonl": ("jsonl",),
 }
-"""Formats by the end of a file's name; the first that the task reads is taken."""
+"""Formats by the end of a file's name. The first that the task reads is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class FileEntry:
     """None for a unit without an example."""
 
     body: Mapping[str, object] | None = None
-    """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
+    """Keys of its JSON object in addition to the answer. None if JSON lines do not contain it."""
 
     original: Mapping[str, object] | None = None
     """The object that its line is in JSON, if it is one."""
@@ -110,22 +110,22 @@ class Format:
     """Whether the first line that is neither empty nor a comment is of this format."""
 
     read: Callable[..., Iterator[FileEntry]]
-    """From a file, its language, and what ``option`` names; DataError with file and line."""
+    """Reads a file of a language with an option. Raises DataError with file and line."""
 
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
-    """Yields lines without line ends; None: JSON lines."""
+    """Yields lines without line ends. None: JSON lines."""
 
     matches_lines: Callable[[Sequence[str]], bool] | None = None
-    """Whether the first lines of a file that looks like plain text are of this format; None: never."""
+    """Whether the first lines of a file that looks like plain text are of this format. None: never."""
 
     matches_first: Callable[[Sequence[str]], bool] | None = None
-    """Whether the first lines of a file are of this format whatever its name says; None: never."""
+    """Whether the first lines of a file are of this format whatever its name says. None: never."""
 
     option: Literal["", "column", "text"] = ""
     """The option that selects columns: of words by number, of texts by name."""
 
     has_ids: bool = False
-    """Whether examples have ids, by which translations are found; otherwise by their order."""
+    """Whether examples have ids, which identify their translations. If not, their order does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,19 +145,19 @@ class InputForm:
     """From an example and its answer to a JSON object."""
 
     answered: Callable[[Any, Answer], Example] | None
-    """Returns an example with the answer as its labels; None if examples do not have their labels."""
+    """Returns an example with the answer as its labels. None if examples have no labels."""
 
     auto_class: str
-    """Class of transformers that loads encoder and head; empty if none does."""
+    """Class of transformers that loads encoder and head. Empty if there is none."""
 
     hub_tag: str = ""
-    """What a model of this kind does, as the Hugging Face hub calls it; empty without ``auto_class``."""
+    """Task of such a model on the Hugging Face hub. Empty without ``auto_class``."""
 
     pipeline: str = ""
-    """Pipeline of transformers with the same predictions; empty if none has."""
+    """Pipeline of transformers with the same predictions. Empty if there is none."""
 
     probabilities: Probabilities | None = None
-    """Probabilities of answers: softmax of the raw outputs; None if answers have none."""
+    """Probabilities of answers: softmax of the raw outputs. None without probabilities."""
 
     def json_lines(self, entries: Iterable[Answered]) -> Iterator[str]:
         """Yield a JSON object for each example."""
@@ -167,7 +167,7 @@ class InputForm:
 
 
 def _as_json(entry: FileEntry, body: Mapping[str, object]) -> str:
-    """Return the object; where no key of a line of JSON changes, the line with the new keys at its end."""
+    """Return the object as JSON. If its keys stay the same, new keys are added at the end of its line."""
     original = entry.original
     added = {key: value for key, value in body.items() if original is None or original.get(key) != value}
     if original is None or added.keys() & original.keys():
@@ -259,10 +259,10 @@ def _by_first_line(file: File, kind: InputForm) -> tuple[Format, File]:
 
 TEXT_COLUMNS = (TEXT_NAMES,)
 PAIR_COLUMNS = (("first", *FIRST), ("second", *SECOND))
-"""Usual names of the columns of texts, in any case; the first that the header has is taken."""
+"""Usual names of the columns of texts, in any case. The first in the header is used."""
 
 ADDED = (("label", "predicted"), ("scores", "predicted_scores"))
-"""Names of the columns that are added; the first that the header lacks is taken."""
+"""Names of the added columns. The first that is not in the header is used."""
 
 
 class _WordColumns(NamedTuple):
@@ -271,7 +271,7 @@ class _WordColumns(NamedTuple):
     columns: Sequence[int]
     """Those of the texts."""
     names: tuple[str, ...] = ()
-    """Of the columns to add; none without a header."""
+    """Names of the columns to add. None without a header."""
 
 
 def read_table(
@@ -360,7 +360,10 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _WordC
 
 
 def write_table(entries: Iterable[Answered]) -> Iterator[str]:
-    """Yield the rows with their labels, below the names of the new columns; without a text, empty cells."""
+    """Yield the rows with their labels, below the names of the new columns.
+
+    Rows without a text have empty cells.
+    """
     buffered = list[FileEntry]()
     width = 0  # The number of new columns is known at the first prediction.
     for entry, prediction in entries:

@@ -70,7 +70,10 @@ def check_takes_inputs(task: Task, tokenizer: Tokenizer) -> None:
 
 
 def probabilities_of(task: Task) -> Probabilities:
-    """Return the function that computes a task's probabilities; ConfigError for a task without any."""
+    """Return the function that computes a task's probabilities.
+
+    Raises ConfigError for a task without probabilities.
+    """
     probabilities = kind_of(task).probabilities
     if probabilities is None:
         having = sorted(name for name, task_ in ALL_TASKS.items() if kind_of(task_).probabilities)
@@ -152,7 +155,7 @@ def _pair_probabilities(
 
 
 def _tables(*, pairs: bool) -> tuple[Format, ...]:
-    """Return the formats of tables; of pairs, TSV is that of what is nothing else."""
+    """Return the formats of tables. For pairs, TSV is the default format."""
     tsv, csv = (partial(read_table, pairs=pairs, quoted=quoted) for quoted in (False, True))
     return (
         Format(name="csv", matches=lambda _: False, read=csv, write=write_table, option="text"),

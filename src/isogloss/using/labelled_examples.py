@@ -14,7 +14,7 @@ GOLD = ("gold", "tags", "labels", "label", "answers", "answer")
 
 
 def read_labelled_example(task: Task, kind: InputForm, value: object, name: str, language: str) -> Example:
-    """Return an example with its label, from an example or a mapping; ``name`` is its name in messages.
+    """Return an example with its label, from an example or a mapping. ``name`` is its name in messages.
 
     A mapping has the keys of inputs of ``predict`` and its label under a key of ``GOLD``. DataError for
     anything else.

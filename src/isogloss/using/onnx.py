@@ -27,10 +27,10 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
 """Names of the outputs, by the class of transformers that loads the head."""
 
 LARGEST_DIFFERENCE = 1e-4
-"""Between outputs of the file and the model; float32 sums in another order differ by about 1e-6."""
+"""Maximum difference between outputs of file and model. Float32 sums differ by about 1e-6 by their order."""
 
 CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
-"""Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
+"""Batch sizes and lengths that are compared. Lengths are limited to the encoder's positions."""
 
 TRACED_SHAPE = (2, 7)
 """Batch size and length of the inputs the model is traced with."""
@@ -54,7 +54,10 @@ def check_possible(model: FineTuned) -> None:
 
 
 def write_onnx(model: FineTuned, path: Path) -> float:
-    """Write the ONNX file and return the largest difference from the model; RunError if it is too large."""
+    """Write the ONNX file and return the largest difference from the model.
+
+    Raises RunError if it is too large.
+    """
     kind = model.kind.auto_class
     network = deepcopy(model.network).cpu().float().eval()
     names = tuple(model.tokenizer.model_input_names)

@@ -45,17 +45,17 @@ class PredictOptions:
     """Options of reading a file and writing its answers."""
 
     format: str = ""
-    """One of the task's formats; empty: by the file's name or first line."""
+    """One of the task's formats. Default: by the file's name or first line."""
 
     column: int | None = None
-    """Of a file with a line a word, the column of words, from 0 (-1: the last); None: as its lines show."""
+    """Column of words in a file with a line per word, from 0 (-1: the last). Default: found from its lines.
+    """
 
     text: str = ""
-    """Of a table, the name of the column of texts, of pairs two with a comma between; empty: a usual one."""
+    """Name of a table's column of texts, or two names joined by a comma for pairs. Default: a usual name."""
 
     language: str = ""
-    """Language of the file; empty where it does not matter (it does where a model has language modules or
-    maps)."""
+    """Language of the file. Only models with language modules or maps need it."""
 
     scores: bool = False
     """With probabilities."""
@@ -64,8 +64,8 @@ class PredictOptions:
     """As JSON lines, whatever the format."""
 
     translations: File | None = None
-    """The inputs in the source language, for a model that mixes: as many in the same order (those of SQuAD's
-    JSON by their ids), in any of the task's formats; an empty line for an input without a translation."""
+    """The inputs in the source language, for a model that mixes, in any of the task's formats. They are in
+    the same order (SQuAD's JSON: identified by ids). An input without a translation has an empty line."""
 
     translate: TranslateTexts | None = None
     """Translates the inputs while they are read, instead of a file."""
@@ -109,7 +109,7 @@ def predict_file(
 
 
 def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[Format, File]:
-    """Return the format, which reads the chosen columns, and the file; ConfigError where it has none."""
+    """Return the format with the chosen columns, and the file. Raises ConfigError without a format."""
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
     for name, value in (("column", options.column), ("text", options.text or None)):
         if value is not None and chosen.option != name:
@@ -222,10 +222,10 @@ class _LineProgress:
 def pair_in_order(
     entries: Iterable[FileEntry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[FileEntry]:
-    """Yield each input with the translation in the same position; other entries are passed on.
+    """Yield each input with the translation in the same position. Other entries are passed on.
 
-    ``names`` are those of inputs and translations in messages. DataError, with both counts, if one side has
-    more than the other.
+    ``names`` are those of inputs and translations in messages. Raises DataError with both counts if they
+    differ.
     """
     inputs, others, done = iter(entries), iter(translations), 0
     for entry in inputs:
@@ -246,7 +246,10 @@ def pair_in_order(
 def pair_by_id(
     entries: Iterable[FileEntry], translations: Iterable[Example | None], names: tuple[str, str]
 ) -> Iterator[FileEntry]:
-    """Yield each entry with the translation of its example's id; DataError if they have no id in common."""
+    """Yield each entry with the translation of its example's id.
+
+    Raises DataError if they have no id in common.
+    """
     by_id = {
         translation.id: translation
         for translation in map(_unless_blank, translations)
@@ -280,7 +283,7 @@ def warn_of_unmixed(
     translated: bool,
     warn: Warn = python_warning,
 ) -> Iterator[FileEntry]:
-    """Pass entries on; if the model mixes, warn once of those without a translation.
+    """Pass entries on. If the model mixes, warn once about entries without a translation.
 
     The warning comes at the first of them, or, if inputs were ``translated``, at the end, with the count.
     """

@@ -89,7 +89,7 @@ class Provenance:
 
 
 def folder_of(model: str | Path) -> Path:
-    """Return the folder of a run or exported model; one on the hub (owner/name[@revision]) is downloaded."""
+    """Return the folder of a run or exported model. A hub model (owner/name[@revision]) is downloaded."""
     return model_folder(str(model)) if is_on_hub(model) else Path(model)
 
 
@@ -137,7 +137,7 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
 
 
 def run_of_head(folder: Path) -> Path | None:
-    """Return the folder of the run that made the head of a further task; None for any other folder."""
+    """Return the folder of the run that trained the head of a further task. None for other folders."""
     run = folder.absolute().parent.parent.parent
     return run if folder.absolute().parent.name == FURTHER and (run / RECORD).exists() else None
 
@@ -169,7 +169,7 @@ def _description(folder: Path) -> str:
 
 
 def exported_entry(folder: Path) -> object:
-    """Return the provenance in an exported model's config, as plain data; None for any other folder."""
+    """Return the provenance in an exported model's config, as plain data. None for any other folder."""
     try:
         body = parse_json(read_regular(folder / CONFIG))
     except (OSError, ValueError):
@@ -304,7 +304,7 @@ TASKS_OF_HEADS: Mapping[str, str] = {
     "ForMultipleChoice": "multiple-choice",
     "ForQuestionAnswering": "qa",
 }
-"""The task of a head, by the suffix of its class; labels may make it a more specific one."""
+"""Task of a head by the suffix of its class. Labels may make the task more specific."""
 
 MAX_ROW_SUBWORDS = 512
 """Subwords of a row, where the model has as many positions."""
@@ -314,7 +314,7 @@ ELSEWHERE = "elsewhere"
 
 
 def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
-    """Return the provenance of a model of another program, from its config; None where it has no head.
+    """Return the provenance of a model of another program, from its config. None if it has no head.
 
     ``name`` is the requested folder or name on the hub.
     """
@@ -361,7 +361,7 @@ def _task_of_head(config: Config) -> str:
 
 
 def _of_sequences(config: Config, labels: Sequence[str]) -> str:
-    """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
+    """Return the task of a sequence head. A head with one score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
     if problem in TASKS_OF_PROBLEMS:
         return TASKS_OF_PROBLEMS[problem]
@@ -429,7 +429,7 @@ def _lacks_labels(
 
 
 def corpus_of(provenance: Provenance) -> Corpus | None:
-    """Return the corpus a model was trained on; None where it is not known here."""
+    """Return the corpus a model was trained on. None if unknown."""
     name = provenance.corpus.partition(":")[0]
     return CORPORA.get(name) or KNOWN.get(name)
 
@@ -445,7 +445,7 @@ def datasets_of(provenance: Provenance) -> list[str]:
 
 
 def licence_of(provenance: Provenance) -> str | None:
-    """Return the hub's name of the licence of a model's training data; None where it is not known."""
+    """Return the hub's name of the licence of a model's training data. None if unknown."""
     corpus = corpus_of(provenance)
     if of_built_in(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
         return "apache-2.0"
@@ -456,7 +456,7 @@ def licence_of(provenance: Provenance) -> str | None:
 
 
 def non_commercial(provenance: Provenance) -> str:
-    """Return a warning where a part of the training data is not for commercial use; else an empty text."""
+    """Return a warning if a part of the training data is not for commercial use. Otherwise empty."""
     corpus = corpus_of(provenance)
     licence = corpus.about.licence if corpus else ""
     if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(licence):
@@ -465,5 +465,5 @@ def non_commercial(provenance: Provenance) -> str:
 
 
 def of_built_in(provenance: Provenance) -> bool:
-    """Return whether a model was trained on built-in languages; not if its languages are unknown."""
+    """Return whether a model was trained on built-in languages. False if its languages are unknown."""
     return bool(provenance.languages) and all(map(is_built_in, provenance.languages))

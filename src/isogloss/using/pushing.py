@@ -36,7 +36,7 @@ class PushOptions:
     """owner/name, or a name in the account of the login."""
     private: bool = False
     revision: str = ""
-    """Branch; made where it is missing. main when empty."""
+    """Branch, which is created if it is missing. Default: main."""
     update: bool = False
     """Whether an existing repository gets a new commit."""
 
@@ -73,7 +73,7 @@ def check_login() -> None:
 
 @dataclass(frozen=True)
 class Exportable:
-    """What is uploaded: a function that writes its folder, one that makes its card, its title."""
+    """An upload: functions that write its folder and its card, and its title."""
 
     write: Callable[..., Path]
     card: Callable[..., str]
@@ -83,13 +83,13 @@ class Exportable:
     """Of a licence that forbids commercial use."""
 
     def with_card(self, folder: Path, name: str) -> Path:
-        """Let the card in its folder load it by its name on the hub; return the folder."""
+        """Make the model's card load it by its name on the hub, and return its folder."""
         (folder / CARD).write_text(self.card(address=name), encoding="utf-8")
         return folder
 
 
 def exportable(model: FineTuned) -> Exportable:
-    """Return what is uploaded of a fine-tuned model."""
+    """Return the upload of a fine-tuned model."""
     provenance = model.provenance
     title = f"{provenance.title} (run {provenance.run}, isogloss {VERSION})"
     return Exportable(
@@ -98,7 +98,7 @@ def exportable(model: FineTuned) -> Exportable:
 
 
 def exportable_encoder(encoder: PretrainedEncoder) -> Exportable:
-    """Return what is uploaded of an encoder."""
+    """Return the upload of an encoder."""
     title = f"{encoder.record.title} (run {encoder.record.id}, isogloss {VERSION})"
     return Exportable(partial(export_encoder, encoder), partial(encoder_card, encoder), title)
 
@@ -138,7 +138,7 @@ def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path)
 
 
 def _find_earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path) -> str:
-    """Return the commit of a repository that contains the same files; empty if it contains none.
+    """Return the commit of a repository that contains the same files. Empty if it contains none.
 
     A push that was killed leaves one or the other. ConfigError for a repository with other files, or a public
     one where a private one was requested.
@@ -182,7 +182,7 @@ def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
 
 @contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a folder for the export; those of processes that were killed are removed."""
+    """Yield a folder for the export. Folders of killed processes are removed."""
     cache = user_cache()
     name = temporary_name("push", "tmp")
     work = cache / name

@@ -58,7 +58,7 @@ class EvaluateOptions:
         check_named("--split", "split", SPLITS, self.split)
 
     def check_treebanks(self) -> None:
-        """Raise ConfigError for a treebank that is not read; inputs that are translated read the source's."""
+        """Raise ConfigError for a treebank that is not read. Translated inputs read the source's treebank."""
         named = [language for language, _ in self.treebanks]
         for language in named:
             if named.count(language) > 1:
@@ -88,7 +88,7 @@ def evaluate(
     on_progress: OnProgress = no_progress,
     warn: Warn = python_warning,
 ) -> list[Row]:
-    """Return a row of measures for each language; ``predictions`` is a folder to write predicted labels to.
+    """Return a row of measures for each language. ``predictions`` is a folder to write predicted labels to.
 
     ConfigError if the corpus has no labels of the model's task, or the model cannot take such inputs;
     DataError if the corpus does not have the split.
@@ -132,7 +132,7 @@ def evaluate(
 
 
 def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: str = "") -> list[Row]:
-    """Return a row of measures on labelled examples that are of no corpus.
+    """Return a row of measures on labelled examples that do not belong to a corpus.
 
     DataError without an example, and for one without a label.
     """
@@ -197,7 +197,7 @@ def check_evaluation(
 def _prepared(
     model: FineTuned, options: EvaluateOptions, sources: Sources, language: str
 ) -> tuple[Evaluation, tuple[str, ...]]:
-    """Read and encode a language's examples in the requested form; also return warnings."""
+    """Read and encode a language's examples in the requested form. Also return warnings."""
     source = model.provenance.source
     read = partial(_examples, sources, options)
     examples = examples_of(options.unpaired_inputs, language, source, read)
@@ -271,7 +271,7 @@ def _compared(
 
 
 def _row(model: FineTuned, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
-    """Return measures with what was scored: the model, and the corpus, language and split."""
+    """Return measures with the scored model, corpus, language and split."""
     metric, *_ = measures
     return {
         "run": model.provenance.run,

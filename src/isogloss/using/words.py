@@ -58,7 +58,7 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
 
 class WordFileLayout(NamedTuple):
-    """How a file with a line a word is laid out."""
+    """Layout of a file with one word per line."""
 
     plain: conll.ConllLayout
     """As it is without running numbers."""
@@ -71,12 +71,15 @@ class WordFileLayout(NamedTuple):
     indexed: bool = False
     """Whether the first column numbers the words of each sentence, 1, 2, 3, and words follow it."""
     numbers: int = 0
-    """The line of the first word, from 1, where the first column holds other numbers alone; else 0."""
+    """Line of the first word, from 1, if the first column has only other numbers. Otherwise 0."""
     chosen: int | None = None
-    """The column of words, where somebody says it."""
+    """The column of words, if the user gives it."""
 
     def is_comment(self, line: str) -> bool:
-        """Return whether a line before a sentence is no word; with running numbers a # never is one."""
+        """Return whether a line before a sentence is not a word.
+
+        With running numbers, # never begins a word.
+        """
         if self.indexed:
             return line.startswith(NO_WORDS)
         if not self.spaces and "\t" not in line and line.startswith(HASH):
@@ -147,7 +150,7 @@ def _are_numbered(lines: Sequence[str]) -> bool:
 
 
 INSPECTED_LINES = 10_000
-"""Lines of a file that decide its layout; later lines must have it, too."""
+"""Number of lines that decide a file's layout. Later lines must have the same layout."""
 
 SCORE_KEY = "Score"
 """Key of the probability of a word's label in the last column of CoNLL-U."""
@@ -155,7 +158,7 @@ SCORE_KEY = "Score"
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a task predicts for words: lists with one value per word."""
+    """Predictions of a task for words: lists with one value per word."""
 
     names: tuple[str, ...]
     """Names of the lists in JSON."""
@@ -220,7 +223,7 @@ TREES = Labels(
     ),
     answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
 )
-"""Trees, in their own columns; an enhanced graph stays unchanged."""
+"""Trees in their own columns. An enhanced graph stays unchanged."""
 
 
 def _tags(task: str) -> Labels:
@@ -435,7 +438,7 @@ def _rule_probabilities(
     scores: Sequence[Tensor],
     _: Sequence[Sequence[str]],
 ) -> list[list[float]]:
-    """Return the probability of the rule that made each lemma; that of unlisted rules where none fits."""
+    """Return the probability of the rule that made each lemma, or of unlisted rules if none fits."""
     applied = lemmas.apply_rules(examples, rows, scores)
     rules = [[task.labels[number] for number, _ in words] for words in applied]
     return _probabilities(task, examples, rows, scores, rules)

@@ -91,7 +91,7 @@ def as_row(row: object) -> Row:
 
 @lru_cache(maxsize=4096)
 def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
-    """Return the class of a stored row whose required fields are all columns; None where none fits."""
+    """Return the class of a stored row whose required fields are all columns. None if none fits."""
     for row in ROWS.get(kind, ()):
         if {field.name for field in fields(row) if field.default is MISSING} <= {*columns}:
             return row
@@ -99,7 +99,7 @@ def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
 
 
 def wrong_value(kind: str, rows: Sequence[Row]) -> str:
-    """Return the first value that rows of a kind of record do not allow, with its name; empty for none."""
+    """Return the first value that rows of a kind of record do not allow, with its name. Empty for none."""
     for columns, group in groupby(rows, key=tuple):
         values = zip(*(row.values() for row in group), strict=True)
         for name, allowed, column in zip(columns, _allowed_types(kind, columns), values, strict=True):
@@ -117,7 +117,7 @@ def _fits_frame(value: Value) -> bool:
 
 @lru_cache(maxsize=256)
 def _allowed_types(kind: str, columns: tuple[str, ...]) -> list[set[type[Any]]]:
-    """Return the types of the values in some columns; a fraction may be null, as nan is in a record."""
+    """Return the types of the values in some columns. A fraction may be null, as nan is in a record."""
     row = row_class(kind, columns)
     types = {field.name: {field.type, *get_args(field.type)} for field in fields(row)} if row else {}
     types = {

@@ -10,7 +10,7 @@ class RetrievalRow:
 
     frame: ClassVar[str] = "retrieval"
     model: str
-    """An encoder, or a model whose encoder is meant; so everywhere here."""
+    """An encoder, or a model whose encoder is meant (in all rows of this module)."""
     first: str
     second: str
     layer: int
@@ -200,13 +200,13 @@ class ConflictRow:
 
     frame: ClassVar[str] = "gradient-conflict"
     model: str
-    """A model, or an encoder; so everywhere below."""
+    """A model, or an encoder (also in all rows below)."""
     draw: int
     batch: int
     first: str
     second: str
     layer: int | None
-    """From 1; 0 the embeddings; None all layers together."""
+    """Layer counted from 1. 0 stands for the embeddings, None for all layers together."""
     module: str
     cosine: float | None
     within: float | None = None

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStepRow:
-    """The loss at one step of any training; language "" is all of them."""
+    """The loss at one step of any training. Language "" stands for all languages."""
 
     frame: ClassVar[str] = "training-steps"
     step: int
@@ -96,7 +96,7 @@ class FurtherTaskScoreRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AveragedModelRow:
-    """A model in an average on one dev set, with its weight; the average itself where ``part`` is ""."""
+    """A model in an average on one dev set, with its weight. ``part`` "" is the average itself."""
 
     frame: ClassVar[str] = "averaged"
     part: str
@@ -182,7 +182,7 @@ class TranslatedSplitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One model on one language and split by one measure; the task's own metric is its main one."""
+    """One model on one language and split by one measure. The task's own metric is its main one."""
 
     frame: ClassVar[str] = "scores"
     model: str
@@ -205,7 +205,7 @@ class LabelFreeRow:
     language: str
     split: str
     signal: str
-    """confidence, entropy, steadiness; in the source score, in other languages atc and doc."""
+    """confidence, entropy or steadiness. Also score in the source, and atc and doc in other languages."""
     value: float
     examples: int
 
@@ -219,7 +219,7 @@ class SeedSpreadRow:
     """Their ids, separated by spaces."""
     language: str
     role: str
-    """"source" or "target"; empty where the models have no source."""
+    """"source" or "target". Empty if the models have no source."""
     split: str
     metric: str
     seeds: int
@@ -297,7 +297,7 @@ class LinkAttentionRow:
     hits: float
     """Share of subwords with their largest weight on a linked word."""
     chance: float
-    """The weight there if all subwords of a sentence had the same."""
+    """The mean weight on the linked word if all subwords of a sentence had equal weights."""
 
 
 class Contributions(NamedTuple):

@@ -72,7 +72,7 @@ class Route:
 
     id: str
     models: tuple[str, ...]
-    """Ids of the runs: start and end of a path; origin, first and second of a plane."""
+    """Ids of the runs: start and end of a path, or origin, first and second of a plane."""
     methods: tuple[str, ...]
     facts: Mapping[str, Any]
     """Facts of the last model: task, corpus, source, target, seed."""
@@ -104,7 +104,7 @@ class Loaded:
 
 
 class Explorer:
-    """What the runs at an address, a folder or a URL, can answer in a browser; every answer is a JSON object.
+    """Questions about the runs in a folder or at a URL, for a browser. Every answer is a JSON object.
 
     ``data`` is the folder with the corpora, for sentences to begin with; the built-in languages need none.
     """
@@ -257,7 +257,7 @@ class Explorer:
         }
 
     def _translation(self, run: PlannedRun) -> list[str]:
-        """Return a text and its translation for an adjusted encoder; none where its bitext is not here."""
+        """Return a text and its translation for an adjusted encoder. None if its bitext is missing."""
         return next(iter(self._translations(run, 1)), [])
 
     def _translations(self, run: PlannedRun, count: int) -> list[list[str]]:

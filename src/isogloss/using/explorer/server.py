@@ -98,7 +98,7 @@ def application(
 
 
 def _check_arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a question in the types that it states; ValueError for another one."""
+    """Return the arguments of a question in their types. Raises ValueError for an invalid one."""
     types = get_type_hints(question)
     arguments = {}
     for name, value in body.items():
@@ -125,7 +125,7 @@ def page() -> tuple[str, str]:
 
 
 def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: bool = False) -> None:
-    """Serve the page until Ctrl-C; ConfigError where the port is taken.
+    """Serve the page until Ctrl-C. Raises ConfigError if the port is taken.
 
     SIGTERM and SIGHUP are raised again when the server has ended.
     """
@@ -168,7 +168,7 @@ def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) ->
             self.loop.call_later(request_seconds, self._close_unless_asked, request)
 
         def _close_unless_asked(self, request: Any) -> None:
-            """Close an idle connection; check one with an open request again later."""
+            """Close an idle connection. Check one with an open request again later."""
             if self.transport.is_closing():
                 return
             if self.cycle is request and (request is None or self.cycle.response_complete):
@@ -194,7 +194,7 @@ class Server(uvicorn.Server):  # type: ignore[misc]
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at a signal; the library raises SIGINT again, and leaves SIGHUP to others."""
+        """End at a signal. The library raises SIGINT again, and leaves SIGHUP to others."""
         log = logging.getLogger("uvicorn.error")
 
         def end(number: int, _: object) -> None:
