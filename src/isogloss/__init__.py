@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
     from isogloss.functional.word_order import reorder_questions
     from isogloss.functional.word_pairs import word_distances
+    from isogloss.metrics.expected_score import (
+        Consistency,
+        ExpectedScore,
+        consistency,
+        expected_score,
+        score_bound,
+    )
     from isogloss.metrics.source_choice import SourceCandidate, rank_sources
     from isogloss.recipes.recipe import (
         AdjustTable,
@@ -93,6 +100,7 @@ _NAMES = {
     "functional.weights": "average deltas move path plane random_direction",
     "functional.word_order": "reorder_questions",
     "functional.word_pairs": "word_distances",
+    "metrics.expected_score": "Consistency ExpectedScore consistency expected_score score_bound",
     "metrics.source_choice": "SourceCandidate rank_sources",
     "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",
     "reports.comparison": "Compared",
@@ -115,9 +123,11 @@ __all__ = [
     "Compared",
     "Comparison",
     "ConfigError",
+    "Consistency",
     "DataError",
     "DivergedError",
     "EncoderTable",
+    "ExpectedScore",
     "GridTable",
     "InputError",
     "IsoglossError",
@@ -164,8 +174,10 @@ __all__ = [
     "compare",
     "compare_outputs",
     "compare_runs",
+    "consistency",
     "corpus",
     "deltas",
+    "expected_score",
     "gradient_conflict",
     "language_gates",
     "load_corpus",
@@ -184,6 +196,7 @@ __all__ = [
     "representation_map",
     "retrieval",
     "run",
+    "score_bound",
     "search",
     "states",
     "word_distances",

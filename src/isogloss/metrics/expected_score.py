@@ -1,0 +1,470 @@
+"""Estimate the score of a model in a language without labels, with an interval, or say "don't know".
+
+Other languages l have labels: the same model was scored there. Signals s_k are shares that need no labels,
+such as the share of translated pairs with equal predictions (consistency), ATC and DoC
+(``diagnostics.label_free``). S is the source, L(p) = log(p / (1 − p)) with p clipped to [0.02, 0.98].
+
+    x_k(l) = L(s_k(l)) − L(s_k(S))                       the drop of a signal
+    y(l)   = L(score(l)) − L(score(S))                   the drop of the score
+    m_−f   = ridge regression of y on x without family f
+    r(l)   = |y(l) − m_−f(l)(x(l))|
+    high   = L⁻¹(L(score(S)) + Q), Q the smallest v with  Σ_{l: m_−f(l)(x) + r(l) ≤ v} w(l) / (K + 1) ≥ level
+
+``low`` is the same with the sign turned; w(l) = 1 / (languages of l's family), so that each of the K families
+counts once. This is the jackknife+ (Barber et al. 2021) over clusters (Dunn, Wasserman and Ramdas 2022; Lee,
+Barber and Willett 2023). It covers at least 2·level − 1, in practice ``level``, *over targets drawn like the
+known families*, and not for one given target. Without signals the drops of the known languages remain: the
+plain interval, which the signals have to improve.
+
+``score_bound`` needs no other language. Translations have the same gold label on both sides, so the source's
+accuracy s and the consistency c bound the accuracy a (Fréchet):
+
+    max(0, s + c − 1) ≤ a ≤ min(s, c) + min(1 − s, 1 − c)
+"""
+
+import math
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Gt, Lt
+from pydantic import Strict
+
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.languages import UNKNOWN, language_facts
+from isogloss.core.run_parts import Count, Positive, Share
+
+CLIP = 0.02
+"""Scores and signals nearer to 0 or 1 are moved here, so that logits are finite."""
+
+RIDGE = 2.0
+"""Penalty on the squared coefficients of standardised signals."""
+
+OUTSIDE = 0.1
+"""Share of a signal's range by which the target may lie beyond the known languages."""
+
+LEVEL = 0.8
+"""Default coverage. 95 % would need 19 families with labels."""
+
+MIN_SOURCE_EXAMPLES = 200
+"""Examples of the source below which its score is too uncertain to start from."""
+
+SOURCE_IS_ITS_SCORE = ("atc", "doc")
+"""Signals that equal the score in the source."""
+
+CONSISTENCY = "consistency"
+"""Signal that is 1 in the source: a text and itself have the same prediction."""
+
+ONE_SIDED = 0.9
+"""Confidence of each end of the two shares in ``score_bound``."""
+
+CONTRADICTION = 1.64
+"""Standard errors by which the consistency may lie below the interval."""
+
+Level = Annotated[float, Strict(), Gt(0), Lt(1)]
+
+Floats = npt.NDArray[np.float64]
+
+Label = Hashable
+
+Mask = npt.NDArray[np.bool_]
+
+Regression = Callable[[Floats], Floats]
+"""From drops of signals [language signal] to expected drops of scores [language]."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ExpectedScore:
+    """The score to expect in a language without labels; prints as a sentence or two."""
+
+    language: str
+    value: float
+    """nan without enough families, as are ``low`` and ``high``."""
+    low: float
+    high: float
+    plain_low: float
+    """Interval from the known languages' scores without any signal."""
+    plain_high: float
+    level: float
+    families: int
+    """Families of the known languages."""
+    languages: int
+    signals: tuple[str, ...]
+    doubts: tuple[str, ...]
+    """Reasons why the answer is "don't know". Empty if there are none."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is no doubt."""
+        return not self.doubts
+
+    def __repr__(self) -> str:
+        """State the expected score, or why it is not known."""
+        known = f"{self.languages} languages of {self.families} families"
+        if self.doubts:
+            return f"{self.language}: don't know ({'; '.join(self.doubts)}); {known} have labels"
+        low, high, plain_low, plain_high = (
+            f"{100 * end:.1f}" for end in (self.low, self.high, self.plain_low, self.plain_high)
+        )
+        return (
+            f"{self.language}: {100 * self.value:.1f}, {self.level:.0%} interval {low} to {high} "
+            f"(without signals {plain_low} to {plain_high}); {known} have labels"
+        )
+
+
+@checks_arguments
+def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
+    target: str,
+    source: str,
+    scores: Mapping[str, Share],
+    signals: Mapping[str, Mapping[str, Share]] | None = None,
+    *,
+    families: Mapping[str, str] | None = None,
+    level: Level = LEVEL,
+    source_examples: Count | None = None,
+    commonest_label: Share | None = None,
+    pairs: Count = 0,
+) -> ExpectedScore:
+    """Estimate the score of one model in a target without labels, from languages that have some.
+
+    Args:
+        target: Language without labels. Its score, if given, is not read.
+        source: Language that the model was trained on.
+        scores: Score of the model in the source and in each language with labels (at least 50 examples each),
+            0 to 1, all by one metric.
+        signals: For each signal its value by language, 0 to 1, of the target and of every language with a
+            score. The source needs one except for atc and doc (its score) and consistency (1).
+        families: Family by language. Default: that of Glottolog.
+        level: Coverage over targets like the known families. 0.8 needs 4 families, 0.9 needs 9 and 0.95
+            needs 19.
+        source_examples: Examples that the source's score is a mean of. Default: not checked.
+        commonest_label: Share of the commonest label in the source. Default: not checked.
+        pairs: Translated pairs that the consistency is a mean of. Default: treated as exact.
+
+    Returns:
+        The value and its interval, the interval without signals, and every reason for doubt.
+
+    Raises ConfigError without the source's score, for a signal that a language lacks, and for a language of
+    unknown family.
+
+    Device: none. Cost: a regression per family.
+
+    >>> scores = {"en": 0.9, "de": 0.8, "fi": 0.6, "tr": 0.55, "sw": 0.4, "ja": 0.45}
+    >>> consistency = {"de": 0.85, "fi": 0.65, "tr": 0.6, "sw": 0.42, "ja": 0.5, "hu": 0.62}
+    >>> expected_score("hu", "en", scores, {"consistency": consistency})
+    hu: 56.9, 80% interval 42.8 to 65.9 (without signals 20.0 to 80.0); 5 languages of 5 families have labels
+    >>> expected_score("hu", "en", {"en": 0.9, "de": 0.8, "sw": 0.4})
+    hu: don't know (80% needs 4 families with labels, there are 2); 2 languages of 2 families have labels
+    """
+    signals = signals or {}
+    _check_shares("scores", scores)
+    if source not in scores:
+        raise ConfigError(
+            f"expected_score: scores has no {source!r}, the source. Give its score, from which the drops of "
+            f"other languages are measured. There are: {', '.join(scores) or 'none'}."
+        )
+    known = [code for code in scores if code not in (target, source)]
+    base = float(logits(scores[source]))
+    drops = _signal_drops(signals, scores, source=source, languages=[*known, target])
+    languages = Known(
+        signals=drops[:-1],
+        drops=logits([scores[code] for code in known]) - base,
+        families=_families(known, families or {}),
+    )
+    count = len(set(languages.families))
+    value = math.nan
+    interval = plain = (math.nan, math.nan)
+    doubts = _doubt_source(scores[source], source_examples, commonest_label)
+    if count < least_families(level):
+        doubts.append(f"{level:.0%} needs {least_families(level)} families with labels, there are {count}")
+    else:
+        value = share_of(base + float(fit_ridge(languages)(drops[-1:])[0]))
+        interval = _interval(languages, drops[-1], base, level)
+        plain = _interval(languages.without_signals(), drops[-1, :0], base, level)
+        doubts += _doubt_signals(languages.signals, drops[-1], list(signals))
+        if signals and interval[1] - interval[0] >= plain[1] - plain[0]:
+            doubts.append("the signals say no more than the scores of the known languages")
+        if CONSISTENCY in signals:
+            doubts += _doubt_consistency(signals[CONSISTENCY][target], pairs, value, interval)
+    return ExpectedScore(
+        language=target,
+        value=value,
+        low=interval[0],
+        high=interval[1],
+        plain_low=plain[0],
+        plain_high=plain[1],
+        level=level,
+        families=count,
+        languages=len(known),
+        signals=tuple(signals),
+        doubts=tuple(doubts),
+    )
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Share of pairs to which a model gives one label, with its 80 % Wilson interval."""
+
+    share: float
+    low: float
+    high: float
+    pairs: int
+    """Pairs of texts, or of linked words."""
+
+
+def consistency(
+    first: Sequence[Label] | Sequence[Sequence[Label]],
+    second: Sequence[Label] | Sequence[Sequence[Label]],
+    links: Sequence[Collection[tuple[int, int]]] | None = None,
+) -> Consistency:
+    """Return how often a model gives both sides of a translation the same label.
+
+    Use it as a signal of ``expected_score`` and ``score_bound``. Of all signals without labels it predicts
+    scores best, and only it shows that a language has no transfer. It is no score: equal labels can be wrong.
+
+    Args:
+        first: For each pair the label predicted for the text in the source, or the labels of its words.
+        second: The same for its translation.
+        links: For each pair its linked words (``isogloss.align``), if labels are of words. Words are counted
+            as if they were independent, so the interval is too narrow.
+
+    Raises DataError for sides of different lengths, no pair, and a link beyond the words.
+
+    Device: none. Cost: none.
+
+    >>> consistency(["sports", "health", "travel"], ["sports", "health", "health"]).share
+    0.6666666666666666
+    >>> consistency([["DET", "NOUN"]], [["NOUN", "DET"]], [[(0, 1), (1, 0)]]).share
+    1.0
+    """
+    if len(first) != len(second) or (links is not None and len(links) != len(first)):
+        sizes = f"{len(first)} and {len(second)}" + (
+            "" if links is None else f", and {len(links)} with links"
+        )
+        raise DataError(f"consistency: {sizes} pairs; both sides of every pair are needed, in one order.")
+    if links is None:
+        equal = [one == other for one, other in zip(first, second, strict=True)]
+    else:
+        equal = [
+            is_equal
+            for number, (words, others, linked) in enumerate(zip(first, second, links, strict=True))
+            for is_equal in _compare_words(number, words, others, linked)
+        ]
+    if not equal:
+        raise DataError("consistency: no pair; give at least one, 100 or more for a useful interval.")
+    share = sum(equal) / len(equal)
+    return Consistency(share, *wilson_interval(share, len(equal)), len(equal))
+
+
+@checks_arguments
+def score_bound(
+    source_score: Share, source_examples: Positive, consistency: Share, pairs: Positive
+) -> tuple[float, float]:
+    """Bound the accuracy in a target from the accuracy in the source and the consistency on translations.
+
+    Needs no other language and no model of errors. Holds for accuracy only, on texts whose translations have
+    the same gold label. Both shares are taken at the ends of their one-sided 90 % Wilson intervals that widen
+    the bound. It is narrow only where both are high.
+
+    Device: none. Cost: none.
+
+    >>> [round(end, 2) for end in score_bound(0.95, 2000, 0.9, 500)]
+    [0.82, 0.97]
+    """
+    source_low, source_high = wilson_interval(source_score, source_examples)
+    low, high = wilson_interval(consistency, pairs)
+    most = 1.0  # Where both intervals meet, every answer may be right and equal.
+    if source_high < low:
+        most = 1 - (low - source_high)
+    elif high < source_low:
+        most = 1 - (source_low - high)
+    return max(0.0, source_low + low - 1), most
+
+
+@checks_arguments
+def wilson_interval(share: Share, count: Positive, one_sided: Level = ONE_SIDED) -> tuple[float, float]:
+    """Return the Wilson interval of a share of ``count`` examples, with a one-sided confidence at each end.
+
+    >>> [round(end, 3) for end in wilson_interval(0.5, 100)]
+    [0.436, 0.564]
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri(one_sided))
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def least_families(level: float = LEVEL) -> int:
+    """Return the number of families below which an interval has no upper end.
+
+    >>> [least_families(level) for level in (0.8, 0.9, 0.95)]
+    [4, 9, 19]
+    """
+    return math.ceil(round(1 / (1 - level), 9)) - 1
+
+
+@dataclass(frozen=True)
+class Known:
+    """Languages with labels: drops of signals [language signal], drops of scores and families [language]."""
+
+    signals: Floats
+    drops: Floats
+    families: tuple[str, ...]
+
+    def without_signals(self) -> "Known":
+        """Return the languages without their signals."""
+        return Known(self.signals[:, :0], self.drops, self.families)
+
+    def select(self, languages: Mask) -> "Known":
+        """Return a part of the languages."""
+        families = tuple(name for name, kept in zip(self.families, languages, strict=True) if kept)
+        return Known(self.signals[languages], self.drops[languages], families)
+
+    @property
+    def weights(self) -> Floats:
+        """Weights [language] with which every family counts once."""
+        return np.array([1 / self.families.count(name) for name in self.families])
+
+
+def fit_ridge(languages: Known) -> Regression:
+    """Fit the drops of scores to those of signals, each family with equal weight."""
+    weights = languages.weights
+    means = weights @ languages.signals / weights.sum()
+    centred = languages.signals - means
+    deviations = np.sqrt(np.maximum(weights @ centred**2 / weights.sum(), 1e-8))
+    standardised = centred / deviations
+    mean_drop = weights @ languages.drops / weights.sum()
+    penalty = RIDGE * np.eye(len(means))
+    slopes = np.linalg.solve(
+        standardised.T @ (weights[:, None] * standardised) + penalty,
+        standardised.T @ (weights * (languages.drops - mean_drop)),
+    )
+    return lambda signals: np.asarray(mean_drop + (signals - means) / deviations @ slopes)
+
+
+def logits(shares: npt.ArrayLike) -> Floats:
+    """Return L of shares, which are moved away from 0 and 1 by CLIP."""
+    clipped = np.clip(np.asarray(shares, dtype=float), CLIP, 1 - CLIP)
+    return np.asarray(np.log(clipped / (1 - clipped)))
+
+
+def share_of(logit: float) -> float:
+    """Return the share with a logit, which may be infinite."""
+    return 0.5 * (1 + math.tanh(logit / 2))
+
+
+def _compare_words(
+    number: int, words: Sequence[Label], others: Sequence[Label], links: Collection[tuple[int, int]]
+) -> list[bool]:
+    """Return for each link whether both words have one label."""
+    for at, other in links:
+        if not (0 <= at < len(words) and 0 <= other < len(others)):
+            raise DataError(
+                f"consistency: links[{number}]: found ({at}, {other}); expected indices below {len(words)} "
+                f"and {len(others)}, the numbers of words."
+            )
+    return [words[at] == others[other] for at, other in links]
+
+
+def _interval(languages: Known, signals: Floats, base: float, level: float) -> tuple[float, float]:
+    """Return both ends of the jackknife+ interval by family, as shares."""
+    families = np.array(languages.families)
+    lows, highs = np.empty(len(families)), np.empty(len(families))
+    for family in dict.fromkeys(languages.families):
+        inside = families == family
+        predict = fit_ridge(languages.select(~inside))
+        errors = np.abs(languages.drops[inside] - predict(languages.signals[inside]))
+        expected = float(predict(signals[None])[0])
+        lows[inside] = expected - errors
+        highs[inside] = expected + errors
+    shares = languages.weights / (len(set(languages.families)) + 1)
+    low = -_quantile(-lows, shares, level)
+    return share_of(base + low), share_of(base + _quantile(highs, shares, level))
+
+
+def _quantile(values: Floats, weights: Floats, level: float) -> float:
+    """Return the smallest value up to which the weights sum to ``level``. Infinite if they never do."""
+    order = np.argsort(values)
+    index = int(np.searchsorted(np.cumsum(weights[order]), level - 1e-12))
+    return float(values[order][index]) if index < len(values) else math.inf
+
+
+def _check_shares(name: str, shares: Mapping[str, float]) -> None:
+    """Raise ConfigError for a value that is no share."""
+    for code, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ConfigError(
+                f"expected_score: {name}, {code}: found {share}; expected a share from 0 to 1. Divide "
+                f"percents by 100."
+            )
+
+
+def _families(languages: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the family of each language, as given or from the table of facts."""
+    families = tuple(given.get(code) or language_facts(code).family for code in languages)
+    if unknown := [code for code, name in zip(languages, families, strict=True) if name == UNKNOWN]:
+        raise ConfigError(
+            f"expected_score: the family of {' and '.join(unknown)} is unknown. Give it, as in "
+            f"families={{{unknown[0]!r}: 'Bantu'}}; languages of one family count as one."
+        )
+    return families
+
+
+def _signal_drops(
+    signals: Mapping[str, Mapping[str, float]],
+    scores: Mapping[str, float],
+    *,
+    source: str,
+    languages: Sequence[str],
+) -> Floats:
+    """Return x [language signal], the drops of signals from the source."""
+    drops = np.empty((len(languages), len(signals)))
+    for column, (name, shares) in enumerate(signals.items()):
+        defaults = {source: 1.0} if name == CONSISTENCY else {}
+        if name in SOURCE_IS_ITS_SCORE:
+            defaults = {source: scores[source]}
+        complete = {**defaults, **shares}
+        if missing := [code for code in (source, *languages) if code not in complete]:
+            raise ConfigError(
+                f"expected_score: signal {name!r} has no value for {' and '.join(missing)}. Give one for the "
+                f"target and every language with a score, or remove the signal."
+            )
+        _check_shares(name, complete)
+        drops[:, column] = logits([complete[code] for code in languages]) - logits(complete[source])
+    return drops
+
+
+def _doubt_source(score: float, examples: int | None, commonest: float | None) -> list[str]:
+    """Return why the score of the source is no start."""
+    doubts = []
+    if examples is not None and examples < MIN_SOURCE_EXAMPLES:
+        doubts.append(f"the source's score is over {examples} examples, fewer than {MIN_SOURCE_EXAMPLES}")
+    if commonest is not None and score <= wilson_interval(commonest, examples or MIN_SOURCE_EXAMPLES)[1]:
+        doubts.append(
+            f"the source is not learned: {100 * score:.1f} is no better than always its commonest label "
+            f"({100 * commonest:.1f})"
+        )
+    return doubts
+
+
+def _doubt_signals(known: Floats, target: Floats, names: Sequence[str]) -> list[str]:
+    """Return which signals of the target lie outside those of the known languages."""
+    slack = OUTSIDE * (known.max(axis=0) - known.min(axis=0))
+    beyond = (target < known.min(axis=0) - slack) | (target > known.max(axis=0) + slack)
+    outside = [name for name, is_beyond in zip(names, beyond, strict=True) if is_beyond]
+    return [f"{' and '.join(outside)} of the target is beyond the known languages"] if outside else []
+
+
+def _doubt_consistency(
+    consistency: float, pairs: int, value: float, interval: tuple[float, float]
+) -> list[str]:
+    """Return whether the consistency itself is far below the interval, as in a language without transfer."""
+    error = math.sqrt(consistency * (1 - consistency) / pairs) if pairs else 0.0
+    if value - consistency <= (interval[1] - interval[0]) / 2 + CONTRADICTION * error:
+        return []
+    return [f"the consistency, {100 * consistency:.1f}, contradicts the expected {100 * value:.1f}"]
