@@ -63,3 +63,14 @@ def test_compare_explains_every_p(study, command):
     ):
         assert said in text
     assert "1 point with 80 % power" in text
+
+
+def test_runs_that_are_not_finished_are_named_where_something_is_missing(command, tiny_runs, tmp_path):
+    shutil.copytree(tiny_runs, tmp_path / "part")
+    records = sorted((tmp_path / "part").glob("*/record.json"))
+    for record in records:
+        record.unlink()
+    message = command("compare", tmp_path / "part", "--against", "source-only").message
+    assert records[0].parent.name in message and f"{len(records) - 3} more" in message
+    message = command("results", tmp_path / "part", "--to", tmp_path / "results").message
+    assert records[0].parent.name in message

@@ -19,7 +19,7 @@ from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SYSTEM, Compared, SystemComparison
 from isogloss.reports.frames import list_rows
-from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.measurements import Measurements, naming_unfinished, read_measurements
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.scores import Key, ScoredSet, key_of, scored_sets, tested
 
@@ -84,6 +84,14 @@ def compare_runs(
         runs=list({run.id: run for study in studies for run in study.runs if run.record}.values()),
         labels={key: label for study in studies for key, label in study.display_names.items()},
     )
+    with naming_unfinished(studies):
+        return Compared(_compare(measurements, names, request, on_progress), _notes(measurements))
+
+
+def _compare(
+    measurements: Measurements, names: Sequence[str], request: ComparisonRequest, on_progress: OnProgress
+) -> list[dict[str, object]]:
+    """Return a row for each system that is compared, test set and language."""
     scores = name_systems(measurements.frame("scores"), measurements.display_names)
     if scores.empty:
         raise ConfigError(
@@ -104,7 +112,7 @@ def compare_runs(
             f"compare: nothing to compare with {request.against}: no other system was scored on the same "
             f"corpus, source, split and language with the same seeds."
         )
-    return Compared(rows, _notes(measurements))
+    return rows
 
 
 def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:

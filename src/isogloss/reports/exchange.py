@@ -118,10 +118,9 @@ def write_results(
     scores = name_systems(scores, measurements.display_names) if len(scores) else scores
     files = list(FORMS[form](measurements, scores, organization)) if len(scores) else []
     if not files:
-        raise ConfigError(
-            f"results --as {form}: found no score that it takes among {len(scores)}. "
-            + (NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe.")
-        )
+        advice = NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe."
+        found = f"results --as {form}: found no score that it takes among {len(scores)}."
+        raise ConfigError(" ".join(filter(None, (found, advice, measurements.describe_unfinished()))))
     with atomic_folder(folder.parent, folder.name) as new_folder:
         for name, text in files:
             with writing(new_folder / name), atomic_file(new_folder, name) as file:

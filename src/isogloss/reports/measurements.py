@@ -7,7 +7,7 @@ kind with the facts of their models. Nothing is parsed from names.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, wraps
 from itertools import chain, groupby
@@ -66,6 +66,9 @@ EARLIER = (
 )
 
 NO_RECORD = Record(id="", kind="", title="", run={})
+
+MOST_NAMED = 3
+"""Unfinished runs that a message names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +240,14 @@ class Measurements:
     def finished(self, kind: str) -> list[PlannedRun]:
         """Return the finished runs of a kind, or the measurements of a diagnostic."""
         return [run for run in self.runs if run.state == "finished" and run.kind == kind]
+
+    def describe_unfinished(self) -> str:
+        """Return a sentence that names planned runs without a record. Empty if all are finished."""
+        unfinished = [run.id for run in self.runs if run.state != "finished"]
+        if not unfinished:
+            return ""
+        more = f" and {len(unfinished) - MOST_NAMED} more" if len(unfinished) > MOST_NAMED else ""
+        return f"Not finished, so not read: {', '.join(unfinished[:MOST_NAMED])}{more}."
 
     def kinds(self) -> list[str]:
         """Return the kinds of runs and the diagnostics with records, in the order of the plan."""
@@ -431,3 +442,13 @@ def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:
         return shape(), []
     except (ValueError, OSError) as error:
         return shape(), [f"{path}: cannot be read as a JSON object ({error})."]
+
+
+@contextmanager
+def naming_unfinished(measurements: Iterable[Measurements]) -> Iterator[None]:
+    """Add to an error of what was asked for which planned runs are not finished, as these may have it."""
+    try:
+        yield
+    except ConfigError as error:
+        notes = [note for study in measurements if (note := study.describe_unfinished())]
+        raise ConfigError(" ".join((str(error), *notes))) from error.__cause__
