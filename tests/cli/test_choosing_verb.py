@@ -40,7 +40,7 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     rows = command("choose", tmp_path / "r", "--json", "--language", "qad").lines
     assert [row["language"] for row in rows] == ["qad"] and rows[0]["model"] in table
     assert {one["model"] for one in rows[0]["ranking"]} > {rows[0]["model"]}
-    assert rows[0]["candidates"] == 2 and rows[0]["expected"] == "don't know" and rows[0]["regret"] >= 0
+    assert rows[0]["candidates"] == 2 and rows[0]["expected"] is None and rows[0]["regret"] >= 0
     assert {*rows[0]["ensemble"]} == {one["model"] for one in rows[0]["ranking"]}
     assert rows[0]["other_languages"] == 1 and 0 <= rows[0]["others"] <= 1
     shown = command("choose", tmp_path / "r", "--language", "qab").out

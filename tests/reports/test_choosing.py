@@ -74,7 +74,7 @@ def scores(seeds=SEEDS, languages=LANGUAGES, **about):
             "run": f"scores {seed}",
             **told,
             "language": code,
-            "score": true_score(seed, code),
+            "score": true_score(seed, code) if code in LANGUAGES else NATURAL[code],
         }
         for seed in seeds
         for code in languages
@@ -124,10 +124,58 @@ def test_similarity_of_states_counts_where_it_was_measured():
     assert one.signals["cka"][:, 0] == pytest.approx([0.15 * seed for seed in SEEDS])
 
 
+NATURAL = {"de": 0.8, "fi": 0.62, "tr": 0.57, "sw": 0.4, "ja": 0.47, "hu": 0.6}
+"""True scores in languages of five families; Finnish and Hungarian are one."""
+
+
+def natural_study(seeds=(0, 1), examples=100, source_examples=400, labelled=NATURAL):
+    """Return models with signals in natural languages, and scores in those with labels."""
+    free, scored = [], []
+    for seed in seeds:
+        own = {"source": "en", "target": ""}
+        free.append({**signal(seed, "en", "score", 0.9, **own), "examples": source_examples})
+        for code, score in NATURAL.items():
+            free += [signal(seed, code, name, score + 0.03 * seed, **own) for name in ("atc", "doc")]
+        for row in scores([seed], labelled, **own) if labelled else []:
+            scored.append({**row, "examples": examples})
+    (candidates,) = all_candidates(measured(free, scored))
+    return choice_data(candidates).set_index("language")
+
+
+def test_languages_with_labels_say_which_score_to_expect():
+    without_labels = {code: score for code, score in NATURAL.items() if code != "ja"}
+    data = natural_study(labelled=without_labels)
+    row = data.loc["ja"]
+    assert row["doubts"] == "" and np.isnan(row["score"])
+    assert row["expected_low"] < NATURAL["ja"] < row["expected_high"]
+    assert row["expected"] == pytest.approx(NATURAL["ja"], abs=0.06)
+    assert natural_study().loc["ja", "expected"] == row["expected"]  # Its own labels are not read.
+
+
+def test_a_language_beyond_those_with_labels_has_no_expected_score():
+    without_labels = {code: score for code, score in NATURAL.items() if code != "sw"}
+    row = natural_study(labelled=without_labels).loc["sw"]
+    assert np.isnan(row["expected"]) and "atc" in row["doubts"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "doubt"),
+    [
+        ({"examples": 49}, "there are 0"),
+        ({"source_examples": 100}, "over 100 examples"),
+        ({"labelled": {"de": 0.8, "ja": 0.5, "tr": 0.5}}, "there are 3"),
+        ({"labelled": {}}, "there are 0"),
+    ],
+)
+def test_too_little_to_expect_a_score_is_stated(changes, doubt):
+    row = natural_study(**changes).loc["sw"]
+    assert np.isnan(row["expected"]) and doubt in row["doubts"]
+
+
 def test_the_choice_is_held_against_the_truth():
     (one,) = all_candidates(measured(rows(), scores()))
     data = choice_data(one).set_index("language")
-    assert (data["expected"] == DO_NOT_KNOW).all()
+    assert data["expected"].isna().all() and data["doubts"].str.contains("4 families").all()
     for code, row in data.iterrows():
         seed = one.models.index(row["model"])
         others = [true_score(seed, other) for other in LANGUAGES if other != code]

@@ -15,7 +15,6 @@ from made_up_rows import facts, frame, model_of
 from each import each
 from isogloss.reports.candidates import all_candidates
 from isogloss.reports.choosing import (
-    DO_NOT_KNOW,
     MIN_LANGUAGES,
     candidate_data,
     choice_data,
@@ -122,7 +121,7 @@ def check_no_level(study):
     for tables in zip(before[1] + before[2], after[1] + after[2], strict=True):
         pd.testing.assert_frame_equal(*tables, check_exact=True)
     for data in before[1]:
-        assert (data["expected"] == DO_NOT_KNOW).all()
+        assert data["expected"].isna().all() and data["doubts"].all()
 
 
 def check_no_interval_of_few_languages(study):

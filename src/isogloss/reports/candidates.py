@@ -65,6 +65,10 @@ class Candidates:
     """Whether a candidate reads its inputs unchanged, without translation or mixing."""
     scores: Array
     """Scores on the test split. nan without labels."""
+    examples: Array
+    """Number of examples that the scores are over. nan without labels."""
+    source_examples: tuple[int, ...]
+    """Number of examples that each candidate's score in the source is over."""
     metric: str = ""
 
     @property
@@ -159,7 +163,9 @@ def _candidates(
         name: array(group, "value") for (name,), group in split_by(targets, ["signal"]) if name != "score"
     }
     is_measured = ~np.isnan(np.stack(list(signals.values()))).all(axis=0)
-    own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
+    of_source = rows[rows["signal"] == "score"].groupby("candidate")
+    own_score = of_source["value"].mean().reindex(keys)
+    source_examples = of_source["examples"].sum().reindex(keys).fillna(0)
     signals[SOURCE] = np.where(is_measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
     signals["agreement"] = _agreement(measurements, targets, keys, codes, on_progress)
     for name, frame in _of_states(measurements, candidates, test_set["source"].split("+")).items():
@@ -174,6 +180,8 @@ def _candidates(
         signals={name: values for name, values in signals.items() if not np.isnan(values).all()},
         plain=tuple(candidates["inputs"].fillna("") == ""),
         scores=np.where(is_measured, array(scores, "score"), np.nan),
+        examples=np.where(is_measured, array(scores, "examples"), np.nan),
+        source_examples=tuple(source_examples.astype(int)),
         metric=metric,
     )
 

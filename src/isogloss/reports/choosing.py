@@ -1,18 +1,22 @@
 """Choose a model for a language without labels by a rule, and report the regret of the rule.
 
-``metrics.model_choice`` defines the rule. It ranks models but does not predict their scores, so the expected
-score is "don't know", followed by the scores of the choice in other languages with labels. For a language
-with labels, the report compares the regret of the choice with the regret of the best source score, of a
+``metrics.model_choice`` defines the rule. It ranks models but does not predict their scores. The score to
+expect of the choice follows from its scores in other languages with labels, by ATC and DoC
+(``metrics.expected_score``), and is "don't know" where these are too few or unlike. For a language with
+labels, the report compares the regret of the choice with the regret of the best source score, of a
 random candidate, and of each single signal.
 """
 
 import math
+from collections.abc import Sequence
 from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
+from isogloss.core.languages import UNKNOWN, language_facts
 from isogloss.metrics.estimates import mean_std
+from isogloss.metrics.expected_score import LEVEL, expected_score
 from isogloss.metrics.model_choice import best, labelled_languages, regret, standardised
 from isogloss.reports.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
@@ -20,6 +24,20 @@ from isogloss.reports.names import count, language, percent, slug, test_set_name
 from isogloss.reports.tables import Table, text_table
 
 DO_NOT_KNOW = "don't know"
+
+MIN_EXAMPLES = 50
+"""Examples from which a language with labels counts for the expected score."""
+
+LEVEL_SIGNALS = ("atc", "doc")
+"""Signals for the expected score."""
+
+NO_SHARES = ("parsing", "regression", "pair-regression")
+"""Tasks without an expected score: its signals are shares of answers with probabilities."""
+
+NAN = math.nan
+
+UNKNOWN_SCORE = (NAN, NAN, NAN)
+"""Value and interval where the expected score is not known."""
 
 MIN_LANGUAGES = 6
 """Languages from which a regret has an interval: with fewer not even the sign test reaches 5 %, and an
@@ -37,6 +55,7 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
             continue
         choice = best(ranking, column)
         others = _scores_elsewhere(candidates, choice, column)
+        expected, doubts = _expect_score(candidates, choice, column)
         lost = (
             regret(candidates.scores, column, choice, is_measured) if column in labelled_columns else math.nan
         )
@@ -47,7 +66,8 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
                 "choice": candidates.names[choice],
                 "model": candidates.models[choice],
                 "candidates": int(is_measured.sum()),
-                "expected": DO_NOT_KNOW,
+                **dict(zip(("expected", "expected_low", "expected_high"), expected, strict=True)),
+                "doubts": "; ".join(doubts),
                 "others": fmean(others) if others else math.nan,
                 "other_languages": len(others),
                 "ensemble": candidates.ensemble(column),
@@ -56,6 +76,43 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _expect_score(
+    candidates: Candidates, choice: int, column: int
+) -> tuple[tuple[float, float, float], Sequence[str]]:
+    """Return the score to expect of a candidate with its interval, and the doubts that make both nan.
+
+    It follows from the candidate's scores in the other languages with labels.
+    """
+    source, language_code = candidates.about["source"], candidates.languages[column]
+    source_score = float(candidates.signals[SOURCE][choice, column]) if SOURCE in candidates.signals else NAN
+    if candidates.about["task"] in NO_SHARES or math.isnan(source_score):
+        return UNKNOWN_SCORE, ["the task has no shares of right answers, or the source no score"]
+    known = [
+        other
+        for other, code in enumerate(candidates.languages)
+        if other != column
+        and candidates.examples[choice, other] >= MIN_EXAMPLES
+        and language_facts(code).family != UNKNOWN
+    ]
+    signals = {}
+    for name in set(LEVEL_SIGNALS) & set(candidates.signals):
+        values = candidates.signals[name][choice].clip(0, 1)
+        if not np.isnan(values[[column, *known]]).any():
+            signals[name] = {candidates.languages[other]: float(values[other]) for other in (column, *known)}
+    scores = {candidates.languages[other]: float(candidates.scores[choice, other]) for other in known}
+    expected = expected_score(
+        language_code,
+        source,
+        {source: source_score, **scores},
+        dict(sorted(signals.items())),
+        source_examples=candidates.source_examples[choice],
+    )
+    doubts = list(expected.doubts)
+    if not signals:
+        doubts.append("neither ATC nor DoC is measured")
+    return UNKNOWN_SCORE if doubts else (expected.value, expected.low, expected.high), doubts
 
 
 def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:
@@ -110,7 +167,10 @@ def choice_tables(measurements: Measurements) -> list[Table]:
                 "language": data["language"].map(language),
                 "choice": data["choice"],
                 "run": data["model"],
-                "expected score": data["expected"],
+                "expected score": [
+                    DO_NOT_KNOW if math.isnan(row[0]) else percent(*row)
+                    for row in data[["expected", "expected_low", "expected_high"]].itertuples(index=False)
+                ],
                 "its mean elsewhere": _percents(data, "others"),
                 "score": data["score"].map(percent),
                 "regret": data["regret"].map(percent),
@@ -167,9 +227,12 @@ def _words(candidates: Candidates, kind: str, subject: str, caption: str) -> dic
 def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
     parts = [
         f"Percent. The rule: the highest mean of standardised signals ({', '.join(candidates.signals)}).",
-        "It ranks the candidates of a language without its labels. Nothing here says which score to expect "
-        "there: as scores, DoC and agreement are 8 to 24 points too high.",
+        "It ranks the candidates of a language without its labels.",
+        f"Expected [{LEVEL:.0%} interval]: from the choice's scores in other languages, by ATC and DoC "
+        "there; it holds over languages drawn like the families with labels, not for each single language.",
     ]
+    if doubts := list(dict.fromkeys(filter(None, data["doubts"]))):
+        parts.append(f"Don't know: {doubts[0]}{' (further reasons in the CSV)' if len(doubts) > 1 else ''}.")
     if most := int(data["other_languages"].max()):
         parts.append(f"Elsewhere: the choice in the other target languages with labels ({most} or fewer).")
     if any(data["ensemble"]):
