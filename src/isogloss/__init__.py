@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from isogloss.functional.word_order import reorder_questions
     from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.expected_score import (
-        Consistency,
         ExpectedScore,
+        LabelConsistency,
         consistency,
         expected_score,
         score_bound,
@@ -100,7 +100,7 @@ _NAMES = {
     "functional.weights": "average deltas move path plane random_direction",
     "functional.word_order": "reorder_questions",
     "functional.word_pairs": "word_distances",
-    "metrics.expected_score": "Consistency ExpectedScore consistency expected_score score_bound",
+    "metrics.expected_score": "ExpectedScore LabelConsistency consistency expected_score score_bound",
     "metrics.source_choice": "SourceCandidate rank_sources",
     "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",
     "reports.comparison": "Compared",
@@ -123,7 +123,6 @@ __all__ = [
     "Compared",
     "Comparison",
     "ConfigError",
-    "Consistency",
     "DataError",
     "DivergedError",
     "EncoderTable",
@@ -131,6 +130,7 @@ __all__ = [
     "GridTable",
     "InputError",
     "IsoglossError",
+    "LabelConsistency",
     "LabelledText",
     "MeasureTable",
     "MetaLearner",

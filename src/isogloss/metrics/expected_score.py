@@ -130,22 +130,14 @@ def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
 ) -> ExpectedScore:
     """Estimate the score of one model in a target without labels, from languages that have some.
 
-    Args:
-        target: Language without labels. Its score, if given, is not read.
-        source: Language that the model was trained on.
-        scores: Score of the model in the source and in each language with labels (at least 50 examples each),
-            0 to 1, all by one metric.
-        signals: For each signal its value by language, 0 to 1, of the target and of every language with a
-            score. The source needs one except for atc and doc (its score) and consistency (1).
-        families: Family by language. Default: that of Glottolog.
-        level: Coverage over targets like the known families. 0.8 needs 4 families, 0.9 needs 9 and 0.95
-            needs 19.
-        source_examples: Examples that the source's score is a mean of. Default: not checked.
-        commonest_label: Share of the commonest label in the source. Default: not checked.
-        pairs: Translated pairs that the consistency is a mean of. Default: treated as exact.
-
-    Returns:
-        The value and its interval, the interval without signals, and every reason for doubt.
+    ``scores`` are those of one model by language, 0 to 1 and by one metric: of its ``source``, on which it
+    was trained, and of each language with labels (at least 50 examples). That of the target is not read.
+    ``signals`` name for each signal its values by language, 0 to 1, for the target and every language with a
+    score. The source needs one except for atc and doc (its score) and consistency (1). ``families`` are the
+    family of each language. Default: Glottolog's. ``level`` is the coverage: 0.8 needs 4 families, 0.9 needs
+    9 and 0.95 needs 19. ``source_examples`` are the examples of the source's score and ``commonest_label`` is
+    the share of its commonest label. Default: not checked. ``pairs`` are the translated pairs of the
+    consistency. Default: it is exact.
 
     Raises ConfigError without the source's score, for a signal that a language lacks, and for a language of
     unknown family.
@@ -205,7 +197,7 @@ def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
 
 
 @dataclass(frozen=True)
-class Consistency:
+class LabelConsistency:
     """Share of pairs to which a model gives one label, with its 80 % Wilson interval."""
 
     share: float
@@ -219,17 +211,15 @@ def consistency(
     first: Sequence[Label] | Sequence[Sequence[Label]],
     second: Sequence[Label] | Sequence[Sequence[Label]],
     links: Sequence[Collection[tuple[int, int]]] | None = None,
-) -> Consistency:
+) -> LabelConsistency:
     """Return how often a model gives both sides of a translation the same label.
 
     Use it as a signal of ``expected_score`` and ``score_bound``. Of all signals without labels it predicts
     scores best, and only it shows that a language has no transfer. It is no score: equal labels can be wrong.
 
-    Args:
-        first: For each pair the label predicted for the text in the source, or the labels of its words.
-        second: The same for its translation.
-        links: For each pair its linked words (``isogloss.align``), if labels are of words. Words are counted
-            as if they were independent, so the interval is too narrow.
+    ``first`` are the labels predicted for each text in the source, or for each of its words, and ``second``
+    those for its translation. ``links`` are the linked words of each pair (``isogloss.align``) if labels are
+    of words. Words are counted as if they were independent, so the interval is too narrow.
 
     Raises DataError for sides of different lengths, no pair, and a link beyond the words.
 
@@ -256,7 +246,7 @@ def consistency(
     if not equal:
         raise DataError("consistency: no pair; give at least one, 100 or more for a useful interval.")
     share = sum(equal) / len(equal)
-    return Consistency(share, *wilson_interval(share, len(equal)), len(equal))
+    return LabelConsistency(share, *wilson_interval(share, len(equal)), len(equal))
 
 
 @checks_arguments
@@ -265,9 +255,10 @@ def score_bound(
 ) -> tuple[float, float]:
     """Bound the accuracy in a target from the accuracy in the source and the consistency on translations.
 
-    Needs no other language and no model of errors. Holds for accuracy only, on texts whose translations have
-    the same gold label. Both shares are taken at the ends of their one-sided 90 % Wilson intervals that widen
-    the bound. It is narrow only where both are high.
+    Use it where no other language has labels. It holds for accuracy only, on texts whose translations have
+    the same gold label, and is narrow only if both shares are high. ``source_score`` is a share of
+    ``source_examples``, and ``consistency`` of ``pairs``. Both are taken at the ends of their one-sided 90 %
+    Wilson intervals that widen the bound. Raises ConfigError for a share outside 0 to 1.
 
     Device: none. Cost: none.
 
