@@ -38,7 +38,7 @@ __all__ = ["main"]
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
-OF_DISKS = {*DISK_FULL_ERRORS, errno.EIO, errno.EROFS, errno.ESTALE}
+OF_DISKS = {*DISK_FULL_ERRORS, errno.EIO, errno.EROFS, errno.ESTALE, errno.EACCES, errno.EPERM}
 """Errors of the operating system that are not a bug, for any file."""
 
 COLLECTED_AFTER = 50_000

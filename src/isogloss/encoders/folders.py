@@ -3,6 +3,7 @@
 A folder is checked before anything is loaded from it. Code that comes with a model is never run.
 """
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -85,9 +87,10 @@ def existing_folder(path: Path) -> Path:
     Raises ModelError, with the nearest name, if it does not exist.
     """
     check_unicode(path)
-    exists = is_there(path)
-    if exists and path.is_dir():
-        return path
+    with looking_at(path):
+        exists = is_there(path)
+        if exists and path.is_dir():
+            return path
     what = "this is a file, not a model folder" if exists else "no such folder"
     neighbours = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
@@ -281,6 +284,8 @@ def read_json(path: Path) -> Json:
     try:
         content: Json = parse_json(read_regular(path))
     except (OSError, ValueError) as error:
+        if failure := disk_error(error):
+            raise reading_error(path, failure) from error
         raise ModelError(f"{path}: invalid JSON ({error}). Copy or download the file again.") from error
     if not isinstance(content, dict):
         raise ModelError(
@@ -390,9 +395,14 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
 
 @contextmanager
 def loading(folder: Path, what: str) -> Iterator[None]:
-    """Turn the various errors of transformers for a folder into a ModelError."""
+    """Turn the various errors of transformers for a folder into a ModelError.
+
+    transformers takes a file that cannot be looked at for a missing one: it reports a wrong name, or loads a
+    tokenizer with other settings without a word. Both are a StorageError here.
+    """
     try:
-        yield
+        with looking_at(folder):
+            yield
     except IsoglossError:
         raise
     except Exception as error:
@@ -402,6 +412,61 @@ def loading(folder: Path, what: str) -> Iterator[None]:
             f"{folder}: transformers cannot load this folder with {what} ({one_line(error):.300}). "
             f"Copy or download the folder again."
         ) from error
+
+
+class _Looks:
+    """Errors of the system of looking at files, below the folders that anybody watches.
+
+    ``os.path.isfile`` and its neighbours answer no to an error of the disk and leave no trace of it. They all
+    call ``os.stat``, which is replaced as long as a folder is watched.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._failures: list[tuple[str, list[OSError]]] = []
+        self._stat = os.stat
+
+    def start(self, folder: Path) -> list[OSError]:
+        """Watch a folder; return the list that receives its errors."""
+        failures: list[OSError] = []
+        with self._lock:
+            if not self._failures:
+                self._stat = os.stat
+                os.stat = self._look  # type: ignore[assignment]
+            self._failures.append((str(folder), failures))
+        return failures
+
+    def end(self, failures: list[OSError]) -> None:
+        """Watch a folder no longer."""
+        with self._lock:
+            self._failures = [entry for entry in self._failures if entry[1] is not failures]
+            if not self._failures:
+                os.stat = self._stat
+
+    def _look(self, path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        try:
+            return self._stat(path, *arguments, **options)
+        except OSError as error:
+            if disk_error(error):
+                for folder, failures in self._failures:
+                    if str(path).startswith(folder):
+                        failures.append(error)
+            raise
+
+
+_LOOKS = _Looks()
+
+
+@contextmanager
+def looking_at(folder: Path) -> Iterator[None]:
+    """Raise StorageError if the system failed to look at a file below a folder, however the block ends."""
+    failures = _LOOKS.start(folder)
+    try:
+        yield
+    finally:
+        _LOOKS.end(failures)
+        if failures:
+            raise reading_error(folder, failures[0]) from failures[0]
 
 
 @contextmanager
