@@ -40,6 +40,24 @@ def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
         assert shown.errors == []
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_no_barrier_on_a_report(
+    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+) -> None:
+    with opened(page, color_scheme=scheme) as shown:
+        assert barriers(shown.page) == []
+        shown.open_all()
+        assert barriers(shown.page) == []
+
+
+def test_axe_sees_a_barrier(
+    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]]
+) -> None:
+    with opened(page) as shown:
+        shown.page.evaluate("document.querySelector('h1').innerHTML = '<img src=data:,>'")
+        assert [text for text in barriers(shown.page) if text.startswith("image-alt")]
+
+
 def test_dark_and_light_are_readable(page: Path, opened: Callable[..., Any]) -> None:
     colours = []
     for scheme in SCHEMES:

@@ -207,9 +207,9 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
             is_language = len(run.parts) == 1 and len(run.name) in (2, 3)
             if owner := OWNERS.get(str(run)):
                 raise ConfigError(
-                    f"{run}: no such folder. The hub's {owner}/{run} is an encoder without a head that predicts. "
-                    f'A recipe with encoder = "{owner}/{run}" fine-tunes it (isogloss init); or give a '
-                    f"fine-tuned model with its owner (owner/name)."
+                    f"{run}: no such folder. The hub's {owner}/{run} is an encoder without a head that "
+                    f'predicts. A recipe with encoder = "{owner}/{run}" fine-tunes it (isogloss init); or '
+                    f"give a fine-tuned model with its owner (owner/name)."
                 )
             raise ConfigError(
                 f"{run}: no such folder.{hint if is_language else ''} Give the folders of finished runs, or "
