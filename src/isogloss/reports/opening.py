@@ -14,7 +14,13 @@ from isogloss.reports.frames import list_rows
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
-from isogloss.reports.path_sentences import ShownSentence, sentences_of_seeds, shown_sentences
+from isogloss.reports.path_sentences import (
+    ComparedSentence,
+    ShownSentence,
+    compare_seeds,
+    sentences_of_seeds,
+    shown_sentences,
+)
 from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
@@ -117,6 +123,8 @@ class PathFigure:
     """Some whose predictions change, where their path stored them."""
     of_seeds: Sequence[ShownSentence]
     """One of each further seed."""
+    compared: Sequence[ComparedSentence]
+    """One of each panel that several seeds stored."""
 
 
 @dataclass(frozen=True)
@@ -421,6 +429,7 @@ def _figure_of(m: Measurements, rows: pd.DataFrame) -> PathFigure | None:
         panels=[_panel(pair) for pair in pairs],
         sentences=shown_sentences(m, pairs, alphas),
         of_seeds=sentences_of_seeds(m, pairs, alphas),
+        compared=compare_seeds(m, pairs, alphas),
     )
 
 
