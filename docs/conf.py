@@ -43,11 +43,14 @@ SEARCHED = {
 }
 """Users' search words, by the page with the answer. Words in titles rank higher than in headings."""
 
+REPORT = re.compile(r"`build/site/(reports/\w+/index\.html)`")
+"""Pages that finished.py writes into the site, which are no files when the site is built."""
+
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 
 
 def prepare(_: object, page: str, source: list[str]) -> None:
-    """Add the contents to the first page, hide decisions, and link other files in the repository."""
+    """Add the contents to the first page, hide decisions, link reports and other files of the repository."""
     if not (HERE / f"{page}.md").exists():
         return
     if page.startswith("decisions/"):
@@ -68,6 +71,8 @@ def prepare(_: object, page: str, source: list[str]) -> None:
         return f"]({REPOSITORY}/{kind}/main/{path.relative_to(HERE.parent).as_posix()}{link[3] or ''})"
 
     source[0] = LINK.sub(target, source[0])
+    if page == "studies":
+        source[0] = REPORT.sub(r'<a href="\1">the whole report</a>', source[0])
 
 
 def contents(index: str) -> str:

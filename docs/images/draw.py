@@ -13,6 +13,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
+from isogloss.core.languages import language_name
+
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 BENCHMARKS = HERE.parents[1] / "benchmarks" / "results"
@@ -257,6 +259,102 @@ def memory(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
+def dots(axes: Axes, lines: dict[str, list[tuple[pd.Series, str]]]) -> None:
+    """Draw a line of dots, one per seed, for each name from top to bottom; scores with their colours."""
+    for height, groups in enumerate(reversed(lines.values())):
+        for scores, color in groups:
+            axes.plot(100 * scores, [height] * len(scores), "o", color=color, alpha=0.6, mec="none")
+    axes.set_yticks(range(len(lines)), list(reversed(lines)))
+    axes.grid(axis="x", color="#e4e3dd", lw=0.6)
+    axes.set_axisbelow(True)
+
+
+def study_rows(folder: str, metric: str, ending: str = "") -> pd.DataFrame:
+    """Return the scores of a study by one metric, with the facts of their models."""
+    facts = pd.read_csv(RESULTS / folder / f"facts{ending}.csv", index_col="id", keep_default_na=False)
+    rows = pd.read_csv(RESULTS / folder / f"rows-scores{ending}.csv", keep_default_na=False)
+    return rows[rows.metric == metric].join(facts[[name for name in facts if name not in rows]], on="model")
+
+
+def by_language(rows: pd.DataFrame) -> dict[str, list[tuple[pd.Series, str]]]:
+    """Return the scores in each language for ``dots``, highest mean first; English is the source."""
+    order = rows.groupby("language").score.mean().sort_values(ascending=False).index
+    named = {code: FURTHER_NAMES.get(code, language_name(code.partition("_")[0])) for code in order}
+    return {
+        named[code]: [(rows[rows.language == code].score, BLUE if code == "en" else ORANGE)] for code in order
+    }
+
+
+FURTHER_NAMES = {
+    "arb_Arab": "Arabic",
+    "ayr_Latn": "Central Aymara",
+    "gn": "Guarani",
+    "ha_Latn": "Hausa",
+    "quy_Latn": "Ayacucho Quechua",
+    "swh_Latn": "Swahili",
+}
+"""English names of codes of SIB-200 that the package has no name for."""
+
+
+def study_topics(axes: Axes) -> None:
+    """Topics in 27 languages from English labels, a dot for each of three seeds."""
+    axes.figure.set_figheight(5.2)
+    dots(axes, by_language(study_rows("real_weights/topics", "accuracy")))
+    axes.axvline(25, color=GREY, lw=0.8, ls=":")
+    axes.set_xlabel("accuracy in %, three seeds; dotted: majority")
+
+
+def study_names(axes: Axes) -> None:
+    """Words of names in 17 languages from 600 English sentences, a dot for each of three seeds."""
+    axes.figure.set_figheight(3.6)
+    dots(axes, by_language(study_rows("real_weights/tasks", "word_f1")))
+    axes.set_xlabel("F1 of words in names, in %, three seeds")
+
+
+def study_swahili(axes: Axes) -> None:
+    """Names in English and Swahili, without and with adapters of the languages."""
+    axes.figure.set_figheight(1.7)
+    rows = study_rows("real_weights/mad_x", "span_f1")
+    systems = {
+        "125307a2ee83": "task adapter only",
+        "52018ad82a8f": "and language adapters",
+        "f995a1397ad8": "and invertible adapters",
+    }
+    dots(axes, {name: sides(rows[rows["encoder.run"] == run], "sw") for run, name in systems.items()})
+    axes.set_xlabel("span F1 in %, three seeds: English in blue, Swahili in orange")
+
+
+def study_french(axes: Axes) -> None:
+    """POS tagging in English and French, with translated training data and without."""
+    axes.figure.set_figheight(2)
+    rows = study_rows("real_weights/translated", "accuracy", "-opus")
+    rows = rows[rows.inputs == ""].assign(system=rows.method + rows["method.labels"])
+    systems = {
+        "source-only": "source-only",
+        "translate-train": "translate-train, projected",
+        "translate-trainteacher": "translate-train, teacher",
+        "x-mixup": "X-Mixup",
+    }
+    dots(axes, {name: sides(rows[rows.system == key], "fr") for key, name in systems.items()})
+    axes.set_xlabel("accuracy in %, three seeds: English in blue, French in orange")
+
+
+def study_arabic(axes: Axes) -> None:
+    """POS tagging within English and within Arabic, with encoders of one language and of both."""
+    axes.figure.set_figheight(2)
+    rows = pd.read_csv(RESULTS / "interference/real/rows-scores.csv", keep_default_na=False)
+    rows = rows[(rows.metric == "accuracy") & ((rows.language == "en") | (rows.method == "target-only"))]
+    names = {"mono": "alone", "joint": "joint", "adapter": "adapter", "meta-adapter": "meta-adapter"}
+    rows = rows.assign(encoder=rows.encoder.str.replace(r"^mono-.*", "mono", regex=True))
+    dots(axes, {name: sides(rows[rows.encoder == key], "ar") for key, name in names.items()})
+    axes.set_xlabel("accuracy in %, three seeds: English in blue, Arabic in orange")
+
+
+def sides(rows: pd.DataFrame, target: str) -> list[tuple[pd.Series, str]]:
+    """Return the scores in English and in a target, with their colours."""
+    return [(rows[rows.language == code].score, color) for code, color in (("en", BLUE), (target, ORANGE))]
+
+
 def page_table(page: str, head: str) -> pd.DataFrame:
     """Return a table of a results page, whose head starts with a text."""
     text = (RESULTS / page).read_text(encoding="utf-8")
@@ -279,7 +377,8 @@ def intervals(axes: Axes, shown: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, claims, verdicts, steps, tasks, files_read, gpu, memory
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, claims, verdicts, steps, tasks, files_read, gpu, memory,
+    study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 
 

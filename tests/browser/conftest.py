@@ -75,3 +75,21 @@ def opened(browser: Any) -> Open:
         fresh.close()
 
     return open_file
+
+
+@pytest.fixture(scope="session")
+def barriers() -> Callable[[Any], list[str]]:
+    """Return a function that lists what axe finds on a page, with the first element of each kind."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed (extra dev)"
+    )
+
+    def found_on(page: Any) -> list[str]:
+        found = axe.Axe().run(page).response
+        assert found["passes"], "axe looked at nothing"
+        return [
+            f"{kind['id']} ({len(kind['nodes'])}): {kind['nodes'][0]['html']:.200}"
+            for kind in found["violations"]
+        ]
+
+    return found_on

@@ -101,6 +101,16 @@ def test_sentences_begin_with_those_whose_answers_change_most(explorer, path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_in_the_explorer(browser, server, barriers, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(f"{server}/?token=secret")
+    page.wait_for_selector("#seeds table", timeout=120_000)
+    assert barriers(page) == []
+    page.close()
+
+
+@pytest.mark.slow
 def test_the_point_is_dragged_and_seeds_stand_below_their_gold_labels(browser, server):
     page = browser.new_page()
     page.goto(f"{server}/?token=secret")

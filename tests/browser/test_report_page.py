@@ -20,7 +20,10 @@ WIDTHS, SCHEMES = (1280, 400), ("light", "dark")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("page")
     names = small_study(out)
-    keep_sentences(out, names[4], [changing_sentence(*["tuki", "mirne", "baboza", "vuso"], EVIL)])
+    sentence = changing_sentence(*["tuki", "mirne", "baboza", "vuso"], EVIL)
+    keep_sentences(out, names[4], [sentence])
+    right = [[alpha, sentence["gold"]] for alpha in (0.0, 0.5, 1.0)]
+    keep_sentences(out, names[9], [{**sentence, "predicted": right}])  # Of the second seed.
     return write_report(out).html
 
 
@@ -38,6 +41,24 @@ def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
         assert all(url.startswith("data:") for url in shown.requests[1:])
         assert shown.requests[0] == page.as_uri()
         assert shown.errors == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_no_barrier_on_a_report(
+    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+) -> None:
+    with opened(page, color_scheme=scheme) as shown:
+        assert barriers(shown.page) == []
+        shown.open_all()
+        assert barriers(shown.page) == []
+
+
+def test_axe_sees_a_barrier(
+    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]]
+) -> None:
+    with opened(page) as shown:
+        shown.page.evaluate("document.querySelector('h1').innerHTML = '<img src=data:,>'")
+        assert [text for text in barriers(shown.page) if text.startswith("image-alt")]
 
 
 def test_dark_and_light_are_readable(page: Path, opened: Callable[..., Any]) -> None:
@@ -74,6 +95,18 @@ def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..
         assert shown.errors == []
     with opened(page, java_script_enabled=False) as shown:
         assert shown.page.locator(".moving > .sentence ol:visible").count() == 2
+
+
+def test_seeds_next_to_each_other_move_with_the_slider(page: Path, opened: Callable[..., Any]) -> None:
+    with opened(page) as shown:
+        tables = shown.page.locator(".compared table:visible")
+        heads = tables.locator("thead th").all_inner_texts()
+        assert (tables.count(), heads) == (1, ["unit", "gold", "seed 0", "seed 1"])
+        assert tables.locator(".wrong").all_inner_texts() == ["VERB ✗"]
+        assert tables.locator(".differs").count() == 1
+        shown.page.locator(".path input").first.press("End")
+        assert (tables.count(), tables.locator(".wrong, .differs").count()) == (1, 0)
+        assert shown.errors == []
 
 
 def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, opened: Callable[..., Any]) -> None:

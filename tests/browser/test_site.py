@@ -111,6 +111,14 @@ def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened
     assert len({*colours}) == 2
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_on_a_page(
+    site: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+) -> None:
+    with opened(site / "studies.html", color_scheme=scheme) as shown:
+        assert barriers(shown.page) == []
+
+
 @pytest.mark.nightly
 def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
     with opened(site / "index.html") as shown, served(site) as address:

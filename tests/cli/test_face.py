@@ -139,3 +139,18 @@ def test_jobs_have_a_bar_each_below_that_of_all_runs():
     assert display._latest == "latest: training, dev 0.9", "losses are no scores"
     display.on_progress(Progress("training", 9, 9, job=2))
     assert [bar.description for bar in display._bars.tasks] == ["runs", "  1: path"]
+
+
+@pytest.mark.parametrize(
+    ("model", "facts"),
+    [
+        ("xlm-roberta-base", ("FacebookAI/xlm-roberta-base", "without a head", "fine-tunes")),
+        ("FacebookAI/xlm-roberta-base", ("cannot be reached", "hf download FacebookAI/xlm-roberta-base")),
+        ("some-model", ("some-model: no such folder", "owner/name")),
+    ],
+)
+def test_an_encoder_of_the_hub_is_refused_with_what_is_missing(model, facts, command, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    corpus = ("--corpus", "masakhaner", "--language", "sw", "--data", "hub")
+    message = command("evaluate", model, *corpus).message
+    assert all(fact in message for fact in facts), message

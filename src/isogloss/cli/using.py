@@ -191,11 +191,26 @@ def check_out(out: Path | None, *names: str) -> None:
             raise ConfigError(f"--out {out}: this is the input file ({path}). Choose a different name.")
 
 
+OWNERS = {
+    "bert-base-multilingual-cased": "google-bert",
+    "distilbert-base-multilingual-cased": "distilbert",
+    "xlm-roberta-base": "FacebookAI",
+    "xlm-roberta-large": "FacebookAI",
+}
+"""Multilingual encoders that the hub also has without their owner, by the names of that time."""
+
+
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
     for run in runs:
         if not run.exists() and not is_on_hub(run):
             hint = f" Separate languages by commas: --language {','.join((*languages, run.name))}."
             is_language = len(run.parts) == 1 and len(run.name) in (2, 3)
+            if owner := OWNERS.get(str(run)):
+                raise ConfigError(
+                    f"{run}: no such folder. The hub's {owner}/{run} is an encoder without a head that "
+                    f'predicts. A recipe with encoder = "{owner}/{run}" fine-tunes it (isogloss init); or '
+                    f"give a fine-tuned model with its owner (owner/name)."
+                )
             raise ConfigError(
                 f"{run}: no such folder.{hint if is_language else ''} Give the folders of finished runs, or "
                 f"models of the hub with their owner (owner/name)."

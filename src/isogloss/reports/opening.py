@@ -14,7 +14,13 @@ from isogloss.reports.frames import list_rows
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, list_languages, percent
-from isogloss.reports.path_sentences import ShownSentence, sentences_of_seeds, shown_sentences
+from isogloss.reports.path_sentences import (
+    ComparedSentence,
+    ShownSentence,
+    compare_seeds,
+    sentences_of_seeds,
+    shown_sentences,
+)
 from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
@@ -117,6 +123,8 @@ class PathFigure:
     """Some whose predictions change, where their path stored them."""
     of_seeds: Sequence[ShownSentence]
     """One of each further seed."""
+    compared: Sequence[ComparedSentence]
+    """One of each panel that several seeds stored."""
 
 
 @dataclass(frozen=True)
@@ -458,6 +466,7 @@ def _figure_of(measurements: Measurements, rows: pd.DataFrame) -> PathFigure | N
         panels=[_panel(pair) for pair in pairs],
         sentences=shown_sentences(measurements, pairs, alphas),
         of_seeds=sentences_of_seeds(measurements, pairs, alphas),
+        compared=compare_seeds(measurements, pairs, alphas),
     )
 
 

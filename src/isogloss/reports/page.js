@@ -56,7 +56,7 @@
     const move = (index) => {
       at = Math.max(0, Math.min(alphas.length - 1, index));
       figure.querySelectorAll(".path").forEach(movePanel);
-      for (const row of figure.querySelectorAll(".sentence ol")) {
+      for (const row of figure.querySelectorAll(".sentence ol, .compared table")) {
         row.hidden = Number(alphas[at]) < row.dataset.first || Number(alphas[at]) > row.dataset.last;
       }
     };

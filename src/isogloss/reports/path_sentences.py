@@ -45,6 +45,41 @@ class ShownSentence:
     stretches: Sequence[Stretch]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparedStretch:
+    """Neighbouring values of α at which no seed's predictions for a sentence change."""
+
+    first: float
+    last: float
+    by_seed: Sequence[Sequence[str]]
+    """The predictions of each seed; empty where the sentence was not measured."""
+
+    @property
+    def alphas(self) -> str:
+        """The range of α in words."""
+        return " to ".join(dict.fromkeys(f"{alpha:g}" for alpha in (self.first, self.last)))
+
+    @property
+    def between(self) -> bool:
+        """Whether it has a point between the two models."""
+        return self.first <= 1 and self.last >= 0
+
+    def differs(self, unit: int) -> bool:
+        """Return whether seeds predict different labels for a unit."""
+        return len({labels[unit] for labels in self.by_seed if labels}) > 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedSentence:
+    """A sentence as all seeds that stored it predict it: a table for each stretch of the path."""
+
+    title: str
+    seeds: Sequence[str]
+    units: Sequence[str]
+    gold: Sequence[str]
+    stretches: Sequence[ComparedStretch]
+
+
 def shown_sentences(
     measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
 ) -> list[ShownSentence]:
@@ -64,6 +99,56 @@ def sentences_of_seeds(
         for seed in targets["seed"].unique()[1:]:
             sentences += list(islice(_of_pair(measurements, targets[targets["seed"] == seed], alphas), 1))
     return sentences
+
+
+def compare_seeds(
+    measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
+) -> list[ComparedSentence]:
+    """Return for each pair the sentence that most seeds stored, in its target language.
+
+    Of several, the one on whose units seeds differ most. None for a pair whose seeds share no sentence.
+    """
+    found = (_compare_pair(measurements, pair[pair["role"] == "target"], alphas) for pair in pairs)
+    return [*filter(None, found)][:MOST_SENTENCES]
+
+
+def _compare_pair(
+    measurements: Measurements, targets: pd.DataFrame, alphas: Sequence[float]
+) -> ComparedSentence | None:
+    by_text: dict[tuple[Sequence[str], Sequence[str]], dict[str, PathSentence]] = {}
+    for row in targets.drop_duplicates("seed").to_dict("records"):
+        for answer in measurements.answers(row["run"]).get(row["language"], {}).values():
+            if sentence := path_sentence(answer):
+                by_text.setdefault((sentence.units, sentence.gold), {})[f"{row['seed']}"] = sentence
+    compared = [
+        ComparedSentence(
+            title=language_name(targets["language"].iloc[0]),
+            seeds=[*of_seeds],
+            units=units,
+            gold=gold,
+            stretches=_compared_stretches([*of_seeds.values()], alphas),
+        )
+        for (units, gold), of_seeds in by_text.items()
+        if len(of_seeds) > 1
+    ]
+    return max(compared, key=_interest, default=None)
+
+
+def _interest(sentence: ComparedSentence) -> tuple[int, int]:
+    """Return the number of seeds, and of differences between them on the whole path."""
+    units = range(len(sentence.units))
+    return len(sentence.seeds), sum(part.differs(unit) for part in sentence.stretches for unit in units)
+
+
+def _compared_stretches(sentences: Sequence[PathSentence], alphas: Sequence[float]) -> list[ComparedStretch]:
+    tables = [
+        {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted} for sentence in sentences
+    ]
+    groups = [
+        (labels, [*group])
+        for labels, group in groupby(alphas, key=lambda alpha: [table.get(alpha, ()) for table in tables])
+    ]
+    return [ComparedStretch(first=group[0], last=group[-1], by_seed=labels) for labels, group in groups]
 
 
 def _of_pair(
