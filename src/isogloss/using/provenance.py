@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from os.path import realpath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.checksums import find_differing_files
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
@@ -38,17 +38,16 @@ from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
 from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
-from isogloss.encoders.family import Config
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
-from isogloss.encoders.loading import model_folder
-from isogloss.encoders.sentence_part_files import PARTS
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
+
+if TYPE_CHECKING:
+    from isogloss.encoders.family import Config
 
 CONFIG = "config.json"
 ENTRY = "isogloss"
@@ -90,7 +89,11 @@ class Provenance:
 
 def folder_of(model: str | Path) -> Path:
     """Return the folder of a run or exported model; one on the hub (owner/name[@revision]) is downloaded."""
-    return model_folder(str(model)) if is_on_hub(model) else Path(model)
+    if not is_on_hub(model):
+        return Path(model)
+    from isogloss.encoders.loading import model_folder
+
+    return model_folder(str(model))
 
 
 def of_run(folder: Path) -> Path:
@@ -162,6 +165,8 @@ def _of_head(folder: Path, name: str) -> Provenance:
 
 def _description(folder: Path) -> str:
     """Describe the model in a folder of another program."""
+    from isogloss.encoders.sentence_part_files import PARTS
+
     kinds = ", ".join(map(str, read_config(folder).get("architectures") or ())) or "of an unnamed class"
     library = "sentence-transformers" if (folder / PARTS).is_file() else "transformers"
     pickled = "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
@@ -318,6 +323,8 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
 
     ``name`` is the requested folder or name on the hub.
     """
+    from isogloss.encoders.tokenizers import load_tokenizer
+
     config = load_encoder_config(folder)
     task = _task_of_head(config)
     if not task:
@@ -350,7 +357,7 @@ TASKS_OF_PROBLEMS: Mapping[str, str] = {
 """The task of a sequence head, by the kind of problem in its config."""
 
 
-def _task_of_head(config: Config) -> str:
+def _task_of_head(config: "Config") -> str:
     kinds, labels = config.architectures or (), tuple(config.id2label.values())
     task = next(
         (task for head, task in TASKS_OF_HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), ""
@@ -360,7 +367,7 @@ def _task_of_head(config: Config) -> str:
     return _of_sequences(config, labels) if task == "text-classification" else task
 
 
-def _of_sequences(config: Config, labels: Sequence[str]) -> str:
+def _of_sequences(config: "Config", labels: Sequence[str]) -> str:
     """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
     if problem in TASKS_OF_PROBLEMS:
