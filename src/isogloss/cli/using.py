@@ -15,9 +15,7 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row
 from isogloss.core.untrusted import from_home
-from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
-from isogloss.data.sources import Sources
 from isogloss.using.predicting import PredictOptions, Warn, check_translations, input_translator, predict_file
 from isogloss.using.predictor import Predictor
 from isogloss.using.provenance import is_on_hub
@@ -99,6 +97,7 @@ def print_scores(
     output: OutputOptions,
 ) -> None:
     """Print a table of models' scores, or their mean's, with the main metric first, then other measures."""
+    from isogloss.data.sources import Sources
     from isogloss.using.scoring import check_evaluation
     from isogloss.using.scoring import evaluate as evaluate_model
 
@@ -130,6 +129,7 @@ def push_to(run: Path, options: "PushOptions", *, dry_run: bool, to: Path | None
 
     With ``dry_run``, write the model's folder, and print what would be uploaded.
     """
+    from isogloss.data.fetching.downloading import megabytes
     from isogloss.using import load_exportable
     from isogloss.using.exporting import check_free
     from isogloss.using.pushing import check_login, check_names, push

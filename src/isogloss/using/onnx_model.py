@@ -152,6 +152,7 @@ def load_onnx_model(folder: Path, precision: str = "float32") -> OnnxModel:
     path = folder / ONNX_FILES[precision]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # Errors, which are raised as well.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # Idle threads sleep.
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # Errors of onnxruntime have no common class.

@@ -45,16 +45,20 @@ def write_onnx_files(model: FineTuned, folder: Path, *, int8: bool, data: str) -
 
 
 def _dev_split(model: FineTuned) -> EvaluateOptions:
-    """Return the dev split of a model's corpus in its source languages; ConfigError where it is not known."""
+    """Return the dev split of a model's corpus, in its source languages or else its target languages.
+
+    Raises ConfigError where they are not known.
+    """
     provenance = model.provenance
-    if not provenance.corpus or not provenance.source:
+    languages = provenance.source or provenance.target
+    if not provenance.corpus or not languages:
         raise ConfigError(
             "--int8: the model does not name the corpus and language of its training, on whose dev split the "
             "score is measured before and after rounding. Leave --int8 out."
         )
     return EvaluateOptions(
         corpus=provenance.corpus,
-        languages=provenance.source,
+        languages=languages,
         split="dev",
-        treebanks=tuple(pair for pair in provenance.treebanks if pair[0] in provenance.source),
+        treebanks=tuple(pair for pair in provenance.treebanks if pair[0] in languages),
     )

@@ -32,12 +32,7 @@ from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
 from isogloss.core.tag_schemes import OUTSIDE, are_bio, convert_inventory, decide_scheme
 from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import KNOWN
-from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
-from isogloss.data.hub import hub_splits
-from isogloss.data.sources import Sources
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.tasks import TASKS, find_task, task_names
@@ -47,6 +42,8 @@ from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
 
 if TYPE_CHECKING:
+    from isogloss.data.corpus import Corpus
+    from isogloss.data.sources import Sources
     from isogloss.encoders.family import Config
 
 CONFIG = "config.json"
@@ -375,7 +372,7 @@ def _of_sequences(config: "Config", labels: Sequence[str]) -> str:
     return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
 
 
-def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
+def fitting_task(task: Task, corpus: str, sources: "Sources") -> Task:
     """Return a model's task under a corpus's name of it, with the spelling of the corpus's labels.
 
     ConfigError where the model predicts something else, or lacks some of the corpus's labels.
@@ -435,14 +432,19 @@ def _lacks_labels(
     )
 
 
-def corpus_of(provenance: Provenance) -> Corpus | None:
+def corpus_of(provenance: Provenance) -> "Corpus | None":
     """Return the corpus a model was trained on; None where it is not known here."""
+    from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.data.corpora.described import KNOWN
+
     name = provenance.corpus.partition(":")[0]
     return CORPORA.get(name) or KNOWN.get(name)
 
 
 def datasets_of(provenance: Provenance) -> list[str]:
     """List the datasets of the hub that a model was trained on."""
+    from isogloss.data.hub import hub_splits
+
     repositories = (
         split.repository
         for split in hub_splits().values()
