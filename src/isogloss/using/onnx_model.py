@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ from isogloss.using.provenance import ELSEWHERE, Provenance, exported_entry, pro
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+
+    from isogloss.encoders.mixup import Mixup
 
 ONNX_FILES = {"float32": "model.onnx", "int8": "model.int8.onnx"}
 """Names of the ONNX files of an export, by precision."""
@@ -75,7 +77,7 @@ class OnnxModel(Predictor):
     precision: str
     path: Path
     """The file."""
-    mixup: ClassVar[None] = None
+    mixup: "Mixup | None" = None
 
     def prepared(
         self,
@@ -88,7 +90,7 @@ class OnnxModel(Predictor):
         limit = row_limit(self.task, self.tokenizer.model_max_length, self.provenance.limit)
         rows = self.task.encode(
             examples,
-            self.tokenizer,  # type: ignore[arg-type] (it has what is called of one of transformers)
+            self.tokenizer,
             limit=limit,
             overlap=self.provenance.overlap,
         )
@@ -122,7 +124,7 @@ class OnnxModel(Predictor):
 
     def _inputs(self, texts: Sequence[EncodedRow]) -> dict[str, npt.NDArray[np.int64]]:
         shape = (len(texts), max(len(text.subwords) for text in texts))
-        ids = np.full(shape, padding_of(self.tokenizer), np.int64)  # type: ignore[arg-type]
+        ids = np.full(shape, padding_of(self.tokenizer), np.int64)
         mask = np.zeros(shape, np.int64)
         segments = np.zeros(shape, np.int64)
         for row, text in enumerate(texts):
@@ -163,9 +165,9 @@ def load_onnx_model(folder: Path, precision: str = "float32") -> OnnxModel:
     provenance, _ = provenance_of(folder)
     own_frame = provenance.method == ELSEWHERE
     tokenizer = read_tokenizer(folder)
-    set_causal(tokenizer, causal=entries.get(CAUSAL_ENTRY) == "1")  # type: ignore[arg-type]
+    set_causal(tokenizer, causal=entries.get(CAUSAL_ENTRY) == "1")
     if own_frame:
-        set_own_frame(tokenizer)  # type: ignore[arg-type]
+        set_own_frame(tokenizer)
     return OnnxModel(session, tokenizer, _task_of(folder, provenance), provenance, precision, path)
 
 
