@@ -248,7 +248,7 @@ def test_scores_with_the_file_equal_torchs(folder):
 
 
 @pytest.mark.slow
-def test_weights_over_the_limit_of_a_file_are_in_a_file_of_their_own(folder, bert_folder):
+def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
     model = made("upos", bert_folder)
     examples = inputs_of("upos")
     expected = load_onnx_model(folder)

@@ -1,6 +1,6 @@
 """Tokenizers of exported models, read by the library ``tokenizers``: torch and transformers are not loaded.
 
-An export writes ``tokenizer.json`` as isogloss uses it, so that reading it suffices.
+An export writes ``tokenizer.json`` as isogloss uses it, so no other file of a tokenizer is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ SPECIAL_TOKENS = ("pad_token", "unk_token", "cls_token", "sep_token")
 
 
 class Encodings(dict[str, Any]):
-    """Ids, segments and offsets of texts by the names of transformers, and the encodings they are from."""
+    """Ids, segments and offsets of texts under transformers' names, with the library's encodings."""
 
     def __init__(self, encodings: "Sequence[Encoding]", values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -25,7 +25,7 @@ class Encodings(dict[str, Any]):
 
 
 class FileTokenizer:
-    """What isogloss calls of a tokenizer of transformers, for a ``tokenizer.json``."""
+    """A ``tokenizer.json`` with the interface of transformers' tokenizers, as far as isogloss uses it."""
 
     def __init__(self, backend: "Tokenizer", config: Mapping[str, Any], name: str) -> None:
         """Take a tokenizer of the library, the content of its tokenizer_config.json, and its folder."""

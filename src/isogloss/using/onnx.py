@@ -42,8 +42,8 @@ CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
 """Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
 
 LARGEST_FILE = 1_900_000_000
-"""Bytes of weights in one ONNX file, whose format allows 2 GB; those of larger models are in a file of
-their own."""
+"""Largest number of bytes of weights in the ONNX file, whose format allows 2 GB. More weights are in a
+separate file."""
 
 TRACED_SHAPE = (2, 7)
 """Batch size and length of the inputs the model is traced with."""
@@ -69,8 +69,8 @@ def check_possible(model: FineTuned) -> None:
 def write_onnx(model: FineTuned, folder: Path, *, largest_file: int = LARGEST_FILE) -> OnnxModel:
     """Write the ONNX file into the folder of an exported model, and return the model that predicts with it.
 
-    RunError if its numbers differ from the model's. Weights of more than ``largest_file`` bytes are in a file
-    of their own.
+    RunError if its numbers differ from the model's. Weights of more than ``largest_file`` bytes are in a
+    separate file.
     """
     path = folder / ONNX_FILES["float32"]
     kind = model.kind.auto_class
@@ -102,7 +102,7 @@ def write_onnx(model: FineTuned, folder: Path, *, largest_file: int = LARGEST_FI
 def write_int8(model: FineTuned, folder: Path, *, largest_file: int = LARGEST_FILE) -> OnnxModel:
     """Quantise the ONNX file of an exported model, and return the model that predicts with the result.
 
-    Weights are rounded to 8 bits, those of each output by themselves; states are rounded as they occur.
+    Weights are rounded to 8 bits with a scale for each output, states when they are computed.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -125,7 +125,7 @@ def weight_bytes(network: nn.Module) -> int:
 
 
 def _add_entries(model: FineTuned, folder: Path, path: Path) -> None:
-    """Add to an ONNX file what ``load_onnx_model`` reads: the checksum of the weights it was made from."""
+    """Add the entries that ``load_onnx_model`` reads to an ONNX file, with the checksum of the weights."""
     import onnx
 
     proto = onnx.load(path, load_external_data=False)

@@ -39,10 +39,10 @@ ONNX_FILES = {"float32": "model.onnx", "int8": "model.int8.onnx"}
 """Names of the ONNX files of an export, by precision."""
 
 WEIGHTS_ENTRY = "isogloss_weights"
-"""Key in the file of the checksum of the weights it was made from."""
+"""Entry of an ONNX file with the checksum of its weights."""
 
 CAUSAL_ENTRY = "isogloss_causal"
-"""Key in the file of whether the last subword represents a word or text."""
+"""Entry of an ONNX file: 1 if the last subword represents a word or text, 0 if the first does."""
 
 NOT_IN_THE_FILE = ("mixup.json", "language_maps.safetensors", "language_modules.safetensors")
 """Files of parts of a model that its ONNX file lacks."""
@@ -56,8 +56,8 @@ Floats = npt.NDArray[np.float32]
 def checksum_of_weights(folder: Path) -> str:
     """Return the SHA-256 of all files of weights in a folder.
 
-    Every byte is read: a size and a modification time stay the same where a weight is changed in place or
-    files are copied, and samples of a file miss the change of a single row.
+    Every byte is read. Size and modification time can stay the same when a weight changes, and samples of a
+    file miss the change of a single row.
     """
     digest = sha256()
     for path in sorted(folder.glob("*.safetensors")):
@@ -214,7 +214,7 @@ def find_onnx_model(
 
 
 def _obstacles(folders: Sequence[Path], precision: str) -> Iterator[str]:
-    """Yield why models cannot predict with an ONNX file, nothing if they can."""
+    """Yield the reasons why models cannot predict with an ONNX file."""
     if len(folders) != 1:
         yield "several models predict together only with torch"
     folder = folders[0]
