@@ -55,7 +55,7 @@ from isogloss.training.fit import Callbacks, fit, on_host
 from isogloss.training.memory import ran_out, restart_measurement
 from isogloss.training.optimizer import adamw
 from isogloss.training.precision import device, faster, matrix_speeds
-from isogloss.using.fine_tuned import GROUP_SIZE
+from isogloss.using.predictor import GROUP_SIZE
 from devices import QUICK as SMALL_RECIPE
 from devices import recipe
 from material import SHAPES, make_material

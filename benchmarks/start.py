@@ -16,6 +16,8 @@ from pathlib import Path
 
 from predict_memory import random_model
 
+from isogloss.using.onnx import write_int8
+
 TORCH = "import torch"
 PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_bert"
 ASKED_BY = {
@@ -38,13 +40,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         sentence = Path(folder, "sentence.txt")
         sentence.write_text("Tuki mirne baboza .\n", encoding="utf-8")
-        model = random_model().export(Path(folder) / "model")
+        random = random_model()
+        model = random.export(Path(folder) / "model", onnx=True)
+        write_int8(random, model)
+        predict = ["-m", "isogloss", "predict", str(model), str(sentence)]
         commands = {
             TORCH: ["-c", TORCH],
             "import transformers' BERT": ["-c", "import transformers.models.bert.modeling_bert"],
             "isogloss --help": ["-m", "isogloss", "--help"],
             "isogloss list methods": ["-m", "isogloss", "list", "methods"],
-            "isogloss predict, a sentence": ["-m", "isogloss", "predict", str(model), str(sentence)],
+            "isogloss predict, a sentence": [*predict, "--no-onnx"],
+            "the same with model.onnx": [*predict, "--onnx"],
+            "the same with model.int8.onnx": [*predict, "--int8"],
             "a training process": [
                 "-c",
                 PREDICTION,

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from isogloss.reports.report import Report
     from isogloss.store.store import Outcome
     from isogloss.study import Result, Study, read
-    from isogloss.using import Model, load_model
     from isogloss.using.formats import Prediction
+    from isogloss.using.models import Model, load_model
 
 _NAMES = {
     "api": "compare_outputs compare_runs corpus run search",

@@ -44,12 +44,12 @@ VERBS = {
     "list": ["what", "--in", "--language", "--quiet -q", "--json", "--debug"],
     "predict": [
         *("runs", "file", "--language", "--format", "--column", "--text", "--out", "--scores"),
-        *("--translations", "--translator", "--model"),
+        *("--translations", "--translator", "--model", "--onnx", "--int8"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "evaluate": [
         *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--inputs", "--predictions"),
-        *("--ensemble", "--quiet -q", "--json", "--debug"),
+        *("--ensemble", "--onnx", "--int8", "--quiet -q", "--json", "--debug"),
     ],
     "align": [
         *("bitext", "pairs", "--aligner", "--encoder", "--split", "--examples", "--out", "--data", "--set"),
@@ -61,7 +61,9 @@ VERBS = {
     ],
     "results": ["folder", "--as", "--to", "--organization", "--quiet -q", "--debug"],
     "explore": ["runs", "--data", "--port", "--open", "--quiet -q", "--debug"],
-    "export": ["run", "folder", "--onnx", "--adapter", "--force", "--quiet -q", "--debug"],
+    "export": [
+        *("run", "folder", "--onnx", "--int8", "--adapter", "--data", "--force", "--quiet -q", "--debug"),
+    ],
     "attach": [
         *("encoder", "folder", "--language", "--task", "--leave-out", "--pickle", "--quiet -q", "--debug"),
     ],

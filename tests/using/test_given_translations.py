@@ -16,8 +16,8 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File
 from isogloss.data.projection.label_projection import Translated, translate_inputs
 from isogloss.data.sources import Sources
-from isogloss.using.fine_tuned import GROUP_SIZE
 from isogloss.using.predicting import PredictOptions, check_translations, input_translator, predict_file
+from isogloss.using.predictor import GROUP_SIZE
 from isogloss.using.scoring import EvaluateOptions, check_evaluation
 
 VALUES = {

@@ -13,8 +13,8 @@ from isogloss.core.identity import identity
 from isogloss.core.records import read_record, write_record
 from isogloss.data.examples import ParsedSentence, SentencePair, TaggedSentence
 from isogloss.using import load_model
-from isogloss.using.fine_tuned import GROUP_CHARACTERS, GROUP_SIZE, in_groups
 from isogloss.using.formats import FileEntry
+from isogloss.using.predictor import GROUP_CHARACTERS, GROUP_SIZE, in_groups
 from isogloss.using.provenance import provenance_of
 
 

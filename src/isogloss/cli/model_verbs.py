@@ -32,6 +32,8 @@ def predict(
     translations: str = "",
     translator: str = "",
     model: str = "",
+    onnx: bool | None = None,
+    int8: bool = False,
     *,
     output: OutputOptions,
 ) -> None:
@@ -50,7 +52,16 @@ def predict(
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
     out = None if out == STANDARD_OUTPUT else out
     folders = [local_model(run) for run in runs]
-    print_predictions(folders, file, options, translation=translation, out=out, quiet=output.quiet)
+    print_predictions(
+        folders,
+        file,
+        options,
+        translation=translation,
+        onnx=onnx,
+        int8=int8,
+        out=out,
+        quiet=output.quiet,
+    )
 
 
 @verb(model_verbs, MODELS, "isogloss evaluate runs/quickstart/0f2a1b3847ac --corpus ud --language qad")
@@ -65,6 +76,8 @@ def evaluate(
     inputs: str = "",
     predictions: Path | None = None,
     ensemble: bool = False,
+    onnx: bool | None = None,
+    int8: bool = False,
     *,
     output: OutputOptions,
 ) -> None:
@@ -82,7 +95,16 @@ def evaluate(
         inputs=inputs,
     )
     folders = [local_model(run) for run in runs]
-    print_scores(folders, options, data=data or "", predictions=predictions, ensemble=ensemble, output=output)
+    print_scores(
+        folders,
+        options,
+        onnx=onnx,
+        int8=int8,
+        data=data or "",
+        predictions=predictions,
+        ensemble=ensemble,
+        output=output,
+    )
 
 
 @verb(model_verbs, MODELS, "isogloss export runs/quickstart/0f2a1b3847ac my-tagger", "export")
@@ -91,7 +113,9 @@ def export_model(
     run: str,
     folder: Path,
     onnx: bool = False,
+    int8: bool = False,
     adapter: bool = False,
+    data: str | None = None,
     force: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -107,7 +131,7 @@ def export_model(
         display.say(f"Loading {path}")
         model = load_exportable(path)
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
-        result = model.write(folder, onnx=onnx, adapter=adapter, force=force)
+        result = model.write(folder, onnx=onnx, int8=int8, adapter=adapter, force=force, data=data or "")
     show_line(result)
 
 

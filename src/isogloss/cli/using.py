@@ -1,12 +1,12 @@
 """Predicting for a file, scoring models and pushing them, as the command line prints it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import OutputOptions
@@ -15,16 +15,14 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row
 from isogloss.core.untrusted import from_home
-from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
-from isogloss.data.sources import Sources
-from isogloss.using import EvaluateOptions, Model, PredictOptions, load_exportable, load_model, predict_file
-from isogloss.using import evaluate as evaluate_model
-from isogloss.using.exporting import check_free
-from isogloss.using.predicting import Warn, check_translations, input_translator
+from isogloss.using.predicting import PredictOptions, Warn, check_translations, input_translator, predict_file
+from isogloss.using.predictor import Predictor
 from isogloss.using.provenance import is_on_hub
-from isogloss.using.pushing import PushOptions, check_login, check_names, push
-from isogloss.using.scoring import check_evaluation
+
+if TYPE_CHECKING:
+    from isogloss.using.pushing import PushOptions
+    from isogloss.using.scoring import EvaluateOptions
 
 STANDARD_INPUT = "-"
 
@@ -54,6 +52,8 @@ def print_predictions(
     options: PredictOptions,
     *,
     translation: TranslationOptions,
+    onnx: bool | None,
+    int8: bool,
     out: Path | None,
     quiet: bool,
 ) -> None:
@@ -62,7 +62,7 @@ def print_predictions(
         raise ConfigError("--translations -: standard input is already read as FILE. Give a file.")
     check_out(out, name, translation.translations)
     file = open_file(name)
-    model = load_model(runs)
+    model = load_predictor(runs, onnx=onnx, int8=int8, say=Display(quiet=quiet).say)
     shows_progress = out is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows_progress) as display, TemporaryDirectory() as folder:
         options = _with_translations(model, options, translation, Path(folder))
@@ -87,17 +87,24 @@ def print_predictions(
 
 def print_scores(
     runs: Sequence[Path],
-    options: EvaluateOptions,
+    options: "EvaluateOptions",
     *,
+    onnx: bool | None,
+    int8: bool,
     data: str,
     predictions: Path | None,
     ensemble: bool,
     output: OutputOptions,
 ) -> None:
     """Print a table of models' scores, or their mean's, with the main metric first, then other measures."""
+    from isogloss.data.sources import Sources
+    from isogloss.using.scoring import check_evaluation
+    from isogloss.using.scoring import evaluate as evaluate_model
+
     _check_runs(runs, options.languages)
     sources = Sources(data)
-    models = [load_model(runs)] if ensemble else [load_model(run) for run in runs]
+    load = partial(load_predictor, onnx=onnx, int8=int8, say=Display(quiet=output.quiet).say)
+    models = [load(runs)] if ensemble else [load([run]) for run in runs]
     for model in models:
         check_evaluation(model, options, sources, predictions)
     with output.progress as display:
@@ -117,11 +124,16 @@ def print_scores(
     Display().table((*FACT_COLUMNS, *names), cells)
 
 
-def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
+def push_to(run: Path, options: "PushOptions", *, dry_run: bool, to: Path | None, quiet: bool) -> None:
     """Push a model, and print the commit.
 
     With ``dry_run``, write the model's folder, and print what would be uploaded.
     """
+    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.using import load_exportable
+    from isogloss.using.exporting import check_free
+    from isogloss.using.pushing import check_login, check_names, push
+
     check_names(options)
     if to and not dry_run:
         raise ConfigError(
@@ -147,12 +159,30 @@ def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, 
         show_line(f"  {path.relative_to(folder).as_posix()}: {megabytes(path.stat().st_size)}")
 
 
+def load_predictor(
+    folders: Sequence[Path], *, onnx: bool | None, int8: bool, say: Callable[[str], None]
+) -> Predictor:
+    """Load one model, or several as one, from their folders.
+
+    A single exported model predicts with its ONNX file if it has one, and ``onnx`` is not False. ``say``
+    receives which file is used, or why a file is not used.
+    """
+    from isogloss.using.onnx_model import find_onnx_model
+
+    found = find_onnx_model(folders, onnx=onnx, int8=int8, say=say)
+    if found is not None:
+        return found
+    from isogloss.using.models import load_model
+
+    return load_model(folders)
+
+
 def _warner(display: Display) -> Warn:
     return lambda text: display.say(f"Warning: {text}")
 
 
 def _with_translations(
-    model: Model[Any], options: PredictOptions, translation: TranslationOptions, folder: Path
+    model: Predictor, options: PredictOptions, translation: TranslationOptions, folder: Path
 ) -> PredictOptions:
     if translation.translations:
         options = replace(options, translations=open_file(translation.translations))

@@ -28,12 +28,12 @@ from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
 from isogloss.data.files import some
-from isogloss.encoders.families import family_named
-from isogloss.encoders.family import Config
 from isogloss.encoders.hub import hub_folder, is_hub_name
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from isogloss.encoders.family import Config
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -205,7 +205,7 @@ def gguf_file(folder: Path) -> Path | None:
 
 
 @lru_cache(maxsize=4)
-def _gguf_config(path: Path, _modification_time: int) -> Config:
+def _gguf_config(path: Path, _modification_time: int) -> "Config":
     """Read the config in a GGUF file once, because the whole vocabulary is read with it."""
     from transformers import AutoConfig
 
@@ -344,12 +344,14 @@ def hub_commit(name: str) -> str | None:
         raise
 
 
-def load_encoder_config(source: str | Path) -> Config:
+def load_encoder_config(source: str | Path) -> "Config":
     """Load the configuration of a folder or hub name.
 
     Raises ModelError for unsupported architectures.
     """
     from transformers import AutoConfig
+
+    from isogloss.encoders.families import family_named
 
     folder = find_folder(source, (CONFIG,), has_config)
     with loading(folder, "AutoConfig"):
@@ -357,7 +359,7 @@ def load_encoder_config(source: str | Path) -> Config:
         family_named(str(read_config(folder).get("model_type", "")), str(path or folder / CONFIG))
         if path:
             return deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
-        config: Config = from_pretrained(AutoConfig, folder, {})
+        config: "Config" = from_pretrained(AutoConfig, folder, {})
     if sorted(config.id2label) != list(range(len(config.id2label))):
         raise ModelError(
             f"{folder / CONFIG}: id2label has the ids {some(str(key) for key in config.id2label)}; expected "

@@ -5,6 +5,8 @@ Unigram (▁) and byte-level BPE (Ġ), for words with inner spaces, as in Vietna
 characters that a normaliser changes or drops.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,15 +15,14 @@ from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from torch import Tensor
-
 from isogloss.core.errors import ModelError
-from isogloss.encoders.family import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
+    from torch import Tensor
     from transformers import BatchEncoding
+
+    from isogloss.encoders.family import Tokenizer
 
 
 PROBE = "a a"
@@ -367,10 +368,14 @@ def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limi
 
 def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
     """Return rows of ids as one tensor [row subword], padded to the longest."""
+    import torch
+
     longest = max(len(row) for row in rows)
     return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
 
 
 def padding_mask(lengths: Sequence[int]) -> Tensor:
     """Return [row subword]: 1 at real subwords, 0 at padding up to the longest row."""
+    import torch
+
     return (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()

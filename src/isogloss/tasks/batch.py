@@ -1,19 +1,25 @@
 """Encoded rows of subwords, and their collation into padded batches."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import accumulate, chain, pairwise
-from typing import ClassVar, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 
-import torch
-from torch import Tensor
-from torch.nn.functional import one_hot, pad
+import numpy as np
+import numpy.typing as npt
 
-from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.families import family_of
-from isogloss.encoders.family import Model, Output
-from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.subwords import pad_rows, padding_mask
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Output
+
+Scores: TypeAlias = "Tensor | npt.NDArray[np.float32]"
+"""Raw scores [label class] of a row, by torch or by another engine."""
 
 
 class _Dataclass(Protocol):
@@ -209,6 +215,8 @@ class Batch:
 
     def chosen(self, items: Sequence[int]) -> Self:
         """Return the batch of some items, in ascending order, without changing the width of rows."""
+        import torch
+
         counts = self.rows_of_items
         ends = list(accumulate(counts))
         rows = [row for item in items for row in range(ends[item] - counts[item], ends[item])]
@@ -243,6 +251,9 @@ class Batch:
         mask. With ``words`` the number of labels is a multiple of ``LABELS_ROUNDED_TO``, and added labels are
         ignored. Batches with soft labels, trees, spans or choices are not changed.
         """
+        import torch
+        from torch.nn.functional import pad
+
         if self.soft is not None or len(self.heads) or self.spans or self.options:
             return self
         width = self.subwords.size(1)
@@ -283,6 +294,8 @@ class Inputs(Protocol):
 
 def forward(model: Model, batch: Inputs, **options: bool) -> Output:
     """Run an encoder, or a model with a head, on a batch on the same device, in the batch's languages."""
+    from isogloss.encoders.added.active_language import active_language
+
     if not batch.languages:
         return model(**batch.inputs(), **options)
     with active_language(model, batch.languages):
@@ -291,6 +304,9 @@ def forward(model: Model, batch: Inputs, **options: bool) -> Output:
 
 def sequence_scores(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of a sequence classifier, with transformers' head or ours."""
+    from isogloss.encoders.families import family_of
+    from isogloss.encoders.loading import has_own_head
+
     if has_own_head(model):
         return own_scores(model, batch)
     if family_of(model).is_decoder:
@@ -312,6 +328,8 @@ def _score_last_subword(model: Model, batch: Batch) -> Tensor:
     Like transformers, it reads the state of the last subword that is not padding. Qwen pads with its end
     subword, so for Qwen the state is the one before the end.
     """
+    import torch
+
     states = forward(model.base_model, batch).last_hidden_state
     is_text = torch.ones_like(batch.subwords)
     if batch.mask is not None:
@@ -331,6 +349,8 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
     ``languages`` has one for all, or one for each of ``rows``. If some rows have soft labels, the gold labels
     of the others become one-hot. Raises ValueError if only some rows have labels.
     """
+    import torch
+
     texts = [row.texts() for row in rows]
     options = tuple(len(item_texts) for item_texts in texts) if rows[0].options else ()
     text_rows = list(chain.from_iterable(texts))
@@ -374,6 +394,19 @@ def _languages_of_rows(languages: tuple[str, ...], options: Sequence[int]) -> tu
     return tuple(language for language, count in zip(languages, options, strict=True) for _ in range(count))
 
 
+def to_array(scores: Scores) -> npt.NDArray[np.float32]:
+    """Return scores as an array in float32."""
+    values: Any = scores
+    if not isinstance(values, np.ndarray):
+        values = values.detach().float().cpu().numpy()
+    return np.asarray(values, np.float32)
+
+
+def join_scores(scores: Sequence[Scores]) -> npt.NDArray[np.float32]:
+    """Return the scores [label class] of all rows, of which there is at least one, as an array."""
+    return np.concatenate([to_array(row_scores) for row_scores in scores])
+
+
 def row_ranges(rows: int, count: int) -> list[range]:
     """Split the rows of a batch into at most ``count`` ranges of nearly equal length."""
     count = min(count, rows)
@@ -383,6 +416,8 @@ def row_ranges(rows: int, count: int) -> list[range]:
 
 def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return a dataclass with all its tensors on a device."""
+    from torch import Tensor
+
     tensors = {
         field.name: value.to(device, non_blocking=True)
         for field in fields(batch)
@@ -400,6 +435,9 @@ def group_by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
 
 
 def _soft_labels(rows: Sequence[EncodedRow]) -> Tensor | None:
+    import torch
+    from torch.nn.functional import one_hot
+
     classes = next((row.soft.size(1) for row in rows if row.soft is not None), 0)
     if not classes:
         return None

@@ -5,27 +5,23 @@ Topics, sentiments and intents have the labels of their corpus. A text may have 
 independent probabilities, and a text or pair may have a number (how similar are two sentences?).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar, TypeAlias, TypedDict, TypeVar
-
-import torch
-from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypedDict, TypeVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Label, LabelledText, SentencePair
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import class_contributions, label_set_contributions
 from isogloss.metrics.ranks import correlation_contributions
-from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
+from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, Scores, join_scores, sequence_scores
 from isogloss.tasks.task import (
     CLASSES,
     LABELS,
@@ -40,6 +36,13 @@ from isogloss.tasks.task import (
     label_ids,
     most_frequent,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Tokenizer
 
 Labelled: TypeAlias = LabelledText | SentencePair
 
@@ -122,6 +125,8 @@ class TextClassification:
 
         New weights depend only on the seed.
         """
+        from isogloss.encoders.loading import load_with_new_head
+
         return load_with_new_head(
             source,
             SEQUENCES,
@@ -141,22 +146,24 @@ class TextClassification:
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross entropy of raw outputs [label class]."""
+        from torch.nn.functional import cross_entropy
+
         return cross_entropy(scores.float(), batch.gold)
 
     def decode(
-        self, examples: Sequence[Labelled], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Labelled], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[Label]:
         """Return the predicted label, labels or number of each example."""
         if sorted(row.example for row in rows) != list(range(len(examples))):
             raise ValueError(
                 f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
-        answers = self._answers(torch.cat(list(scores))) if scores else []
+        answers = self._answers(join_scores(scores)) if scores else []
         answer_of = {row.example: answer for row, answer in zip(rows, answers, strict=True)}
         return [answer_of[index] for index in range(len(examples))]
 
-    def _answers(self, scores: Tensor) -> Sequence[Label]:
-        return [self.labels[index] for index in scores.argmax(dim=-1).tolist()]
+    def _answers(self, scores: npt.NDArray[np.float32]) -> Sequence[Label]:
+        return [self.labels[index] for index in scores.argmax(axis=-1).tolist()]
 
     def gold(self, examples: Sequence[Labelled]) -> list[Label]:
         """Return the label, labels or number of each example."""
@@ -206,14 +213,18 @@ class MultiLabelClassification(TextClassification):
     one_answer: ClassVar[OneAnswer] = LABELS
 
     def _encode_label(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
+        import torch
+
         indices = encode_labels(_labels_of(example), ids, task=self.name, example=example.id)
         return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(indices, dtype=torch.long), 1.0)}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean binary cross entropy of raw outputs [example label]."""
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
         return binary_cross_entropy_with_logits(scores.float(), batch.learned)
 
-    def _answers(self, scores: Tensor) -> Sequence[Label]:
+    def _answers(self, scores: npt.NDArray[np.float32]) -> Sequence[Label]:
         return [
             tuple(label for label, is_positive in zip(self.labels, row, strict=True) if is_positive)
             for row in (scores > 0).tolist()
@@ -251,13 +262,17 @@ class Regression(TextClassification):
     one_answer: ClassVar[OneAnswer] = NUMBER
 
     def _encode_label(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:  # noqa: ARG002
+        import torch
+
         return {"soft": torch.tensor([[_number(example)]])}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean squared error of raw outputs [example 1]."""
+        from torch.nn.functional import mse_loss
+
         return mse_loss(scores.float(), batch.learned)
 
-    def _answers(self, scores: Tensor) -> Sequence[Label]:
+    def _answers(self, scores: npt.NDArray[np.float32]) -> Sequence[Label]:
         numbers: list[float] = scores.squeeze(-1).tolist()
         return numbers
 

@@ -5,19 +5,20 @@ inventory form one class, which is learned but never predicted. The predicted le
 most probable rule that fits the word, or the word itself if no rule fits.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.core.tag_schemes import NO_TAG
 from isogloss.data.lemma_rules import NO_LEMMA, UNLISTED, lemma_by, rule_of
 from isogloss.metrics.labels import lemma_contributions
-from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.batch import EncodedRow, Scores, join_scores
 from isogloss.tasks.tagging import UNTAGGED, Sentence, Tagging, Tags, merge
 from isogloss.tasks.task import label_ids
 
@@ -48,31 +49,29 @@ class Lemmatization(Tagging):
         ]
 
     def answers(
-        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[Tags]:
         """Return the lemma of each word."""
         return [tuple(lemma for _, lemma in words) for words in self.apply_rules(examples, rows, scores)]
 
     def apply_rules(
-        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[list[tuple[int, str]]]:
         """Return for each word the index of the most probable rule that fits it, and the resulting lemma.
 
         If no rule fits, the index is the index of ``UNLISTED``, and the lemma is the word.
         """
         unlisted_id = self.labels.index(UNLISTED)
-        flat = torch.cat(list(scores)).float() if scores else torch.zeros(0, len(self.labels))
-        best_rules = (
-            flat.index_fill(1, torch.tensor([unlisted_id], device=flat.device), -torch.inf)
-            .argmax(dim=-1)
-            .tolist()
-        )
+        flat = join_scores(scores) if scores else np.zeros((0, len(self.labels)), np.float32)
+        listed = flat.copy()
+        listed[:, unlisted_id] = -np.inf
+        best_rules = listed.argmax(axis=-1).tolist()
 
         def apply(position: int, word: str) -> tuple[int, str]:
             best_rule = best_rules[position]
             if (lemma := lemma_by(self.labels[best_rule], word)) is not None:
                 return best_rule, lemma
-            for rule in flat[position].argsort(descending=True, stable=True).tolist():
+            for rule in np.argsort(-flat[position], kind="stable").tolist():
                 if (lemma := lemma_by(self.labels[rule], word)) is not None:
                     return rule, lemma
             return unlisted_id, word

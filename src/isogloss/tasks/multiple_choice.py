@@ -6,26 +6,26 @@ different numbers of options. The question precedes the option, so that only the
 truncated.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
-from torch.nn.utils.rnn import pad_sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Choice
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
 from isogloss.metrics.labels import label_contributions
-from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
+from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, Scores, sequence_scores, to_array
 from isogloss.tasks.task import CLASSES, ROW_OVERLAP, ExampleParts, LabelsAre, OneAnswer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Tokenizer
 
 CHOICE_LIMIT = 384
 """Subwords of a context with one option, special ones included. Contexts may be whole passages."""
@@ -97,10 +97,15 @@ class MultipleChoice:
 
         New weights depend only on the seed.
         """
+        from isogloss.encoders.loading import load_with_new_head
+
         return load_with_new_head(source, SEQUENCES, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [item option], with ``NO_OPTION`` for missing options."""
+        import torch
+        from torch.nn.utils.rnn import pad_sequence
+
         items = torch.split(sequence_scores(model, batch).squeeze(1), list(batch.options))
         return pad_sequence(list(items), batch_first=True, padding_value=NO_OPTION)
 
@@ -110,10 +115,12 @@ class MultipleChoice:
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of raw outputs [item option]."""
+        from torch.nn.functional import cross_entropy
+
         return cross_entropy(scores.float(), batch.gold)
 
     def decode(
-        self, examples: Sequence[Choice], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Choice], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[int]:
         """Return the index of the best option of each example, the first of equal ones."""
         if sorted(row.example for row in rows) != list(range(len(examples))):
@@ -121,7 +128,8 @@ class MultipleChoice:
                 f"{len(rows)} rows for {len(examples)} examples: decode all rows together, each once."
             )
         best_options = {
-            row.example: int(option_scores.argmax()) for row, option_scores in zip(rows, scores, strict=True)
+            row.example: int(to_array(option_scores).argmax())
+            for row, option_scores in zip(rows, scores, strict=True)
         }
         return [best_options[index] for index in range(len(examples))]
 

@@ -5,23 +5,22 @@ last. Long passages become overlapping windows. In windows without the answer th
 of the row (the last, if causal), and the best span over all windows is predicted.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy, pad
+import numpy as np
+import numpy.typing as npt
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Question
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import has_own_head, load_with_new_head
 from isogloss.encoders.subwords import (
     PairFrame,
     SplitText,
@@ -36,8 +35,13 @@ from isogloss.metrics.texts import (
     answer_f1_contributions,
     exact_match_contributions,
 )
-from isogloss.tasks.batch import Batch, EncodedRow, forward, own_scores
+from isogloss.tasks.batch import Batch, EncodedRow, Scores, forward, own_scores, to_array
 from isogloss.tasks.task import ExampleParts, LabelsAre
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Tokenizer
 
 HEAD: Final = "AutoModelForQuestionAnswering"
 
@@ -126,10 +130,16 @@ class SpanQA:
 
         New weights depend only on the seed.
         """
+        from isogloss.encoders.loading import load_with_new_head
+
         return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label 2] for start and end at the scored positions."""
+        import torch
+
+        from isogloss.encoders.loading import has_own_head
+
         if has_own_head(model):
             return own_scores(model, batch)
         output = forward(model, batch)
@@ -148,7 +158,7 @@ class SpanQA:
         ) / 2
 
     def decode(
-        self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[str]:
         """Return the best answer to each question over all its windows, or "" for passages without subwords.
 
@@ -161,7 +171,7 @@ class SpanQA:
             )
         best_candidates: dict[int, tuple[float, int, int]] = {}
         for row, row_scores in zip(rows, scores, strict=True):
-            start, end = row_scores[1:].float().unbind(dim=1)
+            start, end = to_array(row_scores)[1:].T
             span = best_span(start, end, longest=self.longest_answer)
             if span is not None:
                 score, start_index, end_index = span
@@ -298,6 +308,9 @@ def _marks(answer: range, start: int, stop: int) -> bytes:
 
 def _position_loss(scores: Tensor, batch: Batch, mark: AnswerMark) -> Tensor:
     """Return the mean over rows of the cross entropy of the marked position among the row's positions."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
     row_scores = scores.new_full(batch.subwords.shape, float("-inf"))
     row_scores = row_scores.index_put((batch.rows, batch.columns), scores)
     target = torch.zeros_like(batch.examples)  # The sum is the column of the row's only mark.
@@ -305,7 +318,9 @@ def _position_loss(scores: Tensor, batch: Batch, mark: AnswerMark) -> Tensor:
     return cross_entropy(row_scores, target)
 
 
-def best_span(start: Tensor, end: Tensor, *, longest: int) -> tuple[float, int, int] | None:
+def best_span(
+    start: npt.NDArray[np.float32], end: npt.NDArray[np.float32], *, longest: int
+) -> tuple[float, int, int] | None:
     """Return the best span of at most ``longest`` positions as (score, first, last).
 
     ``start`` and ``end`` are scores [position]. Ties go to the span that starts first, then to the shortest.
@@ -313,8 +328,8 @@ def best_span(start: Tensor, end: Tensor, *, longest: int) -> tuple[float, int, 
     """
     if not len(start):
         return None
-    ends = pad(end, (0, longest - 1), value=float("-inf")).unfold(0, longest, 1)
-    sums = (start.unsqueeze(1) + ends).flatten()
+    padded = np.pad(end, (0, longest - 1), constant_values=-np.inf)
+    sums = (start[:, None] + np.lib.stride_tricks.sliding_window_view(padded, longest)).ravel()
     best_index = int(sums.argmax())  # The first of equal sums.
     start_index = best_index // longest
     end_index = start_index + best_index % longest

@@ -6,6 +6,8 @@ sentences become windows that score each word once. Windows are merged before ta
 are not cut at borders of windows.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -13,19 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal
-
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, are_bio, as_bio, convert_inventory, decide_scheme
 from isogloss.data.examples import ParsedSentence, TaggedSentence
-from isogloss.encoders.families import family_of
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import has_own_head, load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, split_words, text_frame, windows
 from isogloss.metrics.labels import (
     chunk_contributions,
@@ -35,7 +30,7 @@ from isogloss.metrics.labels import (
     span_contributions,
     word_contributions,
 )
-from isogloss.tasks.batch import TOKENS, Batch, EncodedRow, forward
+from isogloss.tasks.batch import TOKENS, Batch, EncodedRow, Scores, forward, join_scores
 from isogloss.tasks.task import (
     ROW_LIMIT,
     ROW_OVERLAP,
@@ -46,6 +41,11 @@ from isogloss.tasks.task import (
     label_ids,
     most_frequent,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Tokenizer
 
 Tags = tuple[str, ...]
 
@@ -119,6 +119,8 @@ class Tagging:
 
         New weights depend only on the seed.
         """
+        from isogloss.encoders.loading import load_with_new_head
+
         return load_with_new_head(source, TOKENS, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
@@ -126,6 +128,9 @@ class Tagging:
 
         Heads of transformers' own classes are computed at all positions.
         """
+        from isogloss.encoders.families import family_of
+        from isogloss.encoders.loading import has_own_head
+
         if not has_own_head(model) and TOKENS in family_of(model).own_heads:
             logits: Tensor = forward(model, batch).logits
             return logits[batch.rows, batch.columns]
@@ -138,10 +143,12 @@ class Tagging:
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of raw outputs [label class], against hard or soft labels."""
+        from torch.nn.functional import cross_entropy
+
         return cross_entropy(scores.float(), batch.gold if batch.soft is None else batch.soft)
 
     def decode(
-        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[Tags]:
         """Return the best tag of each word, merging windows and then repairing BIO tags.
 
@@ -158,10 +165,10 @@ class Tagging:
         return self.answers(examples, rows, scores)
 
     def answers(
-        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[Tags]:
         """Return the predicted answer for each word."""
-        classes = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
+        classes = join_scores(scores).argmax(axis=-1).tolist() if scores else []
         sentences = merge([len(example.words) for example in examples], rows, classes)
         return [self._valid([self.labels[index] for index in indices]) for indices in sentences]
 

@@ -1,23 +1,24 @@
 """The interface of a task, and definitions that tasks share: row lengths, label inventories, measures."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
-from torch.nn.functional import kl_div, log_softmax, logsigmoid
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.rows.models import ByMeasure, total
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.tasks.batch import Batch, EncodedRow, Scores
 
-Compare = Callable[[Tensor, Tensor], Tensor]
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    from isogloss.encoders.family import Model, Tokenizer
+
+Compare: TypeAlias = "Callable[[Tensor, Tensor], Tensor]"
 """Function of the raw outputs [pair class] on an example and on its translation."""
 
 
@@ -43,6 +44,8 @@ def divergence_of_classes(
     scores: Float[Tensor, "pair class"], translation_scores: Float[Tensor, "pair class"]
 ) -> Float[Tensor, ""]:
     """Return the mean of KL(p‖q) over pairs, with p from ``scores`` and q from ``translation_scores``."""
+    from torch.nn.functional import kl_div, log_softmax
+
     p = log_softmax(scores, dim=-1)
     q = log_softmax(translation_scores, dim=-1)
     return kl_div(q, p, reduction="batchmean", log_target=True)
@@ -52,6 +55,9 @@ def _mean_of_labels(
     scores: Float[Tensor, "pair label"], translation_scores: Float[Tensor, "pair label"]
 ) -> Float[Tensor, "pair label"]:
     """Return the logits of the mean probabilities, which are finite even if a probability rounds to 1."""
+    import torch
+    from torch.nn.functional import logsigmoid
+
     yes = torch.logaddexp(logsigmoid(scores), logsigmoid(translation_scores))
     no = torch.logaddexp(logsigmoid(-scores), logsigmoid(-translation_scores))
     return yes - no
@@ -61,6 +67,8 @@ def _divergence_of_labels(
     scores: Float[Tensor, "pair label"], translation_scores: Float[Tensor, "pair label"]
 ) -> Float[Tensor, ""]:
     """Return the mean over pairs of the sum of the labels' divergences."""
+    from torch.nn.functional import kl_div, logsigmoid
+
     divergences = [
         kl_div(
             logsigmoid(sign * translation_scores),
@@ -73,10 +81,18 @@ def _divergence_of_labels(
     return (divergences[0] + divergences[1]).sum(dim=-1).mean()
 
 
-CLASSES = OneAnswer(_mean_of_classes, partial(torch.softmax, dim=-1), divergence_of_classes)
+def _softmax(scores: Tensor) -> Tensor:
+    return scores.softmax(dim=-1)
+
+
+def _sigmoid(scores: Tensor) -> Tensor:
+    return scores.sigmoid()
+
+
+CLASSES = OneAnswer(_mean_of_classes, _softmax, divergence_of_classes)
 """Functions for one of several classes."""
 
-LABELS = OneAnswer(_mean_of_labels, torch.sigmoid, _divergence_of_labels)
+LABELS = OneAnswer(_mean_of_labels, _sigmoid, _divergence_of_labels)
 """Functions for any number of labels."""
 
 NUMBER = OneAnswer(lambda scores, translation_scores: (scores + translation_scores) / 2)
@@ -175,9 +191,12 @@ class Task(Protocol):
         """Return the mean loss over the scored positions."""
 
     def decode(
-        self, examples: Sequence[Example], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+        self, examples: Sequence[Example], rows: Sequence[EncodedRow], scores: Sequence[Scores]
     ) -> list[Answer]:
-        """Return the predicted answer to each example from the scores [label class] of rows in any order."""
+        """Return the predicted answer to each example from the scores [label class] of rows in any order.
+
+        Scores are tensors on the CPU or arrays.
+        """
 
     def gold(self, examples: Sequence[Example]) -> list[Answer]:
         """Return each example's gold answer."""

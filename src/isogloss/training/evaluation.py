@@ -18,7 +18,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import BOTH
-from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.progress import Progress
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
@@ -27,6 +27,7 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.encoded_examples import EncodedExamples, row_limit
 from isogloss.tasks.task import Answer, Task, all_measures
 from isogloss.training.length_batches import BUDGET, in_batches
 from isogloss.training.precision import release_memory, scoring
@@ -52,26 +53,17 @@ class ScoredBatch(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(EncodedExamples):
     """Examples of one language, encoded and batched once, which score any model of the task."""
 
-    task: Task
-    examples: Sequence[Example]
-    rows: Sequence[EncodedRow]
     batches: Sequence[ScoredBatch]
-    gold: list[Answer]
-    """The gold label of each example."""
     precision: str = "auto"
     baseline: float | None = None
     """Score of always predicting the most frequent label of the training data."""
-    language: str = ""
-    """The language (or pair, such as en-sw), which models with language modules or maps need."""
     mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, ratio=0.0))
     """Mixup of the model that is scored."""
     warnings: tuple[str, ...] = ()
     """A warning about examples without a translation."""
-    on_progress: OnProgress = no_progress
-    """Called with the number of rows scored, after each batch."""
 
     @property
     def metric(self) -> str:
@@ -158,7 +150,10 @@ def evaluation(
 ) -> Evaluation:
     """Encode and batch examples for scoring."""
     rows = task.encode(
-        examples, tokenizer, limit=_limit(task, tokenizer, optimization.limit), overlap=optimization.overlap
+        examples,
+        tokenizer,
+        limit=row_limit(task, int(tokenizer.model_max_length), optimization.limit),
+        overlap=optimization.overlap,
     )
     return Evaluation(
         task=task,
@@ -189,7 +184,7 @@ def pair_with_translations(
     task = evaluation.task
     examples = evaluation.examples
     rows = evaluation.rows
-    limit = _limit(task, tokenizer, optimization.limit)
+    limit = row_limit(task, int(tokenizer.model_max_length), optimization.limit)
 
     def encode(matching: Sequence[Example]) -> list[EncodedRow]:
         if mixup.attends == "links" and mixup.ratio:
@@ -213,11 +208,6 @@ def pair_with_translations(
         if unpaired_examples
         else (),
     )
-
-
-def _limit(task: Task, tokenizer: Tokenizer, limit: int) -> int:
-    """Return the maximum number of subwords of a row, given the limit in training."""
-    return int(tokenizer.model_max_length) if task.evaluates_full_length else limit
 
 
 def _check_options(

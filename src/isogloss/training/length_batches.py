@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import torch
-
 BUDGET = 8192
 """Subwords of one batch, padding included, enough that arithmetic takes most of the time instead of calls."""
 
@@ -13,6 +11,8 @@ CPU_BATCH_COST = 64
 
 def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[int]]:
     """Split rows into batches: many small ones with little padding on a CPU, few large ones on a GPU."""
+    import torch
+
     return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CPU_BATCH_COST)
 
 

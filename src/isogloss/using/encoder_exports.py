@@ -85,20 +85,22 @@ def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
     )
 
 
-def export_encoder(
+def export_encoder(  # noqa: PLR0913 (the options of the command line)
     encoder: PretrainedEncoder,
     folder: Path,
     *,
     onnx: bool = False,
+    int8: bool = False,
     adapter: bool = False,
     force: bool = False,
+    data: str = "",  # noqa: ARG001 (as a model's)
 ) -> Path:
     """Write an encoder to a folder, completely or not at all, and return the folder.
 
     ``adapter`` writes the adapters of its languages alone. StorageError as for a fine-tuned model;
     ConfigError for an ONNX file.
     """
-    if onnx:
+    if onnx or int8:
         raise ConfigError(
             "--onnx: this is an encoder without a head, and an ONNX file needs one. Leave --onnx out."
         )

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.data.corpora.labelled import FIRST, SECOND
@@ -21,7 +22,7 @@ from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, short, some
 from isogloss.data.formats.tables import LONGEST_CELL
 from isogloss.recipes.file_layouts import TEXT_NAMES
-from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.batch import EncodedRow, Scores
 from isogloss.tasks.task import Answer, Task
 
 INSPECTED = 50
@@ -95,9 +96,23 @@ def _short_prediction(prediction: "Prediction") -> str:
 Answered = tuple[FileEntry, Prediction | None]
 
 Probabilities = Callable[
-    [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Tensor], Sequence[Answer]], Sequence[object]
+    [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Scores], Sequence[Answer]], Sequence[object]
 ]
 """From a task, examples, their rows, the raw scores of each row, and the answers."""
+
+
+def softmax(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Return the probabilities of classes [… class] from raw scores."""
+    exact = scores.astype(np.float64)
+    powers = np.exp(exact - exact.max(axis=-1, keepdims=True))
+    probabilities: npt.NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+def sigmoid(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Return the probability of each label from raw scores."""
+    probabilities: npt.NDArray[np.float64] = np.exp(-np.logaddexp(0, -scores.astype(np.float64)))
+    return probabilities
 
 
 @dataclass(frozen=True, kw_only=True)

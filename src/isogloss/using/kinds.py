@@ -9,20 +9,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from isogloss.core.errors import ConfigError, DataError, located, one_line
 from isogloss.core.plug_ins import package_of
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats.questions import read_questions
-from isogloss.encoders.family import Tokenizer
 from isogloss.tasks import ALL_TASKS
-from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.batch import EncodedRow, Scores, to_array
 from isogloss.tasks.classification import TEXT, TextClassification
-from isogloss.tasks.task import Task
+from isogloss.tasks.task import LABELS, Task
 from isogloss.using.formats import (
     Answered,
     FileEntry,
@@ -34,9 +31,14 @@ from isogloss.using.formats import (
     is_object,
     keys_missing,
     read_table,
+    sigmoid,
+    softmax,
     write_table,
 )
 from isogloss.using.words import words
+
+if TYPE_CHECKING:
+    from isogloss.encoders.family import Tokenizer
 
 TEXTS = (("text", "text_pair"), ("first", "second"))
 """Keys of the texts in an object, besides "texts" for a list of both."""
@@ -50,7 +52,7 @@ SAMPLES: Mapping[str, object] = {
 """The smallest input, by the unit that is labelled."""
 
 
-def check_takes_inputs(task: Task, tokenizer: Tokenizer) -> None:
+def check_takes_inputs(task: Task, tokenizer: "Tokenizer") -> None:
     """Raise ConfigError for a task of another package that does not take the examples of its kind.
 
     These are made of files and texts; which class of examples a task takes is known by trying one.
@@ -141,15 +143,14 @@ def _pair_probabilities(
     task: Task,
     _: Sequence[Example],
     rows: Sequence[EncodedRow],
-    scores: Sequence[Tensor],
+    scores: Sequence[Scores],
     answers: Sequence[str],
 ) -> list[Mapping[str, float]]:
     """Return the probability of each label, in the order of the inventory."""
     answered: list[Mapping[str, float]] = [{} for _ in answers]
-    single = task.one_answer
-    compute = (single and single.probabilities) or partial(torch.softmax, dim=-1)
+    compute = sigmoid if task.one_answer is LABELS else softmax
     for row, raw in zip(rows, scores, strict=True):
-        probabilities = compute(raw.flatten()).tolist()
+        probabilities = compute(to_array(raw).ravel()).tolist()
         answered[row.example] = dict(zip(task.labels, probabilities, strict=True))
     return answered
 
@@ -264,13 +265,13 @@ def _choice_probabilities(
     _task: Task,
     _examples: Sequence[Example],
     rows: Sequence[EncodedRow],
-    scores: Sequence[Tensor],
+    scores: Sequence[Scores],
     answers: Sequence[int],
 ) -> list[Mapping[str, float]]:
     """Return the probability of each option, by its index."""
     probabilities_of: list[Mapping[str, float]] = [{} for _ in answers]
     for row, raw in zip(rows, scores, strict=True):
-        probabilities = raw.flatten().softmax(dim=-1)[: len(row.options)].tolist()
+        probabilities = softmax(to_array(raw).ravel())[: len(row.options)].tolist()
         probabilities_of[row.example] = {
             str(number): probability for number, probability in enumerate(probabilities)
         }

@@ -1,4 +1,4 @@
-"""The ONNX file of a model, for programs without torch, checked against the model before it gets its name."""
+"""The ONNX files of a model, for programs without torch, checked against the model as they are written."""
 
 import logging
 import warnings
@@ -15,7 +15,16 @@ from isogloss.core.errors import ConfigError, RunError
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network
+from isogloss.encoders.subwords import for_causal
 from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.onnx_model import (
+    CAUSAL_ENTRY,
+    ONNX_FILES,
+    WEIGHTS_ENTRY,
+    OnnxModel,
+    checksum_of_weights,
+    load_onnx_model,
+)
 
 ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
@@ -31,6 +40,10 @@ LARGEST_DIFFERENCE = 1e-4
 
 CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
 """Batch sizes and lengths that are compared. Lengths are limited to the encoder's positions."""
+
+LARGEST_FILE = 1_900_000_000
+"""Largest number of bytes of weights in the ONNX file, whose format allows 2 GB. More weights are in a
+separate file."""
 
 TRACED_SHAPE = (2, 7)
 """Batch size and length of the inputs the model is traced with."""
@@ -53,11 +66,13 @@ def check_possible(model: FineTuned) -> None:
         )
 
 
-def write_onnx(model: FineTuned, path: Path) -> float:
-    """Write the ONNX file and return the largest difference from the model.
+def write_onnx(model: FineTuned, folder: Path, *, largest_file: int = LARGEST_FILE) -> OnnxModel:
+    """Write the ONNX file into the folder of an exported model, and return the model that predicts with it.
 
-    Raises RunError if it is too large.
+    RunError if its numbers differ from the model's. Weights of more than ``largest_file`` bytes are in a
+    separate file.
     """
+    path = folder / ONNX_FILES["float32"]
     kind = model.kind.auto_class
     network = deepcopy(model.network).cpu().float().eval()
     names = tuple(model.tokenizer.model_input_names)
@@ -71,7 +86,7 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             input_names=list(names),
             output_names=list(OUTPUTS[kind]),
             dynamic_shapes=(tuple({0: "batch", 1: "sequence"} for _ in names),),
-            external_data=False,
+            external_data=weight_bytes(network) > largest_file,
             verbose=False,
         )
     difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in CHECKED_SHAPES)
@@ -80,7 +95,46 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             f"{path.name}: the numbers of the ONNX file differ from the model's by up to {difference:.2g} "
             f"(at most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
         )
-    return difference
+    _add_entries(model, folder, path)
+    return load_onnx_model(folder)
+
+
+def write_int8(model: FineTuned, folder: Path, *, largest_file: int = LARGEST_FILE) -> OnnxModel:
+    """Quantise the ONNX file of an exported model, and return the model that predicts with the result.
+
+    Weights are rounded to 8 bits with a scale for each output, states when they are computed.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    path = folder / ONNX_FILES["int8"]
+    with _quiet():
+        quantize_dynamic(
+            folder / ONNX_FILES["float32"],
+            path,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            use_external_data_format=weight_bytes(model.network) > largest_file,
+        )
+    _add_entries(model, folder, path)
+    return load_onnx_model(folder, "int8")
+
+
+def weight_bytes(network: nn.Module) -> int:
+    """Return the bytes of a model's weights in float32."""
+    return 4 * sum(weight.numel() for weight in network.parameters())
+
+
+def _add_entries(model: FineTuned, folder: Path, path: Path) -> None:
+    """Add the entries that ``load_onnx_model`` reads to an ONNX file, with the checksum of the weights."""
+    import onnx
+
+    proto = onnx.load(path, load_external_data=False)
+    entries = {
+        WEIGHTS_ENTRY: checksum_of_weights(folder),
+        CAUSAL_ENTRY: str(int(for_causal(model.tokenizer))),
+    }
+    onnx.helper.set_model_props(proto, entries)
+    onnx.save(proto, path)
 
 
 class _Forward(nn.Module):

@@ -18,12 +18,10 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.projection.label_projection import TranslateTexts, texts_of, translate_inputs
-from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.translators import TRANSLATORS
-from isogloss.translators.setting import TranslateSetting, Translator
-from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, Format, format_of
 from isogloss.using.kinds import check_takes_inputs, probabilities_of
+from isogloss.using.predictor import Predictor
 
 TRANSLATION_KEY = "translation"
 """Key of a JSON object whose value is the object's own translation: an object like it."""
@@ -75,7 +73,7 @@ class PredictOptions:
 
 
 def predict_file(
-    model: FineTuned,
+    model: Predictor,
     file: File,
     options: PredictOptions,
     *,
@@ -108,7 +106,7 @@ def predict_file(
     )
 
 
-def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[Format, File]:
+def _format_of(file: File, model: Predictor, options: PredictOptions) -> tuple[Format, File]:
     """Return the format with the chosen columns, and the file. Raises ConfigError without a format."""
     chosen, file = format_of(file, model.kind, model.task.name, options.format)
     for name, value in (("column", options.column), ("text", options.text or None)):
@@ -121,7 +119,7 @@ def _format_of(file: File, model: FineTuned, options: PredictOptions) -> tuple[F
     return chosen, file
 
 
-def check_translations(model: FineTuned, file: File, options: PredictOptions) -> None:
+def check_translations(model: Predictor, file: File, options: PredictOptions) -> None:
     """Read inputs and translations to their ends, so that errors are raised before anything is predicted.
 
     Only for files that can be read twice. DataError as at prediction.
@@ -134,7 +132,7 @@ def check_translations(model: FineTuned, file: File, options: PredictOptions) ->
         deque(_with_translations(model, entries, silent, (chosen, file)), maxlen=0)
 
 
-def _check_options(model: FineTuned, options: PredictOptions) -> None:
+def _check_options(model: Predictor, options: PredictOptions) -> None:
     if options.translations is not None and options.translate is not None:
         raise ConfigError(
             "--translations and --translator: only one can give the translations. Leave the other out."
@@ -146,9 +144,11 @@ def _check_options(model: FineTuned, options: PredictOptions) -> None:
         _check_links(model, "--translations", "a file of translations")
 
 
-def _check_links(model: FineTuned, option: str, what: str) -> None:
+def _check_links(model: Predictor, option: str, what: str) -> None:
     """Raise ConfigError for a model that mixes by word links, where they are not known."""
     if model.mixup is not None and model.mixup.attends == "links":
+        from isogloss.encoders.mixup import LINKS_NEEDED
+
         able = ", ".join(name for name in TRANSLATORS.places if TRANSLATORS[name].knows_links)
         raise ConfigError(
             f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
@@ -158,7 +158,7 @@ def _check_links(model: FineTuned, option: str, what: str) -> None:
 
 
 def _with_translations(
-    model: FineTuned, entries: Iterable[FileEntry], options: PredictOptions, source: tuple[Format, File]
+    model: Predictor, entries: Iterable[FileEntry], options: PredictOptions, source: tuple[Format, File]
 ) -> Iterable[FileEntry]:
     """Add the translations that the options name, if the model mixes."""
     if model.mixup is None:
@@ -177,7 +177,7 @@ def _with_translations(
     return warn_of_unmixed(model, entries, options.language, translated=translated, warn=options.warn)
 
 
-def _with_own_translation(model: FineTuned, entry: FileEntry) -> FileEntry:
+def _with_own_translation(model: Predictor, entry: FileEntry) -> FileEntry:
     translation = (entry.body or {}).get(TRANSLATION_KEY)
     if translation is None or entry.example is None:
         return entry
@@ -276,7 +276,7 @@ def _translated(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iter
 
 
 def warn_of_unmixed(
-    model: FineTuned,
+    model: Predictor,
     entries: Iterable[FileEntry],
     language: str,
     *,
@@ -323,13 +323,15 @@ def _length_error(names: tuple[str, str], inputs: int, translations: int) -> Dat
 
 
 def input_translator(
-    model: FineTuned, name: str, *, language: str, translator_model: str = "", folder: Path
+    model: Predictor, name: str, *, language: str, translator_model: str = "", folder: Path
 ) -> TranslateTexts:
     """Return a function that translates inputs in a language into the model's source language.
 
     ``translator_model`` is the folder or hub name of the model that translates, ``folder`` a work folder of
     the translator. ConfigError for options that contradict each other.
     """
+    from isogloss.translators.setting import TranslateSetting, Translator
+
     check_named("--translator", "translator", TRANSLATORS, name)
     model.check_mixes("--translator")
     language = canonical_language(language)
@@ -347,7 +349,7 @@ def input_translator(
     return lambda texts: translator.translate(texts, setting)
 
 
-def _check_translation_languages(model: FineTuned, language: str) -> None:
+def _check_translation_languages(model: Predictor, language: str) -> None:
     if not language:
         raise ConfigError("--translator: the language of the inputs is missing. Give it: --language sw.")
     if not model.provenance.source:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from os.path import realpath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core.checksums import find_differing_files
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
@@ -32,23 +32,19 @@ from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
 from isogloss.core.tag_schemes import OUTSIDE, are_bio, convert_inventory, decide_scheme
 from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import KNOWN
-from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
-from isogloss.data.hub import hub_splits
-from isogloss.data.sources import Sources
-from isogloss.encoders.family import Config
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
-from isogloss.encoders.loading import model_folder
-from isogloss.encoders.sentence_part_files import PARTS
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
+
+if TYPE_CHECKING:
+    from isogloss.data.corpus import Corpus
+    from isogloss.data.sources import Sources
+    from isogloss.encoders.family import Config
 
 CONFIG = "config.json"
 ENTRY = "isogloss"
@@ -90,7 +86,11 @@ class Provenance:
 
 def folder_of(model: str | Path) -> Path:
     """Return the folder of a run or exported model. A hub model (owner/name[@revision]) is downloaded."""
-    return model_folder(str(model)) if is_on_hub(model) else Path(model)
+    if not is_on_hub(model):
+        return Path(model)
+    from isogloss.encoders.loading import model_folder
+
+    return model_folder(str(model))
 
 
 def of_run(folder: Path) -> Path:
@@ -162,6 +162,8 @@ def _of_head(folder: Path, name: str) -> Provenance:
 
 def _description(folder: Path) -> str:
     """Describe the model in a folder of another program."""
+    from isogloss.encoders.sentence_part_files import PARTS
+
     kinds = ", ".join(map(str, read_config(folder).get("architectures") or ())) or "of an unnamed class"
     library = "sentence-transformers" if (folder / PARTS).is_file() else "transformers"
     pickled = "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
@@ -318,6 +320,8 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
 
     ``name`` is the requested folder or name on the hub.
     """
+    from isogloss.encoders.tokenizers import load_tokenizer
+
     config = load_encoder_config(folder)
     task = _task_of_head(config)
     if not task:
@@ -350,7 +354,7 @@ TASKS_OF_PROBLEMS: Mapping[str, str] = {
 """The task of a sequence head, by the kind of problem in its config."""
 
 
-def _task_of_head(config: Config) -> str:
+def _task_of_head(config: "Config") -> str:
     kinds, labels = config.architectures or (), tuple(config.id2label.values())
     task = next(
         (task for head, task in TASKS_OF_HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), ""
@@ -360,7 +364,7 @@ def _task_of_head(config: Config) -> str:
     return _of_sequences(config, labels) if task == "text-classification" else task
 
 
-def _of_sequences(config: Config, labels: Sequence[str]) -> str:
+def _of_sequences(config: "Config", labels: Sequence[str]) -> str:
     """Return the task of a sequence head. A head with one score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
     if problem in TASKS_OF_PROBLEMS:
@@ -368,7 +372,7 @@ def _of_sequences(config: Config, labels: Sequence[str]) -> str:
     return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
 
 
-def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
+def fitting_task(task: Task, corpus: str, sources: "Sources") -> Task:
     """Return a model's task under a corpus's name of it, with the spelling of the corpus's labels.
 
     ConfigError where the model predicts something else, or lacks some of the corpus's labels.
@@ -428,14 +432,19 @@ def _lacks_labels(
     )
 
 
-def corpus_of(provenance: Provenance) -> Corpus | None:
+def corpus_of(provenance: Provenance) -> "Corpus | None":
     """Return the corpus a model was trained on. None if unknown."""
+    from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.data.corpora.described import KNOWN
+
     name = provenance.corpus.partition(":")[0]
     return CORPORA.get(name) or KNOWN.get(name)
 
 
 def datasets_of(provenance: Provenance) -> list[str]:
     """List the datasets of the hub that a model was trained on."""
+    from isogloss.data.hub import hub_splits
+
     repositories = (
         split.repository
         for split in hub_splits().values()

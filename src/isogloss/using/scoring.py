@@ -20,13 +20,12 @@ from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_l
 from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
-from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.tasks.encoded_examples import EncodedExamples
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,
-    Evaluation,
     check_inputs,
     codes_read,
     examples_of,
@@ -35,6 +34,7 @@ from isogloss.training.evaluation import (
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, Prediction
 from isogloss.using.predicting import Warn, python_warning
+from isogloss.using.predictor import Predictor
 from isogloss.using.provenance import fitting_task
 
 
@@ -80,7 +80,7 @@ class EvaluateOptions:
 
 
 def evaluate(
-    model: FineTuned,
+    model: Predictor,
     options: EvaluateOptions,
     sources: Sources,
     *,
@@ -108,7 +108,7 @@ def evaluate(
             )
         if predictions is not None:
             _check_written(model, options, language, examples)
-        predicted = prepared.predict(evaluation_copy(model.network))
+        predicted = model.answers_of(prepared)
         scored = {
             "corpus": f"{options.corpus} {options.inputs}".rstrip(),
             "language": language,
@@ -131,7 +131,7 @@ def evaluate(
     return rows
 
 
-def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: str = "") -> list[Row]:
+def evaluate_examples(model: Predictor, examples: Sequence[Example], language: str = "") -> list[Row]:
     """Return a row of measures on labelled examples that do not belong to a corpus.
 
     DataError without an example, and for one without a label.
@@ -142,14 +142,14 @@ def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: s
         if not is_labelled(example):
             raise DataError(f"example {number}: no label, so no score. Add its label, or predict.")
     prepared = model.prepared(examples, language=language)
-    predicted = prepared.predict(evaluation_copy(model.network))
+    predicted = model.answers_of(prepared)
     scored = {"corpus": "", "language": language, "split": ""}
     row = _row(model, scored, all_measures(model.task, prepared.gold, predicted))
     return [row | {"baseline": None, "examples": len(examples)}]
 
 
 def _check_written(
-    model: FineTuned, options: EvaluateOptions, language: str, examples: Sequence[Example]
+    model: Predictor, options: EvaluateOptions, language: str, examples: Sequence[Example]
 ) -> None:
     """Raise ConfigError for a task of another package whose answers its corpus cannot write."""
     if not package_of(type(model.task).encode.__module__):
@@ -166,7 +166,7 @@ def _check_written(
 
 
 def check_evaluation(
-    model: FineTuned, options: EvaluateOptions, sources: Sources, predictions: Path | None = None
+    model: Predictor, options: EvaluateOptions, sources: Sources, predictions: Path | None = None
 ) -> None:
     """Raise an error if a model cannot be scored as the options request, or predictions cannot be written."""
     options.check_treebanks()
@@ -195,8 +195,8 @@ def check_evaluation(
 
 
 def _prepared(
-    model: FineTuned, options: EvaluateOptions, sources: Sources, language: str
-) -> tuple[Evaluation, tuple[str, ...]]:
+    model: Predictor, options: EvaluateOptions, sources: Sources, language: str
+) -> tuple[EncodedExamples, tuple[str, ...]]:
     """Read and encode a language's examples in the requested form. Also return warnings."""
     source = model.provenance.source
     read = partial(_examples, sources, options)
@@ -205,12 +205,12 @@ def _prepared(
     _, *translations = codes_read(PAIRED, language, source) if options.inputs == PAIRED else (language,)
     if not translations:
         return model.prepared(examples, language=active), ()
-    paired = model.prepared_by_id(examples, read(translations[0]), language=active)
+    paired = cast(FineTuned, model).prepared_by_id(examples, read(translations[0]), language=active)
     return paired, paired.warnings
 
 
 def write_predictions(
-    model: FineTuned,
+    model: Predictor,
     options: EvaluateOptions,
     language: str,
     examples: Sequence[Example],
@@ -270,7 +270,7 @@ def _compared(
     return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
-def _row(model: FineTuned, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
+def _row(model: Predictor, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
     """Return measures with the scored model, corpus, language and split."""
     metric, *_ = measures
     return {
@@ -285,7 +285,7 @@ def _row(model: FineTuned, scored: Mapping[str, str], measures: Mapping[str, flo
 
 
 def _baseline(
-    model: FineTuned, options: EvaluateOptions, sources: Sources, language: str, examples: Sequence[Example]
+    model: Predictor, options: EvaluateOptions, sources: Sources, language: str, examples: Sequence[Example]
 ) -> float | None:
     """Return the score of the majority label of the corpus's train split, if it has one.
 

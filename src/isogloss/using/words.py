@@ -10,9 +10,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
-
 from isogloss.core.errors import DataError, located
 from isogloss.core.tag_schemes import TagCounts, find_misfit
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
@@ -32,7 +29,7 @@ from isogloss.data.formats.conllu import (
     with_tree,
 )
 from isogloss.data.formats.word_columns import describe_other_column
-from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.batch import EncodedRow, Scores, join_scores
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
@@ -46,6 +43,7 @@ from isogloss.using.formats import (
     is_object,
     keys_missing,
     rounded,
+    softmax,
 )
 
 NO_WORDS = (HASH, DOCUMENT)
@@ -408,13 +406,13 @@ def _probabilities(
     task: Task,
     examples: Sequence[Any],
     rows: Sequence[EncodedRow],
-    scores: Sequence[Tensor],
+    scores: Sequence[Scores],
     answers: Sequence[Sequence[str]],
 ) -> list[list[float]]:
     """Return the probability of each word's label (of the repaired one if a tag was repaired)."""
     if not scores:
         return [[] for _ in answers]
-    probabilities = torch.cat(list(scores)).softmax(dim=-1)
+    probabilities = softmax(join_scores(scores))
     indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
     classes = task.classes() if isinstance(task, Tagging) else _single_classes(task)
     return [
@@ -435,7 +433,7 @@ def _rule_probabilities(
     task: Task,
     examples: Sequence[Any],
     rows: Sequence[EncodedRow],
-    scores: Sequence[Tensor],
+    scores: Sequence[Scores],
     _: Sequence[Sequence[str]],
 ) -> list[list[float]]:
     """Return the probability of the rule that made each lemma, or of unlisted rules if none fits."""

@@ -1,0 +1,280 @@
+"""Predictions with ONNX files equal torch's, need no torch, and are never made from other weights."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.encoders.file_tokenizers import read_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.tasks.batch import to_array
+from isogloss.using import Model, export, load_model
+from isogloss.using.onnx import write_int8, write_onnx
+from isogloss.using.onnx_model import GPUS, ONNX_FILES, find_onnx_model, load_onnx_model
+from isogloss.using.provenance import Provenance
+from light import MAIN, ended
+from task_examples import SMALL_TASKS, examples_of, perfect
+
+FAMILIES = (
+    *("bert", "distilbert", "xlm_roberta", "deberta_v2", "modernbert", "rembert", "xlm_roberta_xl", "xmod"),
+    *("eurobert", "llama", "qwen3", "gemma3_text", "m2m_100", "mt5"),
+)
+TASKS = tuple(name for name in SMALL_TASKS if name != "parsing")
+HEADS = ("upos", "nli", "qa", "multiple-choice")
+"""A task of each head that is written."""
+
+REFUSED = {("upos", "modernbert"), ("qa", "modernbert")}
+"""Tasks and families whose heads isogloss defines itself, in addition to the families that have none."""
+
+TOLERANCE = 1e-4
+"""Largest difference between raw scores of ONNX Runtime and torch in float32."""
+
+
+def made(name, encoder, limit=32):
+    """Return a model of a task with a random head."""
+    task = SMALL_TASKS[name]
+    provenance = Provenance(
+        run="0123456789ab",
+        title="made up",
+        task=name,
+        corpus="ud",
+        method="source-only",
+        encoder="tiny",
+        source=("qaa",),
+        target=(),
+        limit=limit,
+        overlap=8,
+        versions={"isogloss": "0.1.0"},
+    )
+    network = task.head(encoder, seed=0)
+    return Model(network, load_tokenizer(encoder), task, provenance, precision="float32")
+
+
+def inputs_of(name):
+    """Return examples of a task, short ones and ones that are longer than a row."""
+    return [*examples_of(name), *examples_of(name, size=40)]
+
+
+def check_equal(folder, name):
+    """Check that both engines encode, score and answer alike."""
+    by_torch = load_model(folder, precision="float32")
+    by_onnx = load_onnx_model(folder)
+    examples = inputs_of(name)
+    first = by_torch.prepared(examples)
+    second = by_onnx.prepared(examples)
+    assert second.rows == first.rows
+    for ours, theirs in zip(by_onnx.scores_of(second), by_torch.scores_of(first), strict=True):
+        of_options = theirs.numpy()[:, : ours.shape[1]]  # Torch pads the options of a choice.
+        assert ours == pytest.approx(of_options, abs=TOLERANCE)
+    answers = by_onnx.answers_of(second)
+    expected = by_torch.answers_of(first)
+    if SMALL_TASKS[name].metric == "spearman":
+        assert answers == pytest.approx(expected, abs=TOLERANCE)
+    else:
+        assert answers == expected
+
+
+def check_exported(name, family, folder, out):
+    """Check a model's export, or that its head cannot be written."""
+    model = made(name, folder)
+    refused = not model.kind.auto_class or (name, family) in REFUSED or family == "xmod"
+    if refused:
+        with pytest.raises(ConfigError, match="--onnx"):
+            export(model, out, onnx=True)
+        return
+    check_equal(export(model, out, onnx=True), name)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", HEADS)
+def test_every_family_predicts_alike_with_both_engines(name, family, request, tmp_path):
+    check_exported(name, family, request.getfixturevalue(f"{family}_folder"), tmp_path / "out")
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in HEADS])
+def test_every_task_predicts_alike_with_both_engines(name, bert_folder, tmp_path):
+    check_exported(name, "bert", bert_folder, tmp_path / "out")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_tokenizer_read_from_its_file_makes_the_same_rows(family, request, tmp_path):
+    model = made("nli", request.getfixturevalue(f"{family}_folder"))
+    folder = export(model, tmp_path / "out")
+    again = load_model(folder).tokenizer
+    read = read_tokenizer(folder)
+    read.isogloss_causal = again.isogloss_causal  # Which an ONNX file contains.
+    for name in ("upos", "nli", "text-classification", "qa", "multiple-choice"):
+        task = SMALL_TASKS[name]
+        examples = inputs_of(name)
+        for limit, overlap in ((384, 64), (26, 8)):
+            expected = task.encode(examples, again, limit=limit, overlap=overlap)
+            assert task.encode(examples, read, limit=limit, overlap=overlap) == expected
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_arrays_of_scores_decode_as_tensors_do(name, bert_folder):
+    task = SMALL_TASKS[name]
+    examples = inputs_of(name)
+    rows = task.encode(examples, load_tokenizer(bert_folder), limit=40, overlap=8)
+    draw = torch.Generator().manual_seed(1)
+    scores = [torch.randn(row.shape, generator=draw) for row in perfect(task, rows, examples)]
+    assert task.decode(examples, rows, [to_array(row) for row in scores]) == task.decode(
+        examples, rows, scores
+    )
+
+
+@pytest.fixture(scope="module")
+def exported(bert_folder, tmp_path_factory):
+    """Return the folder of a tagger with both ONNX files."""
+    out = tmp_path_factory.mktemp("exported") / "out"
+    return export(made("upos", bert_folder), out, onnx=True, int8=True)
+
+
+@pytest.fixture
+def folder(exported, tmp_path):
+    """Return a copy of the tagger's folder."""
+    return shutil.copytree(exported, tmp_path / "copy")
+
+
+def found(folder, **options):
+    """Return the model found with an ONNX file, if any, and what was said."""
+    said = []
+    model = find_onnx_model([folder], **{"onnx": None, "int8": False, **options}, say=said.append)
+    return model, said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(any(path.exists() for path in GPUS), reason="a GPU predicts with torch")
+def test_the_file_in_the_folder_is_used_unless_it_is_refused(folder):
+    model, (said,) = found(folder)
+    assert (model.precision, str(folder / "model.onnx") in said) == ("float32", True)
+    model, (said,) = found(folder, int8=True)
+    assert (model.precision, str(folder / "model.int8.onnx") in said) == ("int8", True)
+    assert found(folder, onnx=False) == (None, [])
+    with pytest.raises(ConfigError, match="--int8 and --no-onnx"):
+        found(folder, onnx=False, int8=True)
+    (folder / "model.int8.onnx").unlink()
+    with pytest.raises(ConfigError, match=r"--int8: .*copy has no model\.int8\.onnx"):
+        found(folder, int8=True)
+    (folder / "model.onnx").unlink()
+    assert found(folder) == (None, [])
+    with pytest.raises(ConfigError, match=r"--onnx: .*copy has no model\.onnx"):
+        found(folder, onnx=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["a weight", "another file", "no checksum", "half a file", "another name"])
+def test_a_file_from_other_weights_is_never_used(folder, bert_folder, change):
+    weights = folder / "model.safetensors"
+    before = weights.stat()
+    onnx_file = folder / "model.onnx"
+    content = bytearray(weights.read_bytes())
+    if change == "a weight":
+        content[-1] ^= 1
+        weights.write_bytes(content)
+        os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert weights.stat().st_size == before.st_size
+        assert weights.stat().st_mtime_ns == before.st_mtime_ns
+    elif change == "another file":
+        (folder / "task_adapter.safetensors").write_bytes(content)
+    elif change == "another name":
+        weights.rename(folder / "renamed.safetensors")
+    elif change == "half a file":
+        onnx_file.write_bytes(onnx_file.read_bytes()[: onnx_file.stat().st_size // 2])
+    else:
+        import onnx
+
+        model = onnx.load(onnx_file)
+        onnx.helper.set_model_props(model, {})
+        onnx.save(model, onnx_file)
+    model, (said,) = found(folder, onnx=True)
+    assert model is None
+    assert str(onnx_file) in said
+    assert "torch" in said
+    with pytest.raises(ModelError):
+        load_onnx_model(folder)
+
+
+@pytest.mark.slow
+def test_folders_of_runs_ensembles_and_parts_outside_the_file_use_torch(folder):
+    with pytest.raises(ConfigError, match="several models"):
+        find_onnx_model([folder, folder], onnx=True, int8=False, say=print)
+    for name in ("mixup.json", "language_maps.safetensors", "record.json"):
+        (folder / name).touch()
+        assert found(folder) == (None, [])
+        (folder / name).unlink()
+
+
+@pytest.mark.slow
+def test_predicting_with_the_file_loads_no_torch(folder, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat happened\nAnna saw slowly casings\n")
+    words = ["predict", folder, text]
+    by_onnx, rounded, by_torch, quiet = ended(
+        "",
+        (MAIN, [*words, "--onnx"]),
+        (MAIN, [*words, "--int8", "--scores"]),
+        (MAIN, [*words, "--no-onnx"]),
+        (MAIN, [*words, "--onnx", "--quiet"]),
+    )
+    assert by_onnx.returncode == rounded.returncode == by_torch.returncode == 0, rounded.stderr
+    assert not {"torch", "transformers", "pandas", "scipy"} & (by_onnx.modules | rounded.modules)
+    assert "torch" in by_torch.modules
+    assert by_onnx.stdout == by_torch.stdout == quiet.stdout
+    assert "model.onnx" in by_onnx.stderr
+    assert "model.int8.onnx" in rounded.stderr
+    assert "onnx" not in by_torch.stderr + quiet.stderr
+    assert len(rounded.stdout.splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_scores_with_the_file_equal_torchs(folder):
+    words = ["evaluate", folder, "--corpus", "ud", "--language", "qaa", "--split", "dev", "--json"]
+    by_onnx, by_torch = ended("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
+    assert "model.onnx" in by_onnx.stderr
+    ours, theirs = (json.loads(one.stdout) for one in (by_onnx, by_torch))
+    assert ours == pytest.approx(theirs, abs=0.01)  # Torch may round to bfloat16.
+    before, after = json.loads((folder / "onnx.json").read_text())
+    assert before["score"] == ours["score"]
+    assert after["file"] == "model.int8.onnx"
+    assert f"{after['score']:.4f}" in (folder / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
+    model = made("upos", bert_folder)
+    examples = inputs_of("upos")
+    expected = load_onnx_model(folder)
+    for name in ONNX_FILES.values():
+        (folder / name).unlink()
+    for written, write in (("model.onnx", write_onnx), ("model.int8.onnx", write_int8)):
+        loaded = write(model, folder, largest_file=1000)
+        assert (folder / f"{written}.data").stat().st_size > (folder / written).stat().st_size
+        if write is write_onnx:
+            pairs = zip(
+                loaded.scores_of(loaded.prepared(examples)),
+                expected.scores_of(expected.prepared(examples)),
+                strict=True,
+            )
+            assert all(np.allclose(ours, theirs, atol=TOLERANCE) for ours, theirs in pairs)
+
+
+def test_int8_needs_a_corpus_whose_dev_split_it_is_scored_on(bert_folder, tmp_path):
+    model = made("upos", bert_folder)
+    with pytest.raises(ConfigError, match="--int8 needs --onnx"):
+        export(model, tmp_path / "out", int8=True)
+    unknown = Model(
+        model.network, model.tokenizer, model.task, Provenance(**{**vars(model.provenance), "source": ()})
+    )
+    pytest.importorskip("onnxscript")
+    with pytest.raises(ConfigError, match=r"--int8: .*corpus"):
+        export(unknown, tmp_path / "out", onnx=True, int8=True)
+    assert not (tmp_path / "out").exists()
