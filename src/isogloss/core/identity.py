@@ -4,7 +4,8 @@ Equal content gives an equal id, whatever the order of its fields.
 
 The kind of every part goes into the hash, so two methods without fields have different ids. A part's
 ``version`` also goes into it. Raise the version when the part's results change and old records must not be
-reused. Where it depends on a field whether they change, the version is a property. The hash of a part from a plug-in includes the plug-in's package and version (``plug_ins``).
+reused. Where it depends on a field whether they change, the version is a property. The hash of a part from a
+plug-in includes the plug-in's package and version (``plug_ins``).
 """
 
 import json
