@@ -37,22 +37,16 @@ def clone(clone_path):
 
 @pytest.fixture
 def program(clone_path, tmp_path):
-    """Compile C++ files of a clone, and return the program's path."""
+    """Compile C and C++ files of a clone, and return the program's path."""
 
     def build(project, *files):
         sources = [clone_path(project, file) for file in files]
         path = tmp_path / sources[0].stem
-        options = [
-            f"-I{clone_path(project, '.')}",
-            "-O0",
-            "-std=c++11",
-            "-w",
-            "-include",
-            "cstdint",
-            "-fpermissive",
-        ]
+        options = [f"-I{clone_path(project, '.')}", "-O0", "-w", "-include", "stdint.h", "-o", str(path)]
+        for source in sources:  # C is no C++: enumerations are read from variable arguments.
+            options += ["-x", "c" if source.suffix == ".c" else "c++", str(source)]
         try:
-            subprocess.run(["g++", *options, *map(str, sources), "-o", str(path)], check=True)
+            subprocess.run(["g++", *options], check=True)
         except FileNotFoundError:
             pytest.skip("no compiler g++ here")
         return path

@@ -82,21 +82,48 @@ SYMAL_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("method", SYMAL_OPTIONS)
+SYMAL = ("moses-smt+mosesdecoder", "symal/symal.cpp", "symal/cmd.c")
+
+
+@pytest.mark.parametrize("method", ["intersection", "union", "grow-diag"])
 def test_links_are_those_of_moses_with_the_languages_exchanged(program, method):
-    symal = program("moses-smt+mosesdecoder", "symal/symal.cpp", "symal/cmd.c")
+    symal = program(*SYMAL)
     sizes, forward, backward = random_directions(random.Random(method), 300)
+    expected = links_of_symal(symal, method, flip_sizes(sizes), flip(backward), flip(forward))
+    found = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
+    assert found == flip(expected)
+
+
+def test_final_links_are_those_of_moses_where_the_order_of_growing_does_not_matter(program):
+    """Moses adds the final links of the first direction first, but grows by words of the second language."""
+    symal = program(*SYMAL)
+    sizes, forward, backward = random_directions(random.Random(0), 300)
+    grown = links_of_symal(symal, "grow-diag", sizes, forward, backward)
+    expected = links_of_symal(symal, "grow-diag-final-and", sizes, forward, backward)
+    equal = 0
+    for there, back, links, final_links in zip(forward, backward, grown, expected, strict=True):
+        if set(symmetrize(there, back, "grow-diag")) == links:
+            assert set(symmetrize(there, back, "grow-diag-final-and")) == final_links
+            equal += 1
+    assert equal > 200
+
+
+def flip(sentences):
+    return [{(second, first) for first, second in links} for links in sentences]
+
+
+def flip_sizes(sizes):
+    return [(second, first) for first, second in sizes]
+
+
+def links_of_symal(symal, method, sizes, forward, backward):
+    """Return the links that symal prints, whose source is the first language."""
     text = ""
     for (first, second), there, back in zip(sizes, forward, backward, strict=True):
         of_first = {link[0]: link[1] + 1 for link in back}
         of_second = {link[1]: link[0] + 1 for link in there}
-        text += "1\n" + side_of_symal(first, of_first) + side_of_symal(second, of_second)
-    expected = [
-        {(second, first) for first, second in links}
-        for links in output_of(symal, *SYMAL_OPTIONS[method], text=text)
-    ]
-    found = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
-    assert found == expected
+        text += "1\n" + side_of_symal(second, of_second) + side_of_symal(first, of_first)
+    return output_of(symal, *SYMAL_OPTIONS[method], text=text)
 
 
 def side_of_symal(size, partners):

@@ -151,7 +151,7 @@ def test_odd_files_have_the_words_that_machamp_reads(clone_path, tmp_path):
 
 
 SERBO_CROATIAN = "sh"
-"""Corpora of Wikipedia have it beside sr, so it stays; its code of three letters is sr_Latn, as in langcodes."""
+"""Corpora of Wikipedia have it beside sr, so it stays; its code of three letters becomes sr_Latn."""
 
 
 def test_codes_of_three_letters_are_those_of_langcodes():
