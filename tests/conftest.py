@@ -30,7 +30,7 @@ from order import long_first
 
 gc.disable()  # Until all is imported and collected, which drops nothing.
 
-pytest_plugins = ("planning_fixtures", "known_skips")
+pytest_plugins = ("planning_fixtures", "known_skips", "clones")
 
 STUDIES = Path(__file__).parent / "reports" / "studies"
 """Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""

@@ -20,6 +20,10 @@ KNOWN = {
     r"could not import 'bitsandbytes'.*": "it needs a GPU",
     r"could not import 'sentence_transformers'.*": "too large for the extra dev",
     r"could not import 'systran_align'.*": "there are wheels for some systems only",
+    r"no clone of .*": "clones of other projects are no part of this one",
+    r"no compiler g\+\+ here": "only tests beside clones need one",
+    r"could not import 'eflomal'.*": "its licence keeps it out of the extra dev",
+    r"could not import 'statsmodels'.*": "only tests beside other projects need it",
     r"simalign is not installed": "it needs a torch of its own",
 }
 """Patterns of reasons, each with why it is right."""

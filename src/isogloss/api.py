@@ -108,6 +108,7 @@ def compare_runs(
     measure: str = "",
     split: str = "",
     points: Rate = 1.0,
+    margin: Weight | None = None,
     folder: str | Path = QUICKSTART,
     on_progress: OnProgress = no_progress,
 ) -> "Compared":
@@ -121,7 +122,8 @@ def compare_runs(
     The ``frame`` of the result has a row for each system and language: ``difference`` (0 to 1), its 95 %
     interval (``low``, ``high``), Cohen's d (``effect``), p over seeds (``p_units``), examples
     (``p_examples``), both (``p_value``) and corrected (``p_holm``), and the seeds that would detect
-    ``points`` percentage points (``seeds_needed``). ConfigError if nothing can be compared.
+    ``points`` percentage points (``seeds_needed``). With a ``margin`` (0.01 is one point) it has the p of the
+    test that both are equivalent within it (``p_equivalence``). ConfigError if nothing can be compared.
 
     Device: none. Cost: reads the records, and the predictions of the runs compared.
 
@@ -137,7 +139,9 @@ def compare_runs(
     )
     if default not in folders and folder != QUICKSTART:
         raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
-    request = compared_runs.ComparisonRequest(against=against, measure=measure, split=split, points=points)
+    request = compared_runs.ComparisonRequest(
+        against=against, measure=measure, split=split, points=points, margin=margin
+    )
     return compared_runs.compare_runs(folders, names, request, on_progress)
 
 

@@ -78,6 +78,25 @@ def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(co
     assert sw["p_value"] is None
 
 
+def test_equivalence_of_outputs_is_tested_at_a_margin_in_points(command, write_objects):
+    ours, theirs = {*range(32)}, {*range(29), 39}
+    files = write_objects("a.jsonl", labels(ours)), write_objects("b.jsonl", labels(theirs))
+    ((line,), plain) = (
+        command("compare", "--predictions", *files, *more, "--json").lines for more in (["--margin", 20], [])
+    )
+    right = [[float(number in side) for number in range(40)] for side in (ours, theirs)]
+    shifted = [[value + bound for value in right[1]] for bound in (0.2, -0.2)]
+    expected = max(
+        ttest_rel(right[0], baseline, alternative=side).pvalue
+        for baseline, side in zip(shifted, ("less", "greater"), strict=True)
+    )
+    assert (line["margin"], line["p_equivalence"]) == (0.2, pytest.approx(expected))
+    assert (plain[0]["margin"], plain[0]["p_equivalence"]) == (None, None)
+    printed = command("compare", "--predictions", *files, "--margin", 20).out
+    assert "p (equivalent)" in printed and f"{expected:.3f}" in printed
+    assert "less than 20 points" in " ".join(printed.split())
+
+
 def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, write_objects):
     gold = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["B-ORG"], ["O", "O"], ["B-PER", "O", "B-LOC"]]
     ours = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["O"], ["O", "B-LOC"], ["B-PER", "O", "O"]]

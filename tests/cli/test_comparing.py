@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+import isogloss
 from isogloss.core.records import PREDICTIONS
 
 
@@ -15,6 +16,7 @@ def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, ti
         assert head in ended.out
     assert "permutation test that swaps whole sentences of all seeds" in ended.out
     assert "1 point with 80 % power" in ended.out.replace("\n", " ")
+    assert "equivalent" not in ended.out
 
 
 def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):
@@ -27,6 +29,17 @@ def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):
         assert line["p_units"] <= line["p_value"]
         assert 0 < line["p_examples"] <= line["p_examples_holm"] <= 1
         assert line["low"] <= line["difference"] <= line["high"]
+
+
+def test_compare_tests_equivalence_at_a_margin_in_points(command, tiny_runs):
+    request = ("compare", tiny_runs, "--against", "source-only")
+    expected = isogloss.compare_runs(tiny_runs, against="source-only", margin=0.3).frame
+    lines = command(*request, "--margin", 30, "--json").lines
+    assert [line["p_equivalence"] for line in lines] == pytest.approx([*expected["p_equivalence"]])
+    assert {line["margin"] for line in lines} == {0.3}
+    printed = command(*request, "--margin", 30).out
+    assert "p (equivalent)" in printed and "less than 30 points" in " ".join(printed.split())
+    assert "--margin: found 0;" in command(*request, "--margin", 0).message
 
 
 def test_compare_takes_a_measure_beside_the_metric(command, tiny_runs):

@@ -74,6 +74,8 @@ def test_a_raised_version_changes_the_id_and_version_one_is_no_version():
 
     assert identity(part()) == identity(part(version=1))
     assert identity(part()) != identity(part(version=2))
+    of_ones = property(lambda made: 1 if made.x == 1 else 2)
+    assert identity(part()) == identity(part(version=of_ones)) != identity(part(version=2))
 
 
 @given(st.lists(PLAIN, max_size=4))

@@ -1,9 +1,7 @@
 """Public functions give the numbers of other projects, installed or cloned, on random inputs of our own."""
 
-import importlib.util
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,22 +13,6 @@ import isogloss
 pytestmark = pytest.mark.nightly
 
 ROUNDS = 60
-
-
-@pytest.fixture
-def clone(pytestconfig):
-    """Load a file of a clone as a module; skip where the clone is absent."""
-
-    def load(project, file):
-        place = Path(pytestconfig.rootpath, pytestconfig.getoption("--clones")) / project / file
-        if not place.is_file():
-            pytest.skip(f"no clone of {project} in {pytestconfig.getoption('--clones')}")
-        spec = importlib.util.spec_from_file_location(place.stem, place)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
 
 
 class Weights(nn.Module):

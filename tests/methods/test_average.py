@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.identity import identity
+from isogloss.core.identity import content, identity
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.average import Average, LargestChanges, dropped, elected, mean, summed
@@ -154,6 +154,12 @@ def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_se
     assert torch.equal(with_language["classifier.weight"], ends[0]["classifier.weight"])
     # TIES of one whole vector, and DARE of nothing, are that model within rounding.
     torch.testing.assert_close(made(parts[:1], density=1.0)[name], one)
+
+
+def test_ids_of_ties_have_a_second_version_and_others_stay():
+    assert identity(Average(weights=(0.5, 0.5))) == "111e22c86640"
+    assert identity(Average(dropped=0.5)) == "9f2602f687ed"
+    assert content(Average(density=0.2))["version"] == 2
 
 
 def test_rows_hold_the_dev_scores_of_the_parts_and_of_the_average(parts, make_setting):

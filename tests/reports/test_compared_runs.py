@@ -56,6 +56,22 @@ def test_a_run_and_a_model_stand_for_their_system(compared, study):
 
 
 @pytest.mark.slow
+def test_systems_are_equivalent_at_margins_beyond_their_interval(compared):
+    facts = ("task", "encoder", "method", "source", "language")
+    row = next(row for row in compared("transfer", "source-only") if row["low"] < row["high"])
+    farther_end = max(-row["low"], row["high"])
+    p_values = [
+        other["p_equivalence"]
+        for factor in (1.1, 1.0, 0.9)
+        for other in compared("transfer", "source-only", margin=factor * farther_end)
+        if all(other[name] == row[name] for name in facts)
+    ]
+    # The end of a 95 % interval has a one-sided p of 0.025.
+    assert p_values[0] < p_values[1] < p_values[2]
+    assert p_values[1] == pytest.approx(0.025)
+
+
+@pytest.mark.slow
 def test_holm_is_over_all_that_is_compared_on_a_test_set(compared):
     found = compared("transfer", "source-only")
     expected = holm([row["p_value"] for row in found])

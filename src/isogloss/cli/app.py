@@ -189,6 +189,7 @@ def compare(
     measure: str = "",
     split: str = "",
     points: float = 1.0,
+    margin: float | None = None,
     folder: str = QUICKSTART,
     *,
     output: OutputOptions,
@@ -202,10 +203,13 @@ def compare(
     from isogloss import api
     from isogloss.cli.comparing import print_compared_outputs, print_comparisons
 
+    share = None if margin is None else margin / 100
     if predictions:
         if split or points != 1.0 or folder != QUICKSTART:
             raise ConfigError("--split, --points and --in apply to runs. Remove them, or --predictions.")
-        comparison = api.compare_outputs(runs, against=against, gold=gold or "", by=by, measure=measure)
+        comparison = api.compare_outputs(
+            runs, against=against, gold=gold or "", by=by, measure=measure, margin=share
+        )
         print_compared_outputs(comparison, as_json=output.as_json)
         return
     if not against:
@@ -221,6 +225,7 @@ def compare(
             measure=measure,
             split=split,
             points=points,
+            margin=share,
             folder=folder,
             on_progress=display.on_progress,
         )

@@ -55,8 +55,10 @@ def print_comparisons(comparisons: Compared, *, points: float, output: OutputOpt
     for _, group in groupby(comparisons.rows, key=_pair):
         rows = list(group)
         show_line(_title(rows))
-        _print_table(CELLS, rows)
+        _print_table(_with_equivalence(CELLS, rows), rows)
     show_line(_legend(comparisons.rows, points))
+    unit = comparisons.rows[0]["unit"]
+    _explain_equivalence(comparisons.rows, f"{unit}s and examples, or examples with one {unit}")
     for note in comparisons.notes:
         output.warn(note)
 
@@ -72,7 +74,7 @@ def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
         fields = rows[0]
         pairing = f"{fields['task']} by {fields['measure']}, paired by {fields['paired_by']}"
         show_line(f"{system} against {fields['baseline']}: {pairing}")
-        _print_table(OUTPUT_CELLS, rows)
+        _print_table(_with_equivalence(OUTPUT_CELLS, rows), rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
         f"{_tests(comparisons.rows)}, after Holm's correction over "
@@ -80,6 +82,26 @@ def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
         f"interval (95 %) is over examples; d is Cohen's over examples; gained and lost are answers that "
         f"became right and wrong. One file is one training: no {SURE} is possible."
     )
+    _explain_equivalence(comparisons.rows, "examples")
+
+
+def _with_equivalence(
+    cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]
+) -> Mapping[str, Callable[[Row], str]]:
+    """Return the cells, with the p of the test of equivalence if it was requested."""
+    if rows[0]["margin"] is None:
+        return cells
+    return {**cells, "p (equivalent)": lambda row: p_text(row["p_equivalence"])}
+
+
+def _explain_equivalence(rows: Sequence[Row], over: str) -> None:
+    margin = rows[0]["margin"]
+    if margin is not None:
+        show_line(
+            f"p (equivalent): two one-sided t-tests (TOST), over {over}, that the difference is less than "
+            f"{100 * margin:g} points in either direction. If p < 0.05, system and baseline are equivalent "
+            f"within this margin. It is not corrected for the number of tests."
+        )
 
 
 def _print_table(cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]) -> None:

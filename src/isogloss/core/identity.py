@@ -4,7 +4,8 @@ Equal content gives an equal id, whatever the order of its fields.
 
 The kind of every part goes into the hash, so two methods without fields have different ids. A part's
 ``version`` also goes into it. Raise the version when the part's results change and old records must not be
-reused. The hash of a part from a plug-in includes the plug-in's package and version (``plug_ins``).
+reused. Where it depends on a field whether they change, the version is a property. The hash of a part from a
+plug-in includes the plug-in's package and version (``plug_ins``).
 """
 
 import json
@@ -49,6 +50,9 @@ def content(value: object) -> Any:
 def _content_of_part(part: Any) -> dict[str, object]:
     kind: Any = type(part)
     header, declared = _form(kind)
+    version = getattr(part, "version", 1)
+    if version != 1:
+        header = {**header, "version": version}
     if package := package_of(kind.__module__):
         header = {**header, "package": package}
     parts: dict[str, object] = {}
@@ -68,10 +72,8 @@ def _content_of_part(part: Any) -> dict[str, object]:
 
 @cache
 def _form(kind: Any) -> tuple[dict[str, object], list[tuple[str, bool, bool]]]:
-    """Return a dataclass's kind and version, and its fields: name, whether fractional, whether nested."""
+    """Return a dataclass's kind, and its fields: name, whether fractional, whether nested."""
     header: dict[str, object] = {"kind": getattr(kind, "name", kind.__name__)}
-    version = getattr(kind, "version", 1)
-    header |= {"version": version} if version != 1 else {}
     return header, [(field.name, _is_fraction(field.type), is_nested(field)) for field in fields(kind)]
 
 

@@ -95,6 +95,11 @@ class Average(Method):
             )
 
     @property
+    def version(self) -> int:
+        """Return 2 for TIES: in the first version all changes as large as the smallest kept one were kept."""
+        return 1 if self.density is None else 2
+
+    @property
     def is_sparse(self) -> bool:
         """Whether a part of each vector is dropped."""
         return self.density is not None or self.dropped > 0

@@ -120,8 +120,7 @@ def compare_outputs(
                 **comparison.numbers(),
                 **{end: getattr(comparison, end) for end in ("low_examples", "high_examples")},
                 **changes[system, name, language],
-                "margin": margin,
-                "p_equivalence": None if margin is None else comparison.p_equivalence(margin),
+                **comparison.equivalence(margin),
             }
             for (system, name, language), comparison in holm_corrected(comparisons).items()
         ]

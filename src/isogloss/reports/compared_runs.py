@@ -43,6 +43,8 @@ class ComparisonRequest:
     """The split to compare. Default: each task's test split, or its dev split without one."""
     points: float = 1.0
     """The difference for which the number of seeds is computed, in percentage points."""
+    margin: float | None = None
+    """The margin within which equivalence is tested (0 to 1); None: it is not tested."""
 
 
 def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
@@ -103,9 +105,7 @@ def _compare(
     rows = [
         row
         for test_set in test_sets
-        for row in _rows(
-            measurements, test_set, _pairs(test_set, is_baseline, keys), request.points, on_progress
-        )
+        for row in _rows(measurements, test_set, _pairs(test_set, is_baseline, keys), request, on_progress)
     ]
     if not rows:
         raise ConfigError(
@@ -142,7 +142,7 @@ def _rows(
     measurements: Measurements,
     test_set: ScoredSet,
     pairs: Mapping[Key, Key],
-    points: float,
+    request: ComparisonRequest,
     on_progress: OnProgress,
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each pair of systems and column, with one correction for multiple tests."""
@@ -157,7 +157,8 @@ def _rows(
             **{"encoder": system["encoder.label"], "method": system["system"]},
             **{"baseline_encoder": baseline["encoder.label"], "baseline_method": baseline["system"]},
             **comparison.numbers(),
-            **_over_seeds(comparison, UNITS[test_set.unit], points),
+            **_over_seeds(comparison, UNITS[test_set.unit], request.points),
+            **comparison.equivalence(request.margin),
         }
 
 

@@ -137,6 +137,13 @@ class SystemComparison:
             p_values.append(p_value / 2 if is_within else 1 - p_value / 2)
         return max(p_values)
 
+    def equivalence(self, margin: float | None) -> dict[str, float | None]:
+        """Return the columns of the test of equivalence; None without a margin."""
+        return {
+            "margin": margin,
+            "p_equivalence": None if margin is None else self.p_equivalence(margin),
+        }
+
     def _p_of_bound(self, bound: float) -> float:
         """Return the two-sided p for the difference being this bound."""
         if self.estimate.units > 1:

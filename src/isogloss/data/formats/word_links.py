@@ -216,7 +216,10 @@ def grow_diag(forward: set[Link], backward: set[Link]) -> set[Link]:
 
 
 def grow_diag_final_and(forward: set[Link], backward: set[Link]) -> set[Link]:
-    """Grow the intersection, then add links of each direction between two words that still have none."""
+    """Grow the intersection, then add links of each direction between two words that still have none.
+
+    Links of ``forward`` are added first, as in Moses with the languages in this order.
+    """
     links = grow_diag(forward, backward)
     rows = {i for i, _ in links}
     columns = {j for _, j in links}
