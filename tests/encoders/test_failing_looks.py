@@ -47,7 +47,9 @@ def read_tokenizer(folder: Path) -> object:
 
 
 def read_weights(folder: Path) -> object:
-    return {name: float(weight.detach().double().sum()) for name, weight in load_model(folder).named_parameters()}
+    return {
+        name: float(weight.detach().double().sum()) for name, weight in load_model(folder).named_parameters()
+    }
 
 
 @pytest.mark.slow

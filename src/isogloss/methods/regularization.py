@@ -111,7 +111,9 @@ class R3F(AuxiliaryLoss):
 
 
 def compute_symmetric_divergence(
-    first: Float[Tensor, "item class"], second: Float[Tensor, "item class"], divergence: Compare | None = None
+    first: Float[Tensor, "item class"],
+    second: Float[Tensor, "item class"],
+    divergence: "Compare | None" = None,
 ) -> Float[Tensor, ""]:
     """Return the mean over items of KL_S(p, q) = KL(p ‖ q) + KL(q ‖ p), from raw scores.
 
