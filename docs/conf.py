@@ -5,6 +5,7 @@ make docs builds it into build/site, and fails on a warning.
 
 import re
 from pathlib import Path
+from typing import Any
 
 from isogloss.core import VERSION
 
@@ -90,5 +91,30 @@ def contents(index: str) -> str:
     return "".join(trees)
 
 
-def setup(app: object) -> None:
-    app.connect("source-read", prepare)  # type: ignore[attr-defined]
+LANDMARKS = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    '<div class="content-icon-container">': (
+        '<div class="content-icon-container" role="region" aria-label="Page">'
+    ),
+    '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
+    '<th class="head"><p></p></th>': '<td class="head"></td>',
+}
+"""Elements of pages in which axe misses a level, a name, or that keys can scroll them."""
+
+
+def name_landmarks(app: Any, error: Exception | None) -> None:
+    """Give headings, landmarks and code blocks of all pages what axe misses in them."""
+    for path in () if error else Path(app.outdir).rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        named = html
+        for bare, complete in LANDMARKS.items():
+            named = named.replace(bare, complete)
+        if named != html:
+            path.write_text(named, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", prepare)
+    app.connect("build-finished", name_landmarks)
