@@ -67,7 +67,7 @@ class FileTokenizer:
         encodings = self._backend.encode_batch(
             inputs, is_pretokenized=is_split_into_words, add_special_tokens=add_special_tokens
         )
-        columns = {
+        columns: dict[str, list[Any]] = {
             "input_ids": [encoding.ids for encoding in encodings],
             "offset_mapping": [encoding.offsets for encoding in encodings],
         }

@@ -434,7 +434,7 @@ class _Looks:
         with self._lock:
             if not self._failures:
                 self._stat = os.stat
-                os.stat = self._look  # type: ignore[assignment]
+                os.stat = self._look
             self._failures.append((str(folder), failures))
         return failures
 

@@ -25,7 +25,7 @@ accuracy s and the consistency c bound the accuracy a (Fréchet):
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -208,9 +208,7 @@ class LabelConsistency:
 
 
 def consistency(
-    first: Sequence[Label] | Sequence[Sequence[Label]],
-    second: Sequence[Label] | Sequence[Sequence[Label]],
-    links: Sequence[Collection[tuple[int, int]]] | None = None,
+    first: Sequence[Any], second: Sequence[Any], links: Sequence[Collection[tuple[int, int]]] | None = None
 ) -> LabelConsistency:
     """Return how often a model gives both sides of a translation the same label.
 
