@@ -37,7 +37,7 @@ VERBS = {
     "report": ["folder", "--open", "--style", "--quiet -q", "--json", "--debug"],
     "compare": [
         *("runs", "--against", "--predictions", "--by", "--gold"),
-        *("--measure", "--split", "--points", "--in", "--quiet -q", "--json", "--debug"),
+        *("--measure", "--split", "--points", "--margin", "--in", "--quiet -q", "--json", "--debug"),
     ],
     "choose": ["folder", "--language", "--source", "--corpus", "--data", "--quiet -q", "--json", "--debug"],
     "show": ["identity", "--in", "--quiet -q", "--json", "--debug"],
