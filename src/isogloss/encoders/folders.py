@@ -3,6 +3,7 @@
 A folder is checked before anything is loaded from it. Code that comes with a model is never run.
 """
 
+import errno
 import os
 import re
 import warnings
@@ -416,6 +417,10 @@ def loading(folder: Path, what: str) -> Iterator[None]:
         ) from error
 
 
+NAME_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of looking at a file that are due to its name or link, and no failure of the disk."""
+
+
 class _Looks:
     """Errors of the system of looking at files, below the folders that anybody watches.
 
@@ -449,7 +454,7 @@ class _Looks:
         try:
             return self._stat(path, *arguments, **options)
         except OSError as error:
-            if disk_error(error):
+            if disk_error(error) and error.errno not in NAME_ERRORS:
                 for folder, failures in self._failures:
                     if str(path).startswith(folder):
                         failures.append(error)
