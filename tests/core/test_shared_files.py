@@ -211,6 +211,8 @@ ELSEWHERE = {
     "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
     "using/encoder_exports.py": {"mkdir", "write_text"},
     "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
+    "using/onnx_model.py": {"glob", "open"},  # Weights of a model that the user named.
+    "using/onnx_scores.py": {"write_text"},
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "using/explorer/server.py": {"read_text", "open", "write_text"},  # Of the package; a browser; its page.

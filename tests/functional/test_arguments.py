@@ -32,6 +32,7 @@ TEXTS = {
     "network",
     "revision",
     "scale",
+    "source",
     "split",
     "target",
     "task",
@@ -42,7 +43,7 @@ TYPES = {"Recipe", "Result", "Study", "__version__"}
 TYPES |= {name for name, home in isogloss._HOMES.items() if home.endswith((".errors", ".examples"))}
 TYPES |= {"Compared", "Comparison", "Prediction", "SourceCandidate", "States", "WordLinks"}
 TYPES |= {"MixingTrace", "Outcome", "PlannedRun", "Progress", "Record", "Report", "Search"}
-TYPES |= {"Trial", "TextModel", "TextTokenizer"}
+TYPES |= {"Trial", "TextModel", "TextTokenizer", "ExpectedScore", "LabelConsistency"}
 TYPES |= {name for name in isogloss.__all__ if name.endswith("Table")}
 """Public names that are no functions, or take what functions have made."""
 

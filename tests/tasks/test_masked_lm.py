@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.errors import DataError
+from isogloss.encoders.added import active_language as active
 from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.tasks import batch as batches
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 
 LOW = Vocabulary(size=60, first=2, last=3, padding=0, mask=4, special=(1, 3, 0, 2, 4))
@@ -230,7 +230,7 @@ def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, maskin
 def test_a_batch_is_read_in_its_languages_where_it_says_some(model, masking, monkeypatch):
     read = []
     monkeypatch.setattr(
-        batches, "active_language", lambda _, languages: read.append(languages) or nullcontext()
+        active, "active_language", lambda _, languages: read.append(languages) or nullcontext()
     )
     texts = texts_of(masking, [[9], [9]])
     for languages in (("sw",), ("sw", "en"), ()):

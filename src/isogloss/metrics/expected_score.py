@@ -207,6 +207,7 @@ class LabelConsistency:
     """Pairs of texts, or of linked words."""
 
 
+@checks_arguments
 def consistency(
     first: Sequence[Any], second: Sequence[Any], links: Sequence[Collection[tuple[int, int]]] | None = None
 ) -> LabelConsistency:

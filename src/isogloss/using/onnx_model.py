@@ -61,6 +61,8 @@ def checksum_of_weights(folder: Path) -> str:
     """
     digest = sha256()
     for path in sorted(folder.glob("*.safetensors")):
+        if not path.is_file():
+            raise ModelError(f"{path}: not a regular file. Copy or download the file again.")
         with path.open("rb") as file:
             digest.update(path.name.encode() + b"\0" + file_digest(file, "sha256").digest())
     return digest.hexdigest()
