@@ -53,6 +53,8 @@ RETURNED = {
     "States": lambda _: isogloss.states(*make_model("bert"), WORDS),
     "WordLinks": lambda _: isogloss.align([WORDS], [WORDS])[0],
     "SourceCandidate": lambda _: isogloss.rank_sources("sw", ["en", "qqx"])[0],
+    "LabelConsistency": lambda _: isogloss.consistency(["a", "b", "c"], ["a", "b", "b"]),
+    "ExpectedScore": lambda _: isogloss.expected_score("hu", "en", {"en": 0.9, "de": 0.8, "sw": 0.4}),
     "Comparison": lambda _: isogloss.compare([1, 0] * 500, [0, 1] * 500, [1, 1] * 500, margin=0.01),
     "Comparison of seeds": lambda _: isogloss.compare(
         {seed: [1, 0, 1] for seed in range(12)}, {seed: [0, 0, 1] for seed in range(12)}, [1, 0, 0]
