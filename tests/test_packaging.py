@@ -24,7 +24,7 @@ if not PROJECT.is_file():
 
 DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
 UNIMPORTED = {
-    *("protobuf", "eflomal", "gguf", "onnx", "onnxscript"),
+    *("protobuf", "eflomal", "gguf", "onnxscript"),
     *("tensorboard", "wandb", "SQLAlchemy", "alembic", "s3fs"),
     *("sphinx", "myst_parser", "furo", "sphinx_copybutton"),
 }

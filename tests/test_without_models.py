@@ -50,8 +50,11 @@ def test_help_is_shown_and_a_corpus_checked(tmp_path):
     assert "Labels: animal, plant." in checked.stdout
 
 
-def test_what_needs_models_says_what_to_install():
-    words = (("run", "quickstart", "--dry-run"), ("predict", "a", "b"), ("doctor",))
+def test_what_needs_models_says_what_to_install(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "texts.txt").write_text("a text\n")
+    predict = ("predict", tmp_path / "model", tmp_path / "texts.txt")
+    words = (("run", "quickstart", "--dry-run"), predict, ("doctor",))
     for one, command in zip(commands(*words), words, strict=True):
         assert one.returncode == 2, command
         assert one.stderr.startswith("isogloss:")

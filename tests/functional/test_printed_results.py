@@ -94,7 +94,17 @@ def test_studies_and_models_print_in_few_characters(study_folder, tiny_runs):
 
 
 RETURNED_CLASSES = {
-    *("States", "WordLinks", "SourceCandidate", "Comparison", "Compared", "MixingTrace", "Prediction"),
+    *(
+        "ExpectedScore",
+        "LabelConsistency",
+        "States",
+        "WordLinks",
+        "SourceCandidate",
+        "Comparison",
+        "Compared",
+        "MixingTrace",
+        "Prediction",
+    ),
     *("Outcome", "Progress", "Trial", "Search", "Report", "Study", "Result", "PlannedRun", "Record", "Model"),
 }
 

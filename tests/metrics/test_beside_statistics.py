@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from each import each
 from isogloss.metrics.significance import holm, mcnemar_test, power_of, seeds_needed
 from isogloss.metrics.texts import bleu, chrf
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.nightly
 def test_mcnemars_test_is_that_of_statsmodels():
     tables = pytest.importorskip("statsmodels.stats.contingency_tables")
     numbers = np.random.default_rng(0)
-    for both, ours, theirs, none in numbers.integers(1, 60, (200, 4)):
+    for both, ours, theirs, none in each(numbers.integers(1, 60, (200, 4))):
         system = np.repeat([1.0, 1.0, 0.0, 0.0], [both, ours, theirs, none])
         baseline = np.repeat([1.0, 0.0, 1.0, 0.0], [both, ours, theirs, none])
         expected = tables.mcnemar([[both, ours], [theirs, none]], exact=True).pvalue

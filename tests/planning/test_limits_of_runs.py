@@ -145,7 +145,7 @@ def test_a_limited_measurement_of_aligned_translations_reads_the_links_of_those_
         corpus="bitext:news",
         split="train",
         examples=4,
-        aligned=(SimpleNamespace(languages="en-de", linked=lambda _: linked),),
+        aligned=(SimpleNamespace(languages="en-de", read_links=lambda _: linked),),
     )
     found = read_bitext(SimpleNamespace(sources=sources), run, "en-de")
     assert [one.id for one in found] == [
