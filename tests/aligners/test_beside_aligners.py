@@ -38,7 +38,8 @@ def random_directions(draw, count):
     """Return links of both directions: each word has one link at most in one of them."""
     forward, backward, sizes = [], [], []
     for _ in range(count):
-        first, second = draw.randint(2, 10), draw.randint(2, 10)
+        first = draw.randint(2, 10)
+        second = draw.randint(2, 10)
         sizes.append((first, second))
         forward.append(
             {(near(draw, word, first, second), word) for word in range(second) if draw.random() < 0.9}

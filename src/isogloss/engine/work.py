@@ -167,7 +167,7 @@ class Agenda:
         return None
 
     def postpone(self) -> None:
-        """Set the run that ``next`` returned aside, because a different process makes it."""
+        """Set aside the run that ``next`` returned, which a different process makes."""
         entry = self._pop_current()
         if entry[-1] not in self._leased:  # The listing is out of date, so the next run may also be leased.
             self._look()

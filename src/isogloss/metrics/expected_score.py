@@ -364,7 +364,8 @@ def _compare_words(
 def _interval(languages: Known, signals: Floats, base: float, level: float) -> tuple[float, float]:
     """Return both ends of the jackknife+ interval by family, as shares."""
     families = np.array(languages.families)
-    lows, highs = np.empty(len(families)), np.empty(len(families))
+    lows = np.empty(len(families))
+    highs = np.empty(len(families))
     for family in dict.fromkeys(languages.families):
         inside = families == family
         predict = fit_ridge(languages.select(~inside))
@@ -429,15 +430,18 @@ def _signal_drops(
     return drops
 
 
-def _doubt_source(score: float, examples: int | None, commonest: float | None) -> list[str]:
-    """Return why the score of the source is no start."""
+def _doubt_source(score: float, examples: int | None, commonest_label: float | None) -> list[str]:
+    """Return reasons why the score of the source cannot be relied on."""
     doubts = []
     if examples is not None and examples < MIN_SOURCE_EXAMPLES:
         doubts.append(f"the source's score is over {examples} examples, fewer than {MIN_SOURCE_EXAMPLES}")
-    if commonest is not None and score <= wilson_interval(commonest, examples or MIN_SOURCE_EXAMPLES)[1]:
+    if (
+        commonest_label is not None
+        and score <= wilson_interval(commonest_label, examples or MIN_SOURCE_EXAMPLES)[1]
+    ):
         doubts.append(
             f"the source is not learned: {100 * score:.1f} is no better than always its commonest label "
-            f"({100 * commonest:.1f})"
+            f"({100 * commonest_label:.1f})"
         )
     return doubts
 

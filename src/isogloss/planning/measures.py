@@ -324,7 +324,7 @@ class SubjectKind:
     measurements: Callable[[MeasureRequest], Iterable[Measure]]
     needs_grid: bool = False
     needs: str = ""
-    """A condition for messages about a grid that has nothing to measure."""
+    """What a grid must have, for the message about a grid without it."""
 
 
 def _make_builder(

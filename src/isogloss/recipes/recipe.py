@@ -62,8 +62,8 @@ class PretrainTable:
     method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
     """The method of training: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
-    """Seed of initial weights, order, masks and drawn lines. A list makes an encoder for each seed, and a
-    model of the grid starts from the encoder with its seed."""
+    """Seed of initial weights, order, masks and drawn lines. A list makes an encoder for each seed.
+    Models of the grid start from the encoder of the same seed."""
 
 
 @dataclass(frozen=True, kw_only=True)

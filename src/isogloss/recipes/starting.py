@@ -281,7 +281,8 @@ def _repeats(examples: Sequence[Example]) -> list[str]:
     """Return the remark that counts rows with the text of a different row. Empty without any."""
     texts = [tuple(texts_of(example)) for example in examples]
     labels = [getattr(example, "label", "") or getattr(example, "tags", "") for example in examples]
-    different, labelled = len(set(texts)), len(set(zip(texts, labels, strict=True)))
+    different = len(set(texts))
+    labelled = len(set(zip(texts, labels, strict=True)))
     counts = f"{len(texts) - different:,} ({labelled - different:,} with another label)"
     return [f"Rows that repeat a text, all in its split: {counts}."] if len(texts) > different else []
 

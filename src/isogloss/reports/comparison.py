@@ -323,7 +323,8 @@ def nearest(rows: pd.DataFrame, columns: Sequence[str], settings: Mapping[str, o
 
     A setting that is None in the paper must be missing.
     """
-    unlike, keys = unlike_settings(rows, settings), row_keys(rows, columns)
+    unlike = unlike_settings(rows, settings)
+    keys = row_keys(rows, columns)
     return rows[unlike == unlike.groupby(keys).transform("min")] if len(rows) else rows
 
 

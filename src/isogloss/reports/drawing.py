@@ -281,7 +281,8 @@ def panels(layout: FigureLayout, count: int, *, height: float = 1.6) -> tuple["C
     from matplotlib.figure import Figure as Canvas
 
     row_count = ceil(count / layout.columns)
-    column_count, width = ceil(count / row_count), layout.width
+    column_count = ceil(count / row_count)
+    width = layout.width
     panel_width = (width - LEFT - RIGHT - (column_count - 1) * GAP_X) / column_count
     tall = TOP + BOTTOM + row_count * height + (row_count - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))

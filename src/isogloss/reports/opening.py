@@ -172,7 +172,8 @@ def opening_of(measurements: Measurements) -> Opening:
 
 
 def _nothing_found(measurements: Measurements) -> str:
-    scores, label_free = measurements.frame("scores"), measurements.frame("label-free")
+    scores = measurements.frame("scores")
+    label_free = measurements.frame("label-free")
     score_text = count(len(scores), "score")
     text = f"These runs have {score_text}, none of a source-only model on its source and targets."
     if (
@@ -399,10 +400,8 @@ def _read_target_labels(scored_set: ScoredSet, systems: pd.DataFrame) -> "pd.Ser
 
 def _largest_gain(other_systems: pd.DataFrame, labels: bool) -> str:
     """Describe the largest gain over the base among systems with or without target labels."""
-    best_system, count_text = (
-        other_systems.nlargest(1, "gain").iloc[0],
-        count(len(other_systems), "other system"),
-    )
+    best_system = other_systems.nlargest(1, "gain").iloc[0]
+    count_text = count(len(other_systems), "other system")
     preposition = "with" if labels else "without"
     if best_system["gain"] <= 0:
         return f"None of {count_text} {preposition} target labels scores higher there."
@@ -450,7 +449,8 @@ def _figure_of(measurements: Measurements, rows: pd.DataFrame) -> PathFigure | N
     """Return the figure of paths, lowest target first. None without points."""
     if rows.empty:
         return None
-    alphas, first_row = sorted(rows["alpha"].unique()), rows.iloc[0]
+    alphas = sorted(rows["alpha"].unique())
+    first_row = rows.iloc[0]
     zero = min(alphas, key=abs)
     pair_groups = [group for _, group in rows.groupby(["source", "target"], sort=False)]
     pairs = sorted(pair_groups, key=lambda pair: _target_score(pair, zero))[:MOST_PANELS]

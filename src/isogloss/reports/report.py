@@ -60,7 +60,8 @@ CLAIMS = claims_of_papers(
 
 def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
     """Return the claims of the papers and those that plug-ins add, and why others of these cannot be used."""
-    claims, errors = list(CLAIMS), list[str]()
+    claims = list(CLAIMS)
+    errors: list[str] = []
     for name in plugged_names("claims"):
         try:
             plug_in_claim = find_plug_in("claims", name, ())
@@ -218,7 +219,8 @@ def _input_stamps(folder: Path) -> list[str]:
 @plug_ins.plug_ins_named()
 def _rewrite(folder: Path, last_state: State, on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
-    (claims, errors), measurements = all_claims(), read_measurements(folder, on_progress)
+    claims, errors = all_claims()
+    measurements = read_measurements(folder, on_progress)
     added_parts = make_added_parts(measurements)
     measurements = replace(measurements, notes=(*measurements.notes, *errors, *added_parts.errors))
     outcomes = judge(one_by_one(claims, "claims", on_progress), measurements)

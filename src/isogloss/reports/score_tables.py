@@ -48,8 +48,11 @@ def score_tables(measurements: Measurements) -> list[Table]:
 
 
 def _score_table(measurements: Measurements, test_set: ScoredSet) -> Table:
-    values, columns, rows = values_of(test_set), test_set.about, test_set.rows
-    data, (title, heads) = _data(measurements, test_set, values), _heading(test_set)
+    values = values_of(test_set)
+    columns = test_set.about
+    rows = test_set.rows
+    data = _data(measurements, test_set, values)
+    title, heads = _heading(test_set)
     encoders = heads.pop("encoder.label", "")
     letters = _letters(data) if data["against"].nunique() > 1 else {}
     against = ["vs."] if letters else []
@@ -111,7 +114,8 @@ def _measures_table(measurements: Measurements, test_sets: Sequence[ScoredSet]) 
     data = pd.concat(
         [_data(measurements, test_set, values_of(test_set)) for test_set in test_sets], ignore_index=True
     )
-    (title, heads), measures = _heading(first_set), list(dict.fromkeys(data["metric"]))
+    title, heads = _heading(first_set)
+    measures = list(dict.fromkeys(data["metric"]))
     against = ["compared with"] if data["against"].nunique() > 1 else []
     lines = []
     for column, column_data in data.assign(cell=_shown(data)).groupby("column", sort=False):

@@ -268,7 +268,7 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
 
 
 def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check]:
-    """Return the checks with a different range for their judged numbers."""
+    """Return the checks, with other limits for the numbers that are judged."""
     lower_end = ends.get("above", -math.inf)
     upper_end = ends.get("below", math.inf)
     return [replace(check, above=lower_end, below=upper_end) if check.judged else check for check in checks]

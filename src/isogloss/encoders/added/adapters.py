@@ -369,10 +369,11 @@ def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
     from peft import PeftConfig
 
     check_type(folder, folders.read_json(folder / CONFIG))
-    try:
-        config = PeftConfig.from_pretrained(str(folder))
-    except Exception as error:  # The library takes any value of its configuration.
-        raise _adapter_error(folder / CONFIG, error) from error
+    with folders.looking_at(folder):
+        try:
+            config = PeftConfig.from_pretrained(str(folder))
+        except Exception as error:  # The library takes any value of its configuration.
+            raise _adapter_error(folder / CONFIG, error) from error
     config.inference_mode = False
     return config, read_weights(folder / WEIGHTS)
 
