@@ -245,6 +245,7 @@ def choose(
 ) -> None:
     """Rank the models for each language without labels, or decide that the best is not known.
 
+    Where languages of four families have labels, it prints the score to expect with an 80 % interval.
     It also prints the score of the choice in other languages that have labels, and the command that
     predicts with all models together. Labels, where available, show what such choices lose.
     With --source the choice is among source languages, by family, script and what texts have in common.
