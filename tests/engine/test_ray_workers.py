@@ -49,8 +49,9 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     def kill_once(progress):
         told.append(progress.what)
         trained = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
-        for key in sorted(trained) if not killed else ():
-            if maker := maker_of(key, out):
+        for key in sorted(trained):
+            maker = maker_of(key, out)
+            if maker and not killed:
                 os.kill(maker, signal.SIGKILL)
                 killed.append(key)
 
