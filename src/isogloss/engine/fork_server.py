@@ -18,11 +18,19 @@ from pathlib import Path
 from isogloss.core.processes import launched
 
 IMPORTED_ONCE = (
-    *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
+    "isogloss.engine.workers",
+    *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "measure")),
+    *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation", "states")),
+    *(f"isogloss.tasks.{module}" for module in ("tagging", "classification")),
+    *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
+    "isogloss.diagnostics.weight_space",
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )
 """Modules that take seconds to import and start no thread (unlike pyarrow)."""
+
+PRELOADED = "isogloss.engine.preloaded"
+"""The module that imports them."""
 
 GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
 """Files of the drivers for GPUs of NVIDIA and of AMD."""
@@ -37,7 +45,7 @@ def start_method(*, uses_devices: bool) -> BaseContext:
     if uses_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload(list(IMPORTED_ONCE))
+    context.set_forkserver_preload([PRELOADED])
     return context
 
 
