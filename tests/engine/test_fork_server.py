@@ -113,7 +113,7 @@ print(*sorted(set(sys.modules) - known))
 def test_runs_import_next_to_nothing_that_the_server_has_not_imported(tmp_path):
     words = [sys.executable, "-c", LATE, str(tiny(tmp_path)), str(tmp_path / "runs")]
     process = Forked(words, stdout=subprocess.PIPE)
-    late = process.stdout.read().decode().split()
+    late = process.stdout.read().split()
     assert process.wait() == 0
     assert late
     assert not [name for name in late if name.split(".")[1:2] and name.split(".")[1] in COMPUTING]
