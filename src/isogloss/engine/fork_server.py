@@ -19,11 +19,12 @@ from isogloss.core.processes import launched
 
 IMPORTED_ONCE = (
     "isogloss.engine.workers",
-    *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "measure")),
-    *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation", "states")),
-    *(f"isogloss.tasks.{module}" for module in ("tagging", "classification")),
+    *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "average", "measure")),
+    *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation")),
+    *(f"isogloss.training.{module}" for module in ("states", "parallel_text")),
+    *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
     *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
-    "isogloss.diagnostics.weight_space",
+    *(f"isogloss.diagnostics.{module}" for module in ("scores", "landscapes", "weight_space")),
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )
