@@ -58,6 +58,21 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
         assert not {"torch", "transformers"} & one.modules, words
 
 
+ENDING = """
+import gc
+from isogloss.cli import main
+try:
+    main()
+except SystemExit:
+    print(gc.get_freeze_count() > 10_000 > len(gc.get_objects()))
+"""
+
+
+def test_the_command_line_ends_without_a_search_for_garbage():
+    (listed,) = ended("", (ENDING, ["list", "methods", "--json"]))
+    assert listed.stdout.splitlines()[-1] == "True", listed.stderr
+
+
 DECLARED = {
     place.partition(":")[0]
     for tables in (aligners, diagnostics, methods, tasks, translators)

@@ -61,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = _status(words, debug="--debug" in words)
     if arguments is None:
         ignore_interrupts()
+        gc.freeze()  # Python would search all imported objects for garbage several times before it ends.
     sys.exit(128 + signals[0] if signals and status == INTERRUPTED else status)
 
 
