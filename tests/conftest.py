@@ -18,6 +18,7 @@ from hypothesis import settings
 
 import says
 import shapes  # noqa: F401  # Before anything of ours is imported.
+from covering import leave_products_to_the_night
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
@@ -77,6 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
     leave_to_the_night(items)
+    leave_products_to_the_night(items)
     if not config.getoption("--nightly") and not any("[" in name for name in config.args):
         nightly_tests = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=nightly_tests)
