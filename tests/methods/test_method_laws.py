@@ -274,6 +274,7 @@ def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped, t
     assert max(moved) > 1e-4
 
 
+@pytest.mark.sample(6)
 @EACH
 def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, trained, with_modules):
     method, auxiliary, moved = FINE_TUNING[name]
@@ -332,6 +333,7 @@ def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
     assert found.rows == plain.rows
 
 
+@pytest.mark.sample(6)
 @EACH
 def test_a_language_without_modules_is_refused_before_anything_is_read(name, with_modules, tmp_path):
     def never(language):

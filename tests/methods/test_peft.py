@@ -77,6 +77,7 @@ def scored(model, encoder):
     )
 
 
+@pytest.mark.each_value
 @EACH
 def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder, tmp_path):
     model = TASKS["upos"].head(encoder_folder, seed=0)
@@ -112,12 +113,14 @@ def stirred(tmp_path):
     return adapted
 
 
+@pytest.mark.each_value
 @EACH
 def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred):
     model, folder = stirred(KINDS[name], encoder_folder)
     assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 
+@pytest.mark.each_value
 @EACH
 @pytest.mark.parametrize("task", TASKS)
 def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred):

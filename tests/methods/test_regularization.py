@@ -62,6 +62,7 @@ def batch_of(task, folder, setting):
     return collate(rows, padding=0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("noise", ["uniform", "normal"])
 @pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 def test_the_loss_compares_predictions_with_and_without_noise(bert_folder, tmp_path, task, noise):

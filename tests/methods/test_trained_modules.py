@@ -62,6 +62,7 @@ def before(setting, method):
     return begin(replace(setting, folder=setting.folder / "before"), method).model
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [*KINDS, "mad-x", "mixed", "meta"])
 def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     modules = Modules(kind=kind) if kind in KINDS else STACK

@@ -411,6 +411,7 @@ def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path,
         XMixup().train(setting("nli", start, tmp_path))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["nli", "upos"])
 @pytest.mark.parametrize("family", ["deberta_v2", "modernbert", "gemma3_text", "llama"])
 def test_by_states_every_family_is_trained_and_what_is_saved_mixes_again(

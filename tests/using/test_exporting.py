@@ -30,6 +30,7 @@ def first_pieces(pieces, words):
     return found
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["upos", "ner"])
 def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_path, task):
     from transformers import pipeline
@@ -221,6 +222,7 @@ ASKED = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ASKED)
 def test_heads_of_our_own_are_exported_and_read_here(make_model, headless_folder, tmp_path, task):
     model = make_model(task, headless_folder, limit=64)

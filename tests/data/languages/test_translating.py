@@ -29,6 +29,7 @@ PAIRS = [("qaa", other) for other in LANGUAGES if other != "qaa"] + [("qae", "qa
 INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_parsing_gives_back_what_was_said(code):
     sampler, words = Sampler(Draws(7), INVOLVED), lexicon(LANGUAGES[code])
@@ -175,6 +176,7 @@ def first(found, count=60):
     return list(islice(found, count))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, other):
