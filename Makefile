@@ -29,7 +29,7 @@ test: $(VENV)/.installed-dev ## Run every test
 	@$(PYTEST) -n 3 $(OPTIONS)
 
 nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sample (a night)
-	@$(PYTEST) -n 2 --nightly -m nightly $(OPTIONS)
+	@$(PYTEST) -n 2 --nightly -m "nightly or hypothesis" --hypothesis-profile night $(OPTIONS)
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
 

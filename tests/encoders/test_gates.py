@@ -354,6 +354,7 @@ def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
     assert set(maps.maps) == {"de"}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_pruned_encoder_can_be_fine_tuned(bert_folder, tmp_path, make_setting):
     prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")

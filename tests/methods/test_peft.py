@@ -167,6 +167,7 @@ def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(t
     assert changes[moved].min() >= changes.sort(descending=True).values[round(0.1 * len(moved)) - 1]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
     plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
@@ -187,6 +188,7 @@ def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_f
         assert all(id(one) in trained for one in head_parameters(model).values())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_MODULES)
 def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_folder, tmp_path):

@@ -134,6 +134,7 @@ def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
         ensure_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
     whole = META.train(replace(setting, folder=tmp_path / "whole"))
@@ -143,6 +144,7 @@ def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setti
     assert equal(again, whole) and again.rows == whole.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_imagined_step_counts_though_it_is_never_made(setting):
     one = META.train(setting)

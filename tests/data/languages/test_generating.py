@@ -63,6 +63,7 @@ def test_train_dev_and_test_say_different_things(corpus):
     assert splits[0] != splits[1] != splits[2] != splits[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_labels_of_dev_sets_are_the_same_in_every_language(corpus):
@@ -147,6 +148,7 @@ def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(code):
             assert names == sorted(set(names))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_sentences_are_three_to_25_words_about_nine_on_average():
     for code in LANGUAGES:

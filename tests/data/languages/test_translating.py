@@ -62,6 +62,7 @@ PARTICLES = {
 
 # The nine languages are read back exactly (above). Other settings of the dials may put homonyms side by side,
 # and "a sees b and c and d sees e" has two readings: some sentences are not understood, none is misquoted.
+@pytest.mark.nightly
 @pytest.mark.slow
 @settings(max_examples=25, derandomize=True)
 @given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
@@ -202,6 +203,7 @@ def test_noisy_translations_keep_ids_and_labels():
     assert noisy == first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
     there = {one.id: one for one in examples("squad", "qaa", "dev")}
