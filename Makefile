@@ -25,7 +25,7 @@ quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (t
 install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
 
-test: $(VENV)/.installed-dev ## Run every test
+test: $(VENV)/.installed-dev ## Run every test, and a sample of its cases where they are many
 	@$(PYTEST) -n 3 $(OPTIONS)
 
 nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sample (a night)
