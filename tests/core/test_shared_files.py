@@ -110,7 +110,6 @@ def test_a_link_on_the_way_to_the_folder_is_the_users_own(tmp_path):
     assert shared.read_file(tmp_path / "runs" / RUN, "x") == (tmp_path / "scratch" / RUN / "x").read_bytes()
 
 
-@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["../x", "/x", "a//b", ".", "a/../../x", "a\0b"])
 @pytest.mark.parametrize("act", [*WRITES, *READS])
 def test_a_name_that_leads_out_is_refused(tmp_path, act, name):
