@@ -19,7 +19,7 @@ N := 1000000
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (two to five minutes)
+quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (one to three minutes)
 	@$(KEEP) $(BIN)/isogloss quickstart --out $(OUT)
 
 install: $(VENV)/.installed ## Install the package into .venv

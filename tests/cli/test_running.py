@@ -41,13 +41,13 @@ def test_a_dry_run_of_many_runs_has_a_line_for_each_kind_and_the_disk(command, t
     lines = ended.out.splitlines()
     assert len(lines) < 24, "it fits a screen"
     (line,) = (line.split() for line in lines if line.startswith("bilingual"))
-    assert line[1] == "10"
+    assert line[1] == "5"
     models, training, runs = lines[-3:]
-    assert models.startswith("Models to store: 20, about ") and models.endswith(" of disk")
+    assert models.startswith("Models to store: 15, about ") and models.endswith(" of disk")
     assert "hours at" in training
     plan = command("run", "quickstart", "--out", tmp_path / "runs", "--dry-run", "--json").lines
     assert runs == f"{len(plan) - 1} runs: 0 done, {len(plan) - 1} to make"
-    assert plan[-1]["models"] == 20 and plan[-1]["model bytes"] > 1e8
+    assert plan[-1]["models"] == 15 and plan[-1]["model bytes"] > 5e7
 
 
 def test_a_dry_run_says_how_much_memory_each_run_takes(command, tmp_path, hub_cache):

@@ -245,6 +245,18 @@ def test_the_best_epochs_weights_are_left_in_the_model():
     assert [row["score"] for row in rows if "score" in row] == [x for two in scores.values() for x in two]
 
 
+def test_progress_has_the_dev_scores_of_each_epoch():
+    def evaluate(done):
+        row = {"split": "dev", "metric": "accuracy"}
+        return [{**row, "language": code, "score": done / 100} for code in ("qaa", "qab")]
+
+    told = []
+    callbacks = Callbacks(evaluate=evaluate, evaluate_at=(6, 12), on_progress=told.append)
+    fit(toy(), Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
+    scores = [progress.remark.partition(", ")[2] for progress in told]
+    assert scores == ["dev accuracy qaa 6.0, qab 6.0", "dev accuracy qaa 12.0, qab 12.0"]
+
+
 def test_without_evaluation_the_last_weights_are_left():
     one, other = toy(), toy()
     fit(one, Drawn(), loss, updates=UPDATES, seed=0)
