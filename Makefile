@@ -25,11 +25,11 @@ quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (o
 install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
 
-test: $(VENV)/.installed-dev ## Run every test
+test: $(VENV)/.installed-dev ## Run every test, and a sample of its cases where they are many
 	@$(PYTEST) -n 3 $(OPTIONS)
 
 nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sample (a night)
-	@$(PYTEST) -n 2 --nightly -m nightly $(OPTIONS)
+	@$(PYTEST) -n 2 --nightly -m "nightly or hypothesis" --hypothesis-profile night $(OPTIONS)
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
 

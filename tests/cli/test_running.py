@@ -176,6 +176,7 @@ def test_people_see_the_numbers_of_what_has_ended_at_once(capsys, monkeypatch):
     assert "scores: source-only: 1/1 accuracy qaa 97.7" in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path, hub_cache, bert_folder):
     commit = hub_cache("some/bert", bert_folder, revision="v2")
@@ -236,6 +237,7 @@ def test_the_report_of_several_recipes_is_about_all(command, tmp_path):
     assert "2 of 4 finished" in ended.out
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_report_shows_what_was_found_again(command, tiny_runs):
     first, again = command("report", tiny_runs), command("report", tiny_runs, "--json")

@@ -87,6 +87,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_the_small_scale_of_an_example_without_data_can_be_planned_and_its_titles_tell_runs_apart(path):
     planned = plan_recipe(str(path), scale="small")

@@ -326,6 +326,7 @@ def wide(seed=0):
         return nn.Sequential(nn.Linear(6, 3000), nn.Dropout(0.3), nn.ReLU(), nn.Linear(3000, 2))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
     pytest.importorskip("bitsandbytes")
@@ -535,6 +536,7 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     assert modes == [False] * 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_observed_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
     whole, rows, _ = observed(toy(), folder=tmp_path / "whole")
