@@ -122,6 +122,8 @@ def test_the_point_is_dragged_and_seeds_stand_below_their_gold_labels(browser, s
     chart = page.locator("#chart").bounding_box()
     for share in (0.3, 0.6):
         page.mouse.click(chart["x"] + share * chart["width"], chart["y"] + 100)
+        page.wait_for_selector("#chart .grid", state="attached")
+        page.wait_for_function("document.querySelector('#chart .grid')?.getBoundingClientRect().width > 0")
         grid = page.locator("#chart .grid").first.bounding_box()
         alpha = (chart["x"] + share * chart["width"] - grid["x"]) / grid["width"]
         assert float(page.input_value("#first")) == pytest.approx(alpha, abs=0.03)

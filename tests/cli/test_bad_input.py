@@ -188,12 +188,12 @@ def test_a_full_disk(command, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypatch):
-    from isogloss.runs import fine_tune
+    from isogloss.encoders import saving
 
     def full(model, tokenizer, folder, extra_writers, difference):
         raise atomic_files.storage_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
-    monkeypatch.setattr(fine_tune, "save_model", full)
+    monkeypatch.setattr(saving, "save_model", full)
     ended = command(
         "run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1, "--quiet", "--scale", "least"
     )

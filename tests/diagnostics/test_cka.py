@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.diagnostics import setting as module
+from isogloss.diagnostics import parallel_states
 from isogloss.diagnostics.cka import Cka
 from isogloss.similarity.linear_cka import StreamedCka
 from isogloss.training.states import sentence_states
@@ -165,7 +165,7 @@ def measured(loaded, count=20, **fields):
 
 @pytest.mark.slow
 def test_rows_are_the_cka_of_pooled_states(loaded, monkeypatch):
-    monkeypatch.setattr(module, "PAIRS_PER_BLOCK", 6)
+    monkeypatch.setattr(parallel_states, "PAIRS_PER_BLOCK", 6)
     rows = measured(loaded)
     assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
     assert {(row.model, row.first, row.sentences) for row in rows} == {(subject("0").id, "en", 20)}

@@ -12,9 +12,9 @@ from isogloss.encoders.added.added_weights import language_parameters, shared_pa
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
-from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
+from isogloss.training import meta_learning as module
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, MetaLearningModel, Validation, meta_batches
 from isogloss.training.pretraining import begin
