@@ -42,8 +42,8 @@ def one_by_one(
     remark: Callable[[Thing], str] = lambda _: "",
 ) -> Iterator[Thing]:
     """Yield things one by one and report their number. An empty sequence reports nothing."""
-    for done, thing in enumerate(things):
-        on_progress(Progress(what, done, len(things), remark(thing)))
+    for index, thing in enumerate(things):
+        on_progress(Progress(what, index, len(things), remark(thing)))
         yield thing
     if things:
         on_progress(Progress(what, len(things), len(things)))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.functions import do_nothing
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows.models import ByMeasure, ScoreRow
@@ -54,7 +55,7 @@ def main_scores(subjects: Iterable[Subject]) -> list[ScoreRow]:
 
 
 def kept_predictions(
-    language: str, evaluation: Evaluation, predicted: Sequence[object], contributions: ByMeasure
+    language: str, evaluation: Evaluation, predictions: Sequence[object], contributions: ByMeasure
 ) -> Predictions:
     """Return answers as stored next to a record, with their contributions to the measures, if any."""
     return Predictions(
@@ -62,7 +63,7 @@ def kept_predictions(
         ids=[example.id for example in evaluation.examples],
         predicted=[
             json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=asdict)
-            for answer in predicted
+            for answer in predictions
         ],
         contributions=contributions,
     )
@@ -100,18 +101,18 @@ class MeasureSetting:
     masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
     """Return a subject's encoder with its masked-LM head, and its tokenizer. Raises ModelError if it has
     none."""
-    keep: Callable[[Predictions], None] = lambda _: None
+    keep: Callable[[Predictions], None] = do_nothing
     """Store a model's predictions next to the record."""
-    keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
+    keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = do_nothing
     """Write tensors and their metadata into a file of this name (``data.tensor_file``) next to the record."""
     paired: Callable[[str], Evaluation] | None = None
     """Return one language's examples paired with their translations, encoded once.
 
     ``ratios(model)`` are their mixing ratios [example], or None if the model reads no pairs.
     """
-    mixup: Callable[[Subject], Mixup | None] = lambda _: None
+    mixup: Callable[[Subject], Mixup | None] = do_nothing
     """Return a function that mixes a model's examples with translations. None if the model does not mix."""
-    warn: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = do_nothing
     """Add a warning to the record and to the report."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16. Models with a head use their own precision."""
@@ -124,11 +125,12 @@ class MeasureSetting:
         gradients large. ``field`` of the diagnostic ``where`` sets the length. Nothing is known of encoders
         that were not pretrained here.
         """
-        trained = self.subjects[0].trained_length
-        if trained is not None and longest > trained:
+        trained_length = self.subjects[0].trained_length
+        if trained_length is not None and longest > trained_length:
             self.warn(
                 f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of "
-                f"{trained}: untrained positions can dominate losses and gradients. Set {field} = {trained}."
+                f"{trained_length}: untrained positions can dominate losses and gradients. Set {field} = "
+                f"{trained_length}."
             )
 
 
@@ -175,19 +177,19 @@ def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]
     ``rows`` is called with the encoder and its tokenizer, parallel text, the two languages, ``model`` and
     ``precision``.
     """
-    subject, (first, *others) = setting.subjects[0], setting.languages
-    loaded = setting.encoder(subject)
+    subject, (pivot, *partners) = setting.subjects[0], setting.languages
+    encoder = setting.encoder(subject)
     return [
         row
-        for other in others
+        for partner in partners
         for row in rows(
-            loaded, setting.parallel, (first, other), model=subject.id, precision=setting.precision
+            encoder, setting.parallel, (pivot, partner), model=subject.id, precision=setting.precision
         )
     ]
 
 
 def parallel_states(
-    loaded: LoadedEncoder,
+    encoder: LoadedEncoder,
     text: ParallelText,
     pairs: Sequence[Pair],
     languages: tuple[str, str],
@@ -197,16 +199,16 @@ def parallel_states(
 
     Memory does not grow with the text.
     """
-    first, second = languages
+    first_language, second_language = languages
     for start in range(0, len(pairs), PAIRS_PER_BLOCK):
         block = pairs[start : start + PAIRS_PER_BLOCK]
         yield (
-            text.states(loaded, [pair.first for pair in block], first, request),
-            text.states(loaded, [pair.second for pair in block], second, request),
+            text.states(encoder, [pair.first for pair in block], first_language, request),
+            text.states(encoder, [pair.second for pair in block], second_language, request),
         )
 
 
-def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:
+def layer_numbers(layers: Sequence[int], encoder: LoadedEncoder) -> list[int]:
     """Return layers counted from 0 (the embeddings). -1 is the last. An empty sequence means all layers."""
-    count: int = loaded[0].config.num_hidden_layers + 1
-    return [layer % count for layer in layers_once(loaded[0], layers)] or list(range(count))
+    count: int = encoder[0].config.num_hidden_layers + 1
+    return [layer % count for layer in layers_once(encoder[0], layers)] or list(range(count))

@@ -27,7 +27,7 @@ from pydantic import Field
 from isogloss.core.atomic_files import check_unicode, disk_error, reading_error
 from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
-from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, from_home, is_there, join_safely, parse_json, read_regular
 from isogloss.data.files import some
 from isogloss.encoders.hub import hub_folder, is_hub_name
 
@@ -239,7 +239,7 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """
     if (folder / DIFFERENCE).is_file():
         name = str(read_json(folder / DIFFERENCE).get("weights"))
-        return [below(folder, name, folder / DIFFERENCE, ModelError)]
+        return [join_safely(folder, name, folder / DIFFERENCE, ModelError)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -261,7 +261,7 @@ def _shards(folder: Path) -> list[Path]:
     names = index.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
-    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted(set(names.values()))]
+    return [join_safely(folder, name, folder / SHARDS, ModelError) for name in sorted(set(names.values()))]
 
 
 @dataclass
@@ -293,7 +293,7 @@ def read_json(path: Path) -> Json:
             f"{path}: expected a JSON object, not a list or a single value. Copy or download the file again."
         )
     try:
-        fitting(_CheckedFields, content)
+        convert_json(_CheckedFields, content)
     except ValueError as error:
         raise ModelError(f"{path}: {error}. Copy or download the file again.") from error
     return content

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, normalize
 
 from isogloss.core.errors import ModelError
-from isogloss.core.untrusted import below, parse_json, read_regular
+from isogloss.core.untrusted import join_safely, parse_json, read_regular
 from isogloss.encoders import folders
 from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.sentence_parts import POOLINGS, SentenceParts
@@ -73,7 +73,8 @@ def _list_parts(folder: Path) -> list[tuple[str, Path]]:
             f"{folder / PARTS}: expected a list of parts with type and path. Copy the folder again."
         ) from error
     return [
-        (kind, below(folder, path, folder / PARTS, ModelError) if path else folder) for kind, path in parts
+        (kind, join_safely(folder, path, folder / PARTS, ModelError) if path else folder)
+        for kind, path in parts
     ]
 
 

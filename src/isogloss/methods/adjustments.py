@@ -197,7 +197,7 @@ class ContrastiveAlignment(Adjustment):
         if self.updates.accumulation not in (None, 1):
             raise ConfigError(
                 f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is contrasted "
-                f"with all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing "
+                f"with all others of its batch, and a part has fewer. Remove it; gradient_checkpointing "
                 f"takes less memory, too."
             )
 

@@ -218,7 +218,7 @@ class ModelConsistency(AuxiliaryLoss):
             what = "trees" if task.labels_are == "tree" else "a number"
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts {what}, and compared are probabilities of labels. "
-                f"Leave it out, or take a task that labels examples, words or spans."
+                f"Remove it, or take a task that labels examples, words or spans."
             )
 
     def prepare(

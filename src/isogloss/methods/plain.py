@@ -132,7 +132,7 @@ class FewShot(Method):
         if self.per == "label" and not classes:
             raise ConfigError(
                 f"{self.name}: per = 'label' counts examples of each label, and those of {task.name} have no "
-                f"one label each. Leave it out: shots are counted of all examples (per = 'all')."
+                f"one label each. Remove it: shots are counted of all examples (per = 'all')."
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:

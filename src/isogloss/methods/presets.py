@@ -61,7 +61,7 @@ def preset_fields(part: str, preset: str, *, corpus: str = "", unit: str = "") -
     rows = [row for row in DIFFERENCES if part in row.parts]
     if not rows:
         having = sorted({name for row in DIFFERENCES for name in row.parts} - {MODULES})
-        raise ConfigError(f"preset: {part} has none. Leave it out; these have: {', '.join(having)}.")
+        raise ConfigError(f"preset: {part} has none. Remove it; these have: {', '.join(having)}.")
     stated = {row.field: row.paper if preset == PAPER else row.released for row in rows}
     values = {field: _case(value, corpus, unit) for field, value in stated.items()}
     return {field: value for field, value in values.items() if value is not None}

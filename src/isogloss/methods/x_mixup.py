@@ -131,7 +131,7 @@ class XMixup(Method):
         if self.mixed and self.residual != "normed":
             raise ConfigError(
                 f'{self.name}: residual = "{self.residual}" is of mixed attention, and mixed = '
-                f'"{self.mixed}" has no norm of its own. Leave either out.'
+                f'"{self.mixed}" has no norm of its own. Remove either.'
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -165,7 +165,7 @@ class XMixup(Method):
             able = ", ".join(sorted(name for name, other in TASKS.items() if other.labels_are == "word"))
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
-                f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
+                f'given. It is for tagging ({able}). Take attends = "cosine", or remove it.'
             )
 
     def train(self, setting: Setting) -> Trained:

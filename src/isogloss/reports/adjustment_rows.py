@@ -142,7 +142,7 @@ def was_measured(measurements: Measurements, name: str) -> bool:
     return any((rows == name).any(axis=None) for rows in frames)
 
 
-def by_method(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_by_method(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of continual models, and of source-only ones."""
     return rows[rows["method"] == CONTINUAL], rows[rows["method"] == PLAIN]
 
@@ -178,12 +178,12 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     deciding = ours if fewest is side_draws[0] else theirs
     seeds = {unit: set(deciding["seed"][fewest == unit]) for unit in sorted(fewest.dropna().unique())}
 
-    def of_units(side: pd.DataFrame) -> pd.DataFrame:
+    def repeat_by_unit(side: pd.DataFrame) -> pd.DataFrame:
         if side is deciding:
             return side.assign(unit=fewest)
         return pd.concat([side[side["seed"].isin(units)].assign(unit=unit) for unit, units in seeds.items()])
 
-    return of_units(ours), of_units(theirs)
+    return repeat_by_unit(ours), repeat_by_unit(theirs)
 
 
 def draws(rows: pd.DataFrame) -> pd.Series:

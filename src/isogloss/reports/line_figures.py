@@ -69,10 +69,12 @@ class LineFigure:
         style = self.lines
         keys = list(dict.fromkeys(column for column in ["panel", style.color, style.dash] if column))
         means = style.scale * rows.groupby([*keys, style.x], sort=False)[style.y].mean()
-        last = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
+        last_points = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(
+            keys, sort=False
+        )
         ends = [
             " ".join([*(text for text in (str(part) for part in key) if text), _short(line.iloc[-1])])
-            for key, line in last
+            for key, line in last_points
         ]
         more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
         return and_list([*ends[:MOST_ENDS], *more])
@@ -83,7 +85,7 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
-def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _retrieval_by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return one similarity, and chance as a further line. Empty for a single layer."""
     similarity_rows = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
     rows = similarity_rows if len(similarity_rows) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
@@ -150,7 +152,7 @@ LINE_FIGURES = (
         caption="How often the nearest sentence is the translation, mean of both directions and over seeds.",
         panels=("corpus", "name", "task", "source", "target"),
         lines=replace(SCORE, x="place", y="accuracy", color="pair", labels=("layer", "accuracy, percent")),
-        choose=_by_layer,
+        choose=_retrieval_by_layer,
     ),
     LineFigure(
         section="training",
@@ -259,12 +261,16 @@ def seed_figures(measurements: Measurements) -> list[Figure]:
         canvas, axes = drawing.panels(layout, len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, group) in zip(axes, groups, strict=False):
-            for (role, code), marks in split_by(group, ["role", "language"], sort=False):
+            for (role, name_of_language), marks in split_by(group, ["role", "language"], sort=False):
                 is_source = role == "source"
                 heights = [names.index(system) + (-0.17 if is_source else 0.17) for system in marks["system"]]
                 look: dict[str, Any] = {"edgecolors": SOURCE if is_source else TARGET, "facecolors": "none"}
-                look["marker"] = MARKERS[codes.index(code)] if several else "o" if is_source else "D"
-                look["label"] = f"{language(code)}, {role}" if several else f"{role} language"
+                if several:
+                    look["marker"] = MARKERS[codes.index(name_of_language)]
+                    look["label"] = f"{language(name_of_language)}, {role}"
+                else:
+                    look["marker"] = "o" if is_source else "D"
+                    look["label"] = f"{role} language"
                 axis.scatter(100 * marks["std"], heights, s=20, **look)
             drawing.panel_title(axis, name)
             axis.set_yticks(range(len(names)), names)

@@ -40,7 +40,7 @@ class PathExamples:
     language: str
     metric: str
 
-    def added(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
+    def list_terms(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
         """Return contributions of examples to each statistic whose points were all recorded."""
         contributions = self.m.stored(self.run).get(self.language)
         if contributions is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from isogloss.core.errors import ConfigError, did_you_mean, located
+from isogloss.core.errors import ConfigError, add_location, did_you_mean
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import DataRead, Row
@@ -329,7 +329,7 @@ class Encoder(Run):
             values = values_of(part)
             for name in ("layer", "layers"):
                 layers = values.get(name) or ()
-                with located(name):
+                with add_location(name):
                     check_layers(facts.layers, layers if isinstance(layers, tuple) else (layers,))
 
 

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.processes import launched
+from isogloss.core.processes import is_launched
 from isogloss.encoders.computation import transformer_layers
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def alone() -> Iterator[None]:
 
 def own_device() -> torch.device:
     """Return this process's device: one GPU per process if the machine has several."""
-    if not launched() and not torch.accelerator.is_available():
+    if not is_launched() and not torch.accelerator.is_available():
         return torch.device("cpu")
     local_device: torch.device = _state().device
     return local_device
@@ -72,12 +72,12 @@ def own_device() -> torch.device:
 
 def world_size() -> int:
     """Return the number of processes that train together."""
-    return 1 if _alone or not launched() else int(_state().num_processes)
+    return 1 if _alone or not is_launched() else int(_state().num_processes)
 
 
 def rank() -> int:
     """Return the index of this process."""
-    return 0 if _alone or not launched() else int(_state().process_index)
+    return 0 if _alone or not is_launched() else int(_state().process_index)
 
 
 def is_sharded() -> bool:

@@ -22,7 +22,7 @@ from torch.nn.utils import parametrize
 
 from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ModelError, one_line
-from isogloss.core.untrusted import fitting, from_home, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, from_home, parse_json, read_regular
 from isogloss.encoders import folders
 from isogloss.encoders.added.adapters import apply_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_weights, write_weights
@@ -83,7 +83,7 @@ def difference_of(folder: Path) -> WeightDifference | None:
     if not path.is_file():
         return None
     try:
-        difference = fitting(WeightDifference, parse_json(read_regular(path)))
+        difference = convert_json(WeightDifference, parse_json(read_regular(path)))
     except (OSError, ValueError) as error:
         if failure := disk_error(error):
             raise reading_error(path, failure) from error
