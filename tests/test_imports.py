@@ -7,6 +7,8 @@ import sys
 import pytest
 
 import isogloss
+from isogloss import aligners, diagnostics, methods, tasks, translators
+from isogloss.core.registry import Registry
 from light import MAIN, ended
 
 SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
@@ -54,6 +56,39 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
     for words, one in zip(commands, ended("", *((MAIN, words) for words in commands)), strict=True):
         assert one.stdout and one.returncode == 0, (words, one.stderr)
         assert not {"torch", "transformers"} & one.modules, words
+
+
+DECLARED = {
+    place.partition(":")[0]
+    for tables in (aligners, diagnostics, methods, tasks, translators)
+    for table in vars(tables).values()
+    if isinstance(table, Registry)
+    for place in table.places.values()
+}
+"""Modules that declare what a recipe may name: fields, what is read, checks and costs."""
+
+
+def test_declarations_import_neither_torch_nor_transformers():
+    code = (
+        "import sys, importlib; [importlib.import_module(name) for name in sys.argv[1:]]; print(*sys.modules)"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", code, *sorted(DECLARED)], text=True).split()
+    assert set(loaded) >= DECLARED
+    assert not {"torch", "transformers"} & set(loaded)
+
+
+MOST_MODULES = 150
+"""Modules of isogloss that the plan of the quickstart loads at most."""
+
+
+def test_a_plan_is_made_without_torch(tmp_path):
+    code = (
+        "import sys; from isogloss.planning.plan import plan_recipe; "
+        "plan_recipe('quickstart', out=sys.argv[1]); print(*sys.modules)"
+    )
+    loaded = set(subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True).split())
+    assert not {"torch", "transformers"} & loaded
+    assert 0 < len([name for name in loaded if name.startswith("isogloss")]) <= MOST_MODULES
 
 
 @pytest.mark.nightly

@@ -91,7 +91,7 @@ over its comparisons (random effects, with their number), and how many checks ha
 corrected by Holm's method over the checks of a claim. Differences of scores are in points.
 
 The last column has, for undecided claims, how many seeds each study would need to decide them in 80 % of
-cases if the numbers here are the true ones, and the hours of one core for the seeds that are missing (“–”: no
+cases if the numbers here are the true ones, and the hours of one core for all of these seeds (“–”: no
 number of seeds would). [The last table](#what-would-decide) has the commands.
 
 A verdict over seeds assumes that no run failed: six seeds without a failure exclude failure rates above 39
@@ -289,7 +289,7 @@ class Study:
     recipe: str
     seeds: int
     hours: float
-    """Hours of one core for the seeds that are missing."""
+    """Hours of one core for all of its seeds: the models of earlier seeds are not kept."""
 
     @property
     def command(self) -> str:
@@ -307,7 +307,7 @@ def find_studies(claim: str, to_decide: list[tuple[int, Check]]) -> list[Study]:
         keys = (f"{claim} {task}", claim, f"{claim[0]} {task}", claim[0])
         recipe, hours = next(HOURS[key] for key in keys if key in HOURS)
         if "seed" in check.unit and (recipe not in studies or studies[recipe].seeds < units):
-            studies[recipe] = Study(recipe, units, hours * (units - len(check.values)))
+            studies[recipe] = Study(recipe, units, hours * units)
     return [*studies.values()]
 
 

@@ -1,16 +1,14 @@
 """The interface of a diagnostic, and its input: finished runs, their models, data encoded for scoring."""
 
+from __future__ import annotations
+
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from jaxtyping import Float
-from torch import Tensor
-
-from isogloss.core.functions import do_nothing
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
 from isogloss.core.rows.models import ByMeasure, ScoreRow
@@ -19,11 +17,14 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.mixup import Mixup
 from isogloss.tasks.task import Task
-from isogloss.training.evaluation import Evaluation
-from isogloss.training.parallel_text import Pair, ParallelText
-from isogloss.training.states import StateOptions, layers_once
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.mixup import Mixup
+    from isogloss.training.evaluation import Evaluation
+    from isogloss.training.parallel_text import ParallelText
 
 LoadedEncoder = tuple[Model, Tokenizer]
 """An encoder, with or without a masked-LM head, and its tokenizer."""
@@ -101,18 +102,18 @@ class MeasureSetting:
     masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
     """Return a subject's encoder with its masked-LM head, and its tokenizer. Raises ModelError if it has
     none."""
-    keep: Callable[[Predictions], None] = do_nothing
+    keep: Callable[[Predictions], None] = lambda _: None
     """Store a model's predictions next to the record."""
-    keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = do_nothing
+    keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
     """Write tensors and their metadata into a file of this name (``data.tensor_file``) next to the record."""
     paired: Callable[[str], Evaluation] | None = None
     """Return one language's examples paired with their translations, encoded once.
 
     ``ratios(model)`` are their mixing ratios [example], or None if the model reads no pairs.
     """
-    mixup: Callable[[Subject], Mixup | None] = do_nothing
+    mixup: Callable[[Subject], Mixup | None] = lambda _: None
     """Return a function that mixes a model's examples with translations. None if the model does not mix."""
-    warn: Callable[[str], None] = do_nothing
+    warn: Callable[[str], None] = lambda _: None
     """Add a warning to the record and to the report."""
     precision: str = "auto"
     """auto (measured), float32 or bfloat16. Models with a head use their own precision."""
@@ -162,53 +163,9 @@ class Diagnostic(Named, Protocol):
         """Return rows of the kinds that ``core.rows`` declares for it."""
 
 
-PAIRS_PER_BLOCK = 1024
-"""Pairs in memory together: enough to be batched by length with little padding."""
-
-Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
-
-
-AnyRow = TypeVar("AnyRow")
-
-
-def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]) -> list[AnyRow]:
-    """Return the rows of an encoder about each pair of the first language with a further one.
-
-    ``rows`` is called with the encoder and its tokenizer, parallel text, the two languages, ``model`` and
-    ``precision``.
-    """
-    subject, (pivot, *partners) = setting.subjects[0], setting.languages
-    encoder = setting.encoder(subject)
-    return [
-        row
-        for partner in partners
-        for row in rows(
-            encoder, setting.parallel, (pivot, partner), model=subject.id, precision=setting.precision
-        )
-    ]
-
-
-def parallel_states(
-    encoder: LoadedEncoder,
-    text: ParallelText,
-    pairs: Sequence[Pair],
-    languages: tuple[str, str],
-    request: StateOptions,
-) -> Iterator[Sides]:
-    """Yield the states of the first and of the second sides, all layers from one pass over each.
-
-    Memory does not grow with the text.
-    """
-    first_language, second_language = languages
-    for start in range(0, len(pairs), PAIRS_PER_BLOCK):
-        block = pairs[start : start + PAIRS_PER_BLOCK]
-        yield (
-            text.states(encoder, [pair.first for pair in block], first_language, request),
-            text.states(encoder, [pair.second for pair in block], second_language, request),
-        )
-
-
 def layer_numbers(layers: Sequence[int], encoder: LoadedEncoder) -> list[int]:
     """Return layers counted from 0 (the embeddings). -1 is the last. An empty sequence means all layers."""
+    from isogloss.training.states import layers_once
+
     count: int = encoder[0].config.num_hidden_layers + 1
     return [layer % count for layer in layers_once(encoder[0], layers)] or list(range(count))

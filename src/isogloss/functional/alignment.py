@@ -6,9 +6,9 @@ words as everywhere in isogloss, or lists of words.
 
 from collections.abc import Iterable, Sequence
 
-from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
+from isogloss.aligners.encoder_similarity import Rule, align_pairs
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.aligners.setting import AlignSetting
+from isogloss.aligners.setting import AlignSetting, Matching
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
@@ -73,8 +73,8 @@ def align(
             alignments = FastAlign(symmetrization=symmetrization).align(setting)
         else:
             encoder = prepare(model, tokenizer, "align", precision, words=True)
-            aligner = EncoderSimilarity(matching=matching, layer=layer)
-            alignments = aligner.align_with(*encoder.loaded, setting)
+            rule = Rule(matching=matching, layer=layer)
+            alignments = align_pairs(*encoder.loaded, setting, rule)
     return [
         WordLinks(sorted(alignment.links), *pair_words(pair))
         for alignment, pair in zip(alignments, pairs, strict=True)
@@ -168,11 +168,7 @@ def translations(
 
     DataError where their numbers differ, or links are beyond the words.
     """
-    all_links = (
-        None
-        if links is None
-        else [tuple(sorted(tuple(word_link) for word_link in pair_links)) for pair_links in links]
-    )
+    all_links = None if links is None else [tuple(sorted(map(tuple, pair_links))) for pair_links in links]
     counts = [len(first), len(second), *([] if all_links is None else [len(all_links)])]
     if len(set(counts)) > 1:
         raise DataError(

@@ -188,7 +188,7 @@ def _interval(row: Row) -> str:
 
 
 def _compare_signs(theirs: float, ours: float) -> str:
-    if pd.isna(ours):
+    if math.isnan(ours):
         return "–"
     return "yes" if (theirs > 0) == (ours > 0) else "no"
 
