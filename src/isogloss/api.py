@@ -141,7 +141,7 @@ def compare_runs(
         [local_folder(name, on_progress) for name in names_of], default
     )
     if default not in folders and folder != QUICKSTART:
-        raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Remove it.")
+        raise ConfigError(f"--in {folder}: whatever is compared has its own folder. Remove it.")
     request = compared_runs.ComparisonRequest(
         against=against, measure=measure, split=split, points=points, margin=margin
     )

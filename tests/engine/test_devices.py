@@ -129,7 +129,7 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
     planned = planned()
     first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
     needs = MemoryNeeds(context_of(planned))
-    estimate = peak_memory(first, planned.sources.encoders, on=Machine(gpu=True))
+    estimate = peak_memory(first, planned.sources.encoders, device_type=Machine(gpu=True))
     assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * estimate)
     folder = planned.store.start(first)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):

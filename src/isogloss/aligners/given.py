@@ -21,7 +21,7 @@ class GivenLinks:
         for pair in setting.pairs:
             if pair.links is None:
                 raise DataError(
-                    f"aligner given: translation {pair.id!r} has no links of its own. Choose another aligner."
+                    f"aligner given: translation {pair.id!r} has no links. Choose another aligner."
                 )
             alignments.append(Aligned(links=tuple(sorted(pair.links))))
         return alignments

@@ -371,6 +371,22 @@ def _describe(part: Any) -> str:
     return describe_plug_in(part) if isinstance(part, type) else f"Added under the name {part.name}."
 
 
+def _task_cells(task: Any) -> tuple[str, ...]:
+    return (f"{' '.join(task.labels) or 'The labels of a corpus'}; {task.metric}",)
+
+
+def _diagnostic_cells(diagnostic: Any) -> tuple[str, ...]:
+    return (diagnostic.subject, describe_plug_in(diagnostic))
+
+
+def _method_cells(method: Any) -> tuple[str, ...]:
+    return ("a plug-in", describe_plug_in(method))
+
+
+def _part_cells(part: Any) -> tuple[str, ...]:
+    return (_describe(part),)
+
+
 def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
     """Return the protocols of a group's plug-ins, and the function for their columns after the name."""
     if group == "corpora":
@@ -380,18 +396,18 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
     if group == "tasks":
         from isogloss.tasks.task import Task
 
-        return (Task,), lambda task: (f"{' '.join(task.labels) or 'The labels of a corpus'}; {task.metric}",)
+        return (Task,), _task_cells
     if group == "diagnostics":
         from isogloss.diagnostics.setting import Diagnostic
 
-        return (Diagnostic,), lambda diagnostic: (diagnostic.subject, describe_plug_in(diagnostic))
+        return (Diagnostic,), _diagnostic_cells
     for table in OPEN_TABLES:
         if table.group == group:
-            return (table.import_interface(),), lambda part: (_describe(part),)
+            return (table.import_interface(),), _part_cells
     from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
     protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
-    return protocols, lambda method: ("a plug-in", describe_plug_in(method))
+    return protocols, _method_cells
 
 
 def _plug_in_rows(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:

@@ -51,7 +51,7 @@ def copy(
     to: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Copy a packaged recipe, with its comments, as the start of your own.
+    """Copy a packaged recipe, with its comments, as the start of your recipe.
 
     The published numbers of a paper are copied with it.
     """

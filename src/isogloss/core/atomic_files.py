@@ -93,7 +93,7 @@ def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
     """
     return not is_reachable(folder, mark) or any(
         error_number in OUTAGE_ERRORS and _is_below(path, folder)
-        for error_number, path in map(_number_and_path, _with_causes(error))
+        for error_number, path in (_number_and_path(cause) for cause in _with_causes(error))
     )
 
 

@@ -223,7 +223,7 @@ def without_secrets(text: str) -> str:
 
 def _secrets() -> Iterator[str]:
     """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
-    for name in filter(_names_a_secret, os.environ):
+    for name in (variable for variable in os.environ if _names_a_secret(variable)):
         value = os.environ[name]
         if len(value) >= MIN_SECRET_LENGTH and not os.path.exists(value):  # noqa: PTH110
             yield value

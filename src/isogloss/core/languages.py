@@ -110,7 +110,7 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
     ConfigError for texts that name none.
     """
     texts = tuple(texts)
-    languages = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
+    languages = dict.fromkeys(canonical_language(name) for name in " ".join(texts).replace(",", " ").split())
     if texts and not languages:
         raise ConfigError("--language: no language is given. Name some, as in --language de,fr.")
     return tuple(languages)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
+from isogloss.core.functions import never
+
 NO_TAG = ""
 """The tag of a word that has none in a sentence where others have."""
 
@@ -259,6 +261,14 @@ def decide_scheme(tags: Iterable[str], name: str = "") -> TagScheme:
     return counts.decide(name)
 
 
+def _begins_inside(previous: "_Mark", mark: "_Mark", _: "_Mark") -> bool:
+    return mark.letter == "I" and previous.type != mark.type
+
+
+def _begins_after_other(previous: "_Mark", mark: "_Mark", _: "_Mark") -> bool:
+    return mark.letter == "B" and previous.type != mark.type
+
+
 @dataclass
 class TagCounts:
     """Counts of the tags of a file, which decide its scheme."""
@@ -302,9 +312,7 @@ class TagCounts:
 
     def count_begun_inside(self, scheme: TagScheme) -> int:
         """Count the spans that begin with I-."""
-        return self._count(
-            scheme, lambda previous, mark, _: mark.letter == "I" and previous.type != mark.type
-        )
+        return self._count(scheme, _begins_inside)
 
     def count_odd(self, scheme: TagScheme) -> int:
         """Count the tags that do not follow their scheme."""
@@ -408,9 +416,7 @@ class TagCounts:
         scheme = max(MARKS, key=lambda name: sum(letters[mark] for mark in MARKS[name]))
         if scheme != BIO:
             return scheme
-        begun = self._count(
-            notation, lambda previous, mark, _: mark.letter == "B" and previous.type != mark.type
-        )
+        begun = self._count(notation, _begins_after_other)
         return IOB1 if self.count_begun_inside(notation) and not begun else BIO
 
 
@@ -464,5 +470,5 @@ _ODD: Mapping[str, _Rule] = {
     IOB1: _is_odd_in_iob1,
     IOE1: _is_odd_in_ioe1,
     IOE2: _is_odd_in_ioe2,
-    BRACKETS: lambda _, __, ___: False,
+    BRACKETS: never,
 }

@@ -359,7 +359,7 @@ def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specif
     for group in groups:
         kept_by = {
             language: torch.stack(
-                [mask.kept(group.name).flatten() for mask in masks if mask.language == language]
+                [mask.find_kept(group.name).flatten() for mask in masks if mask.language == language]
             )
             for language in languages
         }

@@ -120,7 +120,7 @@ def load_corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weight
 def score_points(
     setting: MeasureSetting,
     part: str,
-    moved: Moved,
+    models: Moved,
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
     sentences: int | None = None,
@@ -129,19 +129,24 @@ def score_points(
 
     The contributions of examples, and some sentences, are stored.
     """
-    sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
+    sources, (model, names, mixups) = setting.source or setting.languages[:1], models
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
-    records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
-    ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
+    records = {
+        language: PointRecords(language_evaluation, sentences)
+        for language, language_evaluation in evaluations.items()
+    }
+    ratios = [count.clone() for mixup in mixups[:1] for count in _ratio_of(mixup)]
     states = RememberedStates() if part == HEAD and not mixups else None
-    for number, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
+    for count, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
-            evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
+            evaluations = {
+                name_of_language: replace(e, mixup=moved_mixup) for name_of_language, e in evaluations.items()
+            }
         for language, evaluation in evaluations.items():
             with recalled_states(states, model, language):
-                scored = evaluation.score_by_example(model)
-            records[language].add(np.atleast_1d(cast(float, point)).tolist(), scored)
+                scores = evaluation.score_by_example(model)
+            records[language].add(np.atleast_1d(cast(float, point)).tolist(), scores)
             yield (
                 point,
                 LanguageScore(
@@ -149,10 +154,10 @@ def score_points(
                     role=role_of(language, sources),
                     split=setting.split,
                     metric=evaluation.metric,
-                    score=scored[0],
+                    score=scores[0],
                 ),
             )
-        setting.on_progress(Progress("path", number, len(points)))
+        setting.on_progress(Progress("path", count, len(points)))
     for language, record in records.items():
         setting.keep(record.predictions(language))
 
@@ -166,7 +171,7 @@ def recalled_states(
     """
     if states is None or not hasattr(model, "base_model"):
         return nullcontext()
-    return states.recalled(cast(Model, model), language=language)
+    return states.recall(cast(Model, model), language=language)
 
 
 def visit_points(

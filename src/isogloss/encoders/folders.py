@@ -97,10 +97,10 @@ def existing_folder(path: Path) -> Path:
         exists = is_there(path)
         if exists and path.is_dir():
             return path
-    what = "this is a file, not a model folder" if exists else "no such folder"
+    kind = "this is a file, not a model folder" if exists else "no such folder"
     neighbours = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
-        f"{path}: {what}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
+        f"{path}: {kind}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
         f"or a model's name on the Hugging Face hub."
     )
 
@@ -402,7 +402,7 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
 
 
 @contextmanager
-def loading(folder: Path, what: str) -> Iterator[None]:
+def loading(folder: Path, content: str) -> Iterator[None]:
     """Turn the various errors of transformers for a folder into a ModelError.
 
     transformers takes a file that cannot be looked at for a missing one: it reports a wrong name, or loads a
@@ -417,13 +417,13 @@ def loading(folder: Path, what: str) -> Iterator[None]:
         if failure := disk_error(error):
             raise reading_error(folder, failure) from error
         raise ModelError(
-            f"{folder}: transformers cannot load this folder with {what} ({one_line(error):.300}). "
+            f"{folder}: transformers cannot load this folder with {content} ({one_line(error):.300}). "
             f"Copy or download the folder again."
         ) from error
 
 
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP)
-"""Errors of looking at a file that are due to its name or link, and no failure of the disk."""
+"""Errors of looking at a file that are due to its name or link, not to the disk."""
 
 
 class _Looks:

@@ -297,7 +297,9 @@ class MemoryNeeds:
 
     def _estimate(self, run: Run) -> int | None:
         uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
-        return peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16, gpu=True))
+        return peak_memory(
+            run, self.context.sources.encoders, device_type=Machine(half=uses_bfloat16, gpu=True)
+        )
 
 
 Seat = Literal["", "alone", "shared"]

@@ -245,7 +245,7 @@ class RayTasks:
         gpu_needs = MemoryNeeds(self.context)
         for key, run in self._missing.items():
             uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
-            need = peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16))
+            need = peak_memory(run, self.context.sources.encoders, device_type=Machine(half=uses_bfloat16))
             if need == 0 or not uses_gpus:
                 cpu_runs[key] = need
             else:

@@ -1,4 +1,4 @@
-"""Word alignment of your own sentences, and annotation projection along its links.
+"""Word alignment of your sentences, and annotation projection along its links.
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words.
@@ -168,7 +168,11 @@ def translations(
 
     DataError where their numbers differ, or links are beyond the words.
     """
-    all_links = None if links is None else [tuple(sorted(map(tuple, pair_links))) for pair_links in links]
+    all_links = (
+        None
+        if links is None
+        else [tuple(sorted(tuple(word_link) for word_link in pair_links)) for pair_links in links]
+    )
     counts = [len(first), len(second), *([] if all_links is None else [len(all_links)])]
     if len(set(counts)) > 1:
         raise DataError(

@@ -64,9 +64,13 @@ def has_own_rules(language: str) -> bool:
     return language in _MLQA_ARTICLES
 
 
+def _are_equal(gold_words: list[str], words: list[str]) -> float:
+    return float(gold_words == words)
+
+
 def exact_match_contributions(gold: Sequence[GoldAnswers], predictions: Sequence[str]) -> Contributions:
     """Return for each question 1 where its answer equals a gold answer, else 0."""
-    return _score_best(lambda gold_words, words: float(gold_words == words), gold, predictions)
+    return _score_best(_are_equal, gold, predictions)
 
 
 def answer_f1_contributions(gold: Sequence[GoldAnswers], predictions: Sequence[str]) -> Contributions:

@@ -147,7 +147,7 @@ def read_published(path: Path) -> list[dict[str, Value]]:
                 f"{path.name}:1: found the columns {','.join(header)}; expected "
                 f"{','.join(PUBLISHED_COLUMNS)}."
             )
-        for cells in filter(None, reader):
+        for cells in (line for line in reader if line):
             with add_location(f"{path.name}:{reader.line_num}"):
                 rows.append(_published_row(cells))
     except csv.Error as error:

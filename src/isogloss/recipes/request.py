@@ -89,7 +89,7 @@ def request_digest(
         return ""  # So is the code of a class that is named by its module.
     # "bitext:FOLDER" and "hub:FOLDER" name a folder after the colon.
     names = {name for value in texts for name in (value, value.partition(":")[2]) if name.strip()}
-    paths = [*map(from_home, names), *map(_hub_commits, names)]
+    paths = [*(from_home(path_name) for path_name in names), *(_hub_commits(hub_name) for hub_name in names)]
     paths += [folder / name for name in _texts(body.get("published")) if name]
     contents = [
         *(text, data_folder, scale, repr(changes or {}), str(Path.cwd())),

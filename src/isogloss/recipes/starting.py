@@ -162,7 +162,11 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
         )
     return WrittenCorpus(
         description=description,
-        unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
+        unlabelled=tuple(
+            part.language
+            for part in parts
+            if not any(is_labelled(part_example) for part_example in part.examples)
+        ),
         remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
         is_new=is_new,
     )

@@ -164,6 +164,10 @@ def most(rows: pd.DataFrame, end: Literal["max", "min"] = "max") -> pd.DataFrame
     return rows[rows["size"] == rows.groupby(SERIES)["size"].transform(end)]
 
 
+def _count_units(units: "pd.Series[float]") -> int:
+    return units.nunique()
+
+
 def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Add the unit of replication to both sides of a comparison.
 
@@ -174,7 +178,7 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     if theirs.empty or same_encoder(ours, theirs):
         return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
     side_draws = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
-    fewest = min((units for units in side_draws if units is not None), key=lambda units: units.nunique())
+    fewest = min((units for units in side_draws if units is not None), key=_count_units)
     deciding = ours if fewest is side_draws[0] else theirs
     seeds = {unit: set(deciding["seed"][fewest == unit]) for unit in sorted(fewest.dropna().unique())}
 

@@ -230,14 +230,16 @@ def compare_mixed_inputs(measurements: Measurements) -> list[Check]:
     return all_checks
 
 
+def _is_trained_language(method: str, language: str, source: str, target: str) -> bool:
+    return language == {PLAIN: source, "target-only": target}.get(method)
+
+
 def compare_within_language(measurements: Measurements) -> list[Check]:
     """Compare models trained and tested in one language with models of the original encoder (3g)."""
     rows = paper_scores(measurements)
     rows = filter_rows(
         rows[rows["inputs"] == ""],
-        lambda method, language, source, target: (
-            language == {PLAIN: source, "target-only": target}.get(method)
-        ),
+        _is_trained_language,
         *("method", "language", "source", "target"),
     )
     ours = most(rows[rows["role"] == ALL])

@@ -208,6 +208,10 @@ def compare_learning_speed(measurements: Measurements) -> list[Check]:
     return checks if any(check.values for check in checks) else []
 
 
+def _is_cut(language: str, lines: str) -> bool:
+    return language in dict(json.loads(lines))
+
+
 def compare_little_text(measurements: Measurements) -> list[Check]:
     """Compare joint encoders with little text of a language with mono ones, and with all text (4k).
 
@@ -224,9 +228,7 @@ def compare_little_text(measurements: Measurements) -> list[Check]:
     if mono.empty:
         return [Check(about="no encoder alone has learned its little text by heart, not tested")]
     little = little[little["lines"].isin(mono["lines"])]
-    cut = filter_rows(
-        little, lambda language, lines: language in dict(json.loads(lines)), "language", "lines"
-    )
+    cut = filter_rows(little, _is_cut, "language", "lines")
     checks = _compare(
         measurements, (cut, mono), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps")
     )

@@ -25,6 +25,10 @@ MOST_ENDS = 12
 TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metric")
 
 
+def _keep_rows(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows
+
+
 @dataclass(frozen=True, kw_only=True)
 class LineFigure:
     """A line figure of one frame, for each value of ``group_by``. Seeds are averaged."""
@@ -38,7 +42,7 @@ class LineFigure:
     panels: tuple[str, ...]
     """Columns from which panels are named, by those that differ."""
     lines: Lines
-    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows
+    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = _keep_rows
     """Selects the rows and adds columns. Default: all rows."""
     group_by: tuple[str, ...] = ()
 
@@ -143,6 +147,15 @@ DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, integ
 LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"), marker=".")
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
+
+def _name_languages(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(whose=rows["language"].map(language))
+
+
+def _select_adjusted(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")]
+
+
 LINE_FIGURES = (
     LineFigure(
         section="retrieval",
@@ -175,7 +188,7 @@ LINE_FIGURES = (
         ),
         panels=("whose",),
         lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
-        choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),
+        choose=_name_languages,
     ),
     LineFigure(
         section="training",
@@ -185,7 +198,7 @@ LINE_FIGURES = (
         caption="Loss by step (logarithmic), one line per encoder; different sums are no better or worse.",
         panels=("encoder.adjusted",),
         lines=replace(LOSS, log="x"),
-        choose=lambda _, rows: rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")],
+        choose=_select_adjusted,
         group_by=("encoder.adjusted",),
     ),
     LineFigure(
@@ -228,16 +241,24 @@ LINE_FIGURES = (
 )
 
 
+def _sort_sizes(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"])
+
+
+def _read_bitext_sizes(measurements: Measurements) -> pd.DataFrame:
+    return bitext_sizes(measurements, measurements.frame("scores"))
+
+
 BITEXT_SIZE = Summary(
     section="bitext-size",
-    frame=lambda m: bitext_sizes(m, m.frame("scores")),
+    frame=_read_bitext_sizes,
     name="bitext-size",
     title="Scores by the number of translations",
     caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
     by=(*TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"),
     keep=("language", "line"),
     values={"score": Number(column="score", scale=100, digits=1)},
-    choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
+    choose=_sort_sizes,
     pivot="translations",
 )
 """Scores by amount of bitext for an adjustment ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""

@@ -235,13 +235,15 @@ def mixup_scores(measurements: Measurements) -> pd.DataFrame:
     return paper_systems(rows[rows["main"].astype(bool)])
 
 
+def _is_source(language_code: str, source: str) -> bool:
+    return language_code in source.split("+")
+
+
 @cache_result
 def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(measurements.frame("cka"))
-    rows = filter_rows(
-        rows, lambda language_code, source: language_code in source.split("+"), "first", "source"
-    )
+    rows = filter_rows(rows, _is_source, "first", "source")
     rows = rows.dropna(subset="cka")
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
@@ -335,10 +337,12 @@ def pivot_by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
     return model_languages(rows).pivot_table(index=unit, columns="language", values="score")
 
 
+def _is_no_source(language_code: str, source: str) -> bool:
+    return language_code not in source.split("+")
+
+
 def target_means(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean score over seeds on each of the models' languages other than the source."""
     rows = model_languages(rows)
-    targets = filter_rows(
-        rows, lambda language_code, source: language_code not in source.split("+"), "language", "source"
-    )
+    targets = filter_rows(rows, _is_no_source, "language", "source")
     return targets.groupby("language")["score"].mean()

@@ -219,14 +219,16 @@ def test_set_name(test_set: Mapping[str, str]) -> str:
     return " ".join(filter(None, map(test_set.get, ("corpus", "treebank", "task", "mixed"))))
 
 
+def _is_slug_letter(letter: str) -> bool:
+    return letter not in " _./-"
+
+
 def slug(*parts: object) -> str:
     """Return a file name of lowercase letters, digits and dashes, with a digest where that loses letters."""
     text = "-".join(str(part) for part in parts if str(part))
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     name = _join_with_dashes(ascii_text, str.isalnum)
-    if len(name) <= LONGEST_SLUG and name == _join_with_dashes(
-        text.lower(), lambda letter: letter not in " _./-"
-    ):
+    if len(name) <= LONGEST_SLUG and name == _join_with_dashes(text.lower(), _is_slug_letter):
         return name
     return f"{name[:LONGEST_SLUG]}-{sha256(text.encode()).hexdigest()[:6]}".strip("-")
 

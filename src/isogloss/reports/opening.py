@@ -386,7 +386,10 @@ def _gains(scored_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> lis
     texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
     names = dict(zip(keys, systems["name"], strict=True))
     baseline_groups = list(rows[~is_base].groupby("baseline", sort=False))[:MOST_OTHER_BASELINES]
-    return [*texts, *(_gain_over(names[baseline], group) for baseline, group in baseline_groups)]
+    return [
+        *texts,
+        *(_gain_over(names[cast("tuple[str, ...]", baseline)], group) for baseline, group in baseline_groups),
+    ]
 
 
 def _read_target_labels(scored_set: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":

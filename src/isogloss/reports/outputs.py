@@ -264,13 +264,17 @@ def _fitting(task_found: str, sides: Sequence[Side], task: str) -> OutputTask:
     return OutputTask(task_found)
 
 
+def _is_no_bool(label: object) -> bool:
+    return not isinstance(label, bool)
+
+
 def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
     _check_truth_values(sides)
     tasks = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
     number_task = task or next(tasks, "") or _task_by_numbers(sides)
     if number_task == REGRESSION:
-        _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
+        _check_each(sides, _is_no_bool, "a number, and no truth value")
         return OutputTask(REGRESSION)
     if number_task == CLASSIFICATION:
         expected_label = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
@@ -307,10 +311,14 @@ def _is_fraction(label: float) -> bool:
     return isinstance(label, float) and not label.is_integer()
 
 
+def _is_mark(label: object) -> bool:
+    return label in (0, 1)
+
+
 def _check_truth_values(sides: Sequence[Side]) -> None:
     labels = [label for _, output in _outputs(sides) for label in (output.gold, output.answer)]
     if any(isinstance(label, bool) for label in labels):
-        _check_each(sides, lambda label: label in (0, 1), "True or False, as other labels are")
+        _check_each(sides, _is_mark, "True or False, as other labels are")
 
 
 def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expectation: str) -> None:

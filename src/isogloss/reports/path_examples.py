@@ -47,7 +47,7 @@ class PathExamples:
             return {}
         sums: dict[str, ExampleTerms] = {}
         for name, weights in statistics.items():
-            points = {measure_at(self.metric, at): weight for at, weight in weights.items()}
+            points = {measure_at(self.metric, alphas): weight for alphas, weight in weights.items()}
             if points.keys() <= contributions.measures.keys():
                 systems = {
                     point: System(*(side[None] for side in contributions.measures[point])) for point in points

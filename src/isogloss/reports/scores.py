@@ -138,6 +138,10 @@ def key_of(facts: Facts) -> Key:
     return tuple(str(facts[name]) for name in SYSTEM)
 
 
+def _list_facts(test_set: "ScoredSet") -> list[str]:
+    return list(test_set.about.values())
+
+
 @cache_result
 def scored_sets(measurements: Measurements) -> list[ScoredSet]:
     """Return every test set that models were scored on, in order of corpora.
@@ -161,7 +165,7 @@ def scored_sets(measurements: Measurements) -> list[ScoredSet]:
             )
     return sorted(
         (test_set for test_set in test_sets if len(test_set.rows)),
-        key=lambda test_set: list(test_set.about.values()),
+        key=_list_facts,
     )
 
 
@@ -382,7 +386,7 @@ def values_of(test_set: ScoredSet) -> pd.DataFrame:
     values = mean_scores(test_set, test_set.columns)
     sides = mean_scores(test_set, {"high": test_set.sources, "low": test_set.targets})
     values[GAP] = sides["high"] - sides["low"]
-    return values[sorted(values, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
+    return values[sorted(values, key=UNSEEN.__eq__)].dropna(axis=1, how="all")
 
 
 def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:

@@ -288,10 +288,14 @@ def average_draws(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(perplexity=rows.groupby(keys)["perplexity"].transform("mean")).drop_duplicates(keys)
 
 
+def _mean_of_all(values: "pd.Series[float]") -> float:
+    return values.mean(skipna=False)
+
+
 def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the mean over the other languages where all have a CKA."""
     keys = [*UNIT, "first", "layer"]
-    means = rows.groupby(keys)["cka"].transform(lambda values: values.mean(skipna=False))
+    means = rows.groupby(keys)["cka"].transform(_mean_of_all)
     mean = rows.assign(second="mean", cka=means, debiased=np.nan).drop_duplicates(keys)
     return pd.concat([rows, mean], ignore_index=True)
 
@@ -338,13 +342,15 @@ def _correlate(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     return {**counts, "rho": result.rho, "p_value": result.p_value, "low": low, "high": high}
 
 
+def _select_whole(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
+
+
 *GATE_TABLES, CKA_TABLE, CORRELATION_TABLE = summaries_of(
     Path(__file__).with_name("similarity.toml"),
     {
         "language-gates-perplexity": {"choose": average_draws},
-        "language-gates-kept": {
-            "choose": lambda rows: rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
-        },
+        "language-gates-kept": {"choose": _select_whole},
         "language-gates-specific": {
             "choose": lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()]
         },

@@ -114,7 +114,11 @@ class Summary:
             if frame[value_column.column].notna().any()
         }
         key_columns = dict.fromkeys(
-            [*keys, *filter(None, [self.pivot]), *(value_column.column for value_column in values.values())]
+            [
+                *keys,
+                *(name for name in [self.pivot] if name),
+                *(value_column.column for value_column in values.values()),
+            ]
         )
         texts = []
         for key, group in frame[list(key_columns)].groupby(keys, sort=False, dropna=False):

@@ -20,10 +20,20 @@ MIN_MEAN_COSINE = 1e-6
 """A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
 
 Margin = Literal["ratio", "distance", "cosine"]
+
+
+def _cosine_ratio(cosine: Tensor, mean: Tensor) -> Tensor:
+    return cosine / mean.clamp(min=MIN_MEAN_COSINE)
+
+
+def _cosine_only(cosine: Tensor, _: Tensor) -> Tensor:
+    return cosine
+
+
 MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "ratio": lambda cosine, mean: cosine / mean.clamp(min=MIN_MEAN_COSINE),
+    "ratio": _cosine_ratio,
     "distance": torch.sub,
-    "cosine": lambda cosine, _: cosine,
+    "cosine": _cosine_only,
 }
 """Margins of a cosine over the mean of the neighbours' (Section 3, where the last is called absolute)."""
 

@@ -177,6 +177,10 @@ def _starts_webanno(lines: Sequence[str]) -> bool:
     return bool(lines) and lines[0].startswith(WEBANNO_HEADER)
 
 
+def _is_list(line: str) -> bool:
+    return line.startswith("[")
+
+
 ANNOTATIONS = (
     Format(
         name="webanno",
@@ -193,6 +197,6 @@ ANNOTATIONS = (
         read=_read_lines,
         write=_write_lines,
     ),
-    Format(name="tasks", matches=lambda line: line.startswith("["), read=_read_list, write=_write_list),
+    Format(name="tasks", matches=_is_list, read=_read_list, write=_write_list),
 )
 """Formats of annotation tools."""

@@ -265,7 +265,7 @@ def pair_by_id(
     """
     translations_by_id = {
         translation.id: translation
-        for translation in map(_unless_blank, translations)
+        for translation in (_unless_blank(example) for example in translations)
         if translation is not None
     }
     inputs = list(entries)

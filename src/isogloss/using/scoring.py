@@ -232,7 +232,7 @@ def write_predictions(
     else:
         write = next(format_.write for format_ in model.kind.formats if format_.write is not None)
         entries = (FileEntry(lines=(), example=example) for example in examples)
-        lines = write(zip(entries, map(Prediction, answers), strict=True))
+        lines = write(zip(entries, (Prediction(label) for label in answers), strict=True))
     if not isinstance(corpus, DescribedCorpus):
         _write_lines(path, lines)
     if model.task.labels_are != "tree":

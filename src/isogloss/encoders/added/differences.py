@@ -97,12 +97,12 @@ def base_folder(folder: Path, difference: WeightDifference) -> Path:
         base = folders.shipped_folder()
     elif not difference.fingerprint:
         if not is_hub_name(difference.base):  # A folder is identified by its content.
-            raise ModelError(f"{where}, and no fingerprint of it is there. Copy the folder again.")
+            raise ModelError(f"{where}, and there is no fingerprint of it. Copy the folder again.")
         return folders.find_folder(difference.base, folders.MODEL_FILES, folders.has_weights)
     else:
         base = (folder.resolve() / difference.base).resolve()
     if not base.is_dir():
-        raise ModelError(f"{where}, and no such folder is there. Put it back, or run again.")
+        raise ModelError(f"{where}, and there is no such folder. Put it back, or run again.")
     if folders.fingerprint(base) != difference.fingerprint:
         raise ModelError(
             f"{where}, whose files have changed since ({base}). Put them back as they were, or run again."

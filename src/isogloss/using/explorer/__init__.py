@@ -424,7 +424,7 @@ def _check_text(text: object) -> None:
     texts = text if isinstance(text, list) else [text]
     if not texts or not all(isinstance(part, str) and part.strip() for part in texts):
         raise DataError("text: this is empty; expected a text, or a list of two.")
-    if sum(len(part_text) for part_text in texts) > LONGEST_TEXT:
+    if sum(map(len, texts)) > LONGEST_TEXT:
         raise DataError(f"text: longer than {LONGEST_TEXT} characters. Shorten it.")
 
 
