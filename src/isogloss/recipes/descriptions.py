@@ -213,14 +213,14 @@ def _check_labels(spec: Description) -> None:
     if spec.predicts == "labels" and not spec.between:
         raise ConfigError("between: this is empty; expected the separator of labels, such as ;.")
     if spec.labels and spec.predicts == "number":
-        raise ConfigError("labels: a number has none. Leave them out.")
+        raise ConfigError("labels: a number has none. Remove them.")
 
 
 def _check_rules(spec: Description, predicts: Predicts) -> None:
     for field_, value in (("labels", spec.labels), ("scheme", spec.scheme), ("skip", spec.skip)):
         if value and predicts == "lemma":
             raise ConfigError(
-                f"{field_}: the labels of lemmas are rules that follow from the training data. Leave it out."
+                f"{field_}: the labels of lemmas are rules that follow from the training data. Remove it."
             )
 
 
@@ -249,7 +249,7 @@ def _files(spec: Description) -> dict[Split, str]:
     if not files:
         raise ConfigError(
             f"splits: found {', '.join(spec.splits)}, and files without {{split}} are of train "
-            f"alone. Write {{split}} in files, a path for each split, or leave splits out."
+            f"alone. Write {{split}} in files, a path for each split, or remove splits."
         )
     for path in files.values():
         if Path(path).is_absolute():
@@ -313,7 +313,7 @@ def _hub_splits(spec: Description) -> dict[Split, str]:
 
     for name, value in (("files", spec.files), ("format", spec.format)):
         if value:
-            raise ConfigError(f"{name}: this comes from the dataset of the hub. Leave it out.")
+            raise ConfigError(f"{name}: this comes from the dataset of the hub. Remove it.")
     if not spec.languages:
         raise ConfigError(
             "languages: those of a dataset of the hub cannot be listed. Write them "
