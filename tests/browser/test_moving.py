@@ -97,6 +97,7 @@ def check_thumbs(m: Measurements, shown: Any) -> None:
     assert float(panels[0].locator("input").input_value()) == pytest.approx(alpha, abs=1e-5), "the last"
 
 
+@pytest.mark.nightly
 def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
     crowded: Study, opened: Callable[..., Any]
 ) -> None:
@@ -250,6 +251,7 @@ def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callabl
         check_scores(m, shown.page, nearest(0.6))
 
 
+@pytest.mark.nightly
 def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
     crowded: Study, opened: Callable[..., Any]
 ) -> None:

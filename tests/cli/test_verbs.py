@@ -120,6 +120,7 @@ def test_verbs_and_options_are_those_promised():
     assert found == VERBS
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("verb", ["", *VERBS])
 @pytest.mark.parametrize("ask", ["--help", "-h"])
 def test_every_verb_explains_itself(command, verb, ask):

@@ -278,6 +278,7 @@ FLOODS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @EVERY
 def test_reading_takes_linear_time(name):
@@ -295,6 +296,7 @@ def test_reading_takes_linear_time(name):
     assert time.process_time() - started < 30
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rawtext", "wikiann", "udpos", "xnli", "cad-nli", "bible", "bitext", "ud"])
 def test_reading_takes_no_more_memory_for_more_lines(name):

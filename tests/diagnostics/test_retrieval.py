@@ -141,6 +141,7 @@ def measured(loaded, pairs, **fields):
     return Retrieval(**fields).measure(setting), asked
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", [-1, 0, 2])
 def test_every_language_is_compared_with_the_first(encoder_folder, layer):
     rows, asked = measured(load(encoder_folder), [(line, line) for line in LINES], layer=layer)

@@ -272,6 +272,7 @@ def test_scores_at_ends_and_corners_are_those_of_the_models(real):
     assert at == alone
 
 
+@pytest.mark.each_value
 def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_planes(real):
     models, data = real
     stored = []
@@ -294,6 +295,7 @@ def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_p
         assert sum(added.part) / sum(added.whole) == pytest.approx(at[0.0, 0.5, one.language])
 
 
+@pytest.mark.each_value
 def test_sentences_are_stored_with_what_the_models_predict_at_each_point(real):
     models, data = real
     stored = {}
@@ -353,6 +355,7 @@ def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
         assert all(torch.equal(a, b) for a, b in zip(found, scored.scores(model), strict=True))
 
 
+@pytest.mark.each_value
 def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real):
     models, _ = real
     every, encoder, head = (parameter_names(models[0], part) for part in MODEL_PARTS)

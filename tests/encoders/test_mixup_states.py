@@ -52,6 +52,7 @@ def formula(target, source, raw, how):
     return (1 - ratio) * target + ratio * raw.softmax(dim=1) @ source, ratio
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("learned", [True, False])
 def test_what_leaves_the_layer_is_the_formula(folder, learned):
     """Text by text, without padding."""

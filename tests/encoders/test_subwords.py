@@ -196,6 +196,7 @@ def check(text, spans):
     assert all(place - 1 in missed or not place or text[place - 1].isspace() for place in missed)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_letter_of_every_script_belongs_to_a_subword(tokenizer, script):
     text = SCRIPTS[script]

@@ -116,6 +116,7 @@ def free_runs_made(clock, *, latency, held, free, seconds=1e9):
     return made, board.operations
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("held", [0, 10, 50, 200, 1_000])
 @pytest.mark.parametrize("latency", [0.0, 0.002, 0.03, 0.2])
 def test_a_process_reaches_free_runs_however_many_others_hold(clock, latency, held):

@@ -94,6 +94,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
     assert all(re.search(r"the loss is nan .*Lower learning_rate", reason) for reason in own)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
     recipe, first = failed
@@ -169,6 +170,7 @@ def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny
     assert records(runs) == whole
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_runs, tmp_path):
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
@@ -235,6 +237,7 @@ class Mine(SourceOnly):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     """Other processes find a class in a module. A class of the script runs only in its process."""
@@ -250,6 +253,7 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     assert alone == side_by_side == "2 {}"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
     told = []
@@ -266,6 +270,7 @@ def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
     assert {(one.run, one.title) for one in told} == {(one.id, one.title) for one in result.records}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_scores_come_before_further_trainings(tmp_path):
     """And they are reported as soon as they are there, in percent."""
@@ -293,6 +298,7 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
     def hungry(progress):

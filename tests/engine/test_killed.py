@@ -93,6 +93,7 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     assert records(out) == records(undisturbed)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
     """The terminal's end, and whatever it had started, get SIGHUP; what is printed to it then is an error."""

@@ -88,6 +88,7 @@ def csls(similarity, neighbours):
     return 2 * similarity - of_rows[:, None] - of_columns[None]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cka_is_its_formula(family, padding):
@@ -105,6 +106,7 @@ def ties(similarity):
     return (best[:, 1] - best[:, 0] < 1e-6).mean()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("how", ["cosine", "centred", "CSLS"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_retrieval_is_the_share_of_nearest_sentences(family, how):
@@ -142,6 +144,7 @@ def test_a_map_has_the_first_two_principal_components(family):
     assert found.attrs["explained"] == pytest.approx((sizes**2 / (sizes**2).sum())[:2], rel=1e-4)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("margin", ["ratio", "distance", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_best_mined_pair_has_the_highest_margin(family, margin):
@@ -157,6 +160,7 @@ def test_the_best_mined_pair_has_the_highest_margin(family, margin):
     assert score[int(best["first"]), int(best["second"])] == pytest.approx(score.max(), rel=1e-4)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_related_words_have_the_mean_distance_of_their_states(family, distance):

@@ -173,6 +173,7 @@ def test_the_interval_holds_what_is_not_rejected(values, example_error):
         assert inside == (found.p_value(bound) > LEVEL) or abs(found.p_value(bound) - LEVEL) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("units", [3, 5])
 @pytest.mark.parametrize("ratio", RATIOS)

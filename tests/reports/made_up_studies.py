@@ -1,7 +1,6 @@
 """Made-up measurements of adjusted encoders and of languages that share one, as frames."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -70,20 +69,26 @@ def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, 
     ]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Outcomes by id. Each claim is judged on first access."""
+class Judged(Mapping[str, ClaimOutcome]):
+    """Outcomes of claims by id. Each claim is judged on first access, because judging all takes long."""
 
-    claims: tuple[Claim, ...]
-    m: Measurements
+    def __init__(self, claims: Iterable[Claim], m: Measurements) -> None:
+        self.claims = {claim.id: claim for claim in claims}
+        self.m = m
+        self.known: dict[str, list[ClaimOutcome]] = {}
 
     def __getitem__(self, name: str) -> ClaimOutcome:
-        return judge([one for one in self.claims if one.id == name], self.m)[0]
+        if name not in self.known:
+            self.known[name] = judge([self.claims[name]], self.m)
+        if not self.known[name]:
+            raise KeyError(name)
+        return self.known[name][0]
 
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.claims if name in self)
 
-def outcomes(claims: Iterable[Claim], m: Measurements) -> dict[str, ClaimOutcome]:
-    """Judge claims, by id."""
-    return {one.claim.id: one for one in judge([*claims], m)}
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def old_claim(name: str, letter: str) -> str:

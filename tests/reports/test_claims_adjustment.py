@@ -13,7 +13,6 @@ from made_up_studies import (
     distances,
     gains,
     old_claim,
-    outcomes,
     scores,
 )
 
@@ -342,7 +341,7 @@ def everything() -> dict[str, Rows]:
 
 
 def test_a_folder_without_adjustment_is_not_asked() -> None:
-    assert outcomes(CLAIMS, measured(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
+    assert Judged(CLAIMS, measured(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
 
 
 @pytest.mark.nightly

@@ -19,7 +19,6 @@ from made_up_studies import (
     layered,
     meta,
     old_claim,
-    outcomes,
     pretrained,
     right_or_wrong,
     seeds,
@@ -171,7 +170,7 @@ CASES = [
 
 @pytest.mark.slow
 def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
-    found = outcomes(
+    found = Judged(
         CLAIMS, measured(language_gates=masks(EITHER, MORE), gradient_conflict=parts(EITHER, MORE))
     )
     assert [[len(check.values) for check in found[one].checks] for one in ("4c", "4f")] == [[6, 6], [6, 6]]
@@ -298,6 +297,7 @@ def test_an_unmeasured_half_is_no_support() -> None:
     assert (found.verdict, "zero-shot: not measured" in found.found) == ("not tested", True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
@@ -312,9 +312,9 @@ def test_an_unmeasured_half_is_no_support() -> None:
 )
 def test_meta_learning_of_the_toolkits_own_changes_no_verdict(other: dict[str, str]) -> None:
     rows = [*learned(UP, UP), *halves(meta(**other), DOWN, DOWN)]
-    found = outcomes(CLAIMS, measured(scores=rows))
+    found = Judged(CLAIMS, measured(scores=rows))
     assert {one: found[one].verdict for one in ("4e", "4g")} == {"4e": "supported", "4g": "supported"}
-    alone = outcomes(CLAIMS, measured(scores=[*START, *halves(meta(**other), DOWN, DOWN)]))
+    alone = Judged(CLAIMS, measured(scores=[*START, *halves(meta(**other), DOWN, DOWN)]))
     assert "4e" not in alone
 
 
@@ -364,9 +364,7 @@ def test_text_learned_by_heart_is_left_out_and_said() -> None:
         ]
         for name, last in (("rises", 60.0), ("falls", 40.0))
     }  # fmt: skip
-    found = {
-        name: outcomes(CLAIMS, measured(scores=rows, perplexity=own))["4a"] for name, own in ends.items()
-    }
+    found = {name: Judged(CLAIMS, measured(scores=rows, perplexity=own))["4a"] for name, own in ends.items()}
     assert {name: one.verdict for name, one in found.items()} == {
         "rises": "supported",
         "falls": "mixed",
@@ -381,7 +379,7 @@ def test_encoders_that_differ_in_more_than_modules_are_not_compared(other: dict[
     languages = other.get("languages", "qaa+qad")
     facts = {key: value for key, value in other.items() if key != "languages"}
     rows = [*START, *halves(pretrained("shared-adapter", languages, **facts), UP, UP)]
-    assert not any(check.values for check in each(outcomes(CLAIMS, measured(scores=rows))["4j"].checks))
+    assert not any(check.values for check in each(Judged(CLAIMS, measured(scores=rows))["4j"].checks))
 
 
 def test_a_language_trained_and_tested_alone_is_within_whatever_the_method() -> None:
@@ -406,11 +404,12 @@ def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None
     assert noise_corrected(noise, "cosine")["corrected"].isna().all()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_folders_about_something_else_are_not_asked() -> None:
     plain = [{**row, "encoder.kind": "pretrained"} for row in adapted(UP, DOWN)]
-    assert outcomes(CLAIMS, measured(scores=plain)) == {}
-    assert outcomes(CLAIMS, measured(scores=START)) == {}
+    assert Judged(CLAIMS, measured(scores=plain)) == {}
+    assert Judged(CLAIMS, measured(scores=START)) == {}
 
 
 @pytest.mark.slow

@@ -4,10 +4,10 @@ from functools import cache
 
 import pytest
 from made_up_rows import MIXES, TRANSLATES, centroid, cka, measured, mixup_ratio, score, stored_predictions
+from made_up_studies import Judged
 
 from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
-from isogloss.reports.verdicts import judge
 from isogloss.tasks import ALL_TASKS
 
 CLAIMS = [one for one in ALL if one.paper == 2]
@@ -25,7 +25,7 @@ UNSURE = 0.002
 
 
 def outcomes(m):
-    return {one.claim.id: one for one in judge(CLAIMS, m)}
+    return Judged(CLAIMS, m)
 
 
 def wobble(seed, size=SIZE):

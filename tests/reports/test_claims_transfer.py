@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 from made_up_rows import delta, measured, path, plane, score
+from made_up_studies import Judged
 
 from isogloss.reports.report import CLAIMS as ALL
-from isogloss.reports.verdicts import judge
 
 CLAIMS = [one for one in ALL if one.paper == 1]
 
@@ -16,7 +16,7 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def outcomes(m):
-    return {one.claim.id: one for one in judge(CLAIMS, m)}
+    return Judged(CLAIMS, m)
 
 
 def wobble(seed, size=0.004):

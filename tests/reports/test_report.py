@@ -184,6 +184,7 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported
     assert dict(found.summary)["runs"] == "15 of 15 finished"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(out: Path) -> None:
     told: list[Progress] = []
@@ -255,6 +256,7 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(re
     assert "<summary>Data</summary>" in text_of(out)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: Path) -> None:
     paths = report.draw_figures(out, "acl")
@@ -347,6 +349,7 @@ def test_where_anything_changed_the_report_is_made_again(
     assert "<title>A study" in text_of(out)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_report(out)
@@ -492,6 +495,7 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
     assert "0 of 2 finished" in text_of(tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_records_without_a_plan_are_reported(out: Path) -> None:
     (out / "plan.json").unlink()
@@ -505,6 +509,7 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
@@ -516,6 +521,7 @@ def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
     assert rows_of(out / "tables" / "other-new.csv") == [{"run": name, "layer": "3", "similarity": "0.8125"}]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
     small_study(tmp_path, seeds=1)

@@ -123,6 +123,7 @@ def rows(made, diagnostic):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
     (record,) = of("pretrain", made.records)
@@ -136,6 +137,7 @@ def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(ma
     transformers.AutoModelForMaskedLM.from_pretrained(made.out / record.id / "model")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_its_models_are_scored_and_mixed_in_each_language(made):
     models = {one.run["method"]["kind"]: one.id for one in of(FineTune.name, made.records)}
@@ -160,6 +162,7 @@ def test_its_models_are_scored_and_mixed_in_each_language(made):
     assert len(cka) == 3 and all(one.rows for one in cka)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_its_models_are_used_in_a_language(made):
     run = next(one.id for one in of(FineTune.name, made.records) if one.title.startswith("bilingual"))

@@ -124,6 +124,7 @@ def test_trained_parameters_are_recorded(made):
     assert lora["trained"] == head + 4 * 2 * 4 * 2 * 128  # layers, modules, rank, two matrices of the width
 
 
+@pytest.mark.nightly
 def test_scores_and_ends_of_the_path_agree(made):
     rows = [row for record in of("measure", made.records) for row in record.rows]
     scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
@@ -132,6 +133,7 @@ def test_scores_and_ends_of_the_path_agree(made):
         assert ends[alpha, "qab"] == scores[model(made, peft).name, "qab"]
 
 
+@pytest.mark.nightly
 def test_a_model_on_a_model_on_an_encoder_is_put_together_again(made):
     sparse, lora = model(made, "lt-sft") / "model", model(made, "lora") / "model"
     assert json.loads((sparse / "difference.json").read_text())["base"] == f"../../{lora.parent.name}/model"
@@ -143,6 +145,7 @@ def test_a_model_on_a_model_on_an_encoder_is_put_together_again(made):
     assert sum(one.stat().st_size for one in sparse.glob("*.safetensors")) < 2**20
 
 
+@pytest.mark.nightly
 def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, tmp_path):
     shutil.copytree(made.out, tmp_path / "moved")
     sparse, lora = (tmp_path / "moved" / model(made, peft).name / "model" for peft in ("lt-sft", "lora"))
@@ -158,6 +161,7 @@ def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, 
         load_model(sparse)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("peft", ["lora", "lt-sft"])
 def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, made, dev, tmp_path):
     from transformers import AutoModelForTokenClassification
@@ -170,6 +174,7 @@ def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, made, dev, t
     assert isogloss.load_model(tmp_path / "export").predict(dev) == found.predict(dev)
 
 
+@pytest.mark.nightly
 def test_the_library_reads_the_folder_as_its_own(made):
     from peft import PeftModel
     from transformers import AutoModelForTokenClassification

@@ -248,6 +248,7 @@ def test_scores_with_the_file_equal_torchs(folder):
     assert f"{after['score']:.4f}" in (folder / "README.md").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
     model = made("upos", bert_folder)

@@ -175,6 +175,7 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
         model.evaluate("wikiann", ["en"], data=tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_names_the_languages(model):
     reported = []
@@ -183,6 +184,7 @@ def test_progress_names_the_languages(model):
     assert [(one.done, one.remark) for one in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_counts_the_rows_that_are_scored(model):
     reported = []
@@ -248,6 +250,7 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
     assert all(0 <= row["mean"] <= row["ratio"] for row in swept)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
     wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")

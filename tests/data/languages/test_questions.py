@@ -9,6 +9,7 @@ from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.parsing import parse, sentences_in
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_answers_stand_at_their_offsets_on_word_borders(code):
     for question in each(examples("squad", code, "dev")):

@@ -29,6 +29,7 @@ PAIRS = [("qaa", other) for other in LANGUAGES if other != "qaa"] + [("qae", "qa
 INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_parsing_gives_back_what_was_said(code):
     sampler, words = Sampler(Draws(7), INVOLVED), lexicon(LANGUAGES[code])
@@ -61,6 +62,7 @@ PARTICLES = {
 
 # The nine languages are read back exactly (above). Other settings of the dials may put homonyms side by side,
 # and "a sees b and c and d sees e" has two readings: some sentences are not understood, none is misquoted.
+@pytest.mark.nightly
 @pytest.mark.slow
 @settings(max_examples=25, derandomize=True)
 @given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
@@ -175,6 +177,7 @@ def first(found, count=60):
     return list(islice(found, count))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, other):
@@ -200,6 +203,7 @@ def test_noisy_translations_keep_ids_and_labels():
     assert noisy == first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
     there = {one.id: one for one in examples("squad", "qaa", "dev")}
