@@ -65,7 +65,7 @@ class TranslateTable:
     answers: tuple[str, ...] = ()
     """Ways to find the answers to questions in translations, in order: links (the translator's), marks,
     alignment (by the aligner of [align]), alone (the answer is translated without its passage). Default:
-    links if the translator has them, else marks, and then translation without its passage."""
+    links if the translator has them, else marks, and then ``alone``."""
     scored: tuple[str, ...] = ()
     """Corpora of translations whose test split is translated, both ways, and scored by chrF."""
     pairs: tuple[Language, ...] = ()
