@@ -90,7 +90,7 @@ def _sides(words):
 
 @given(sentences())
 def test_las_is_at_most_uas_and_the_gold_trees_themselves_are_all_right(both):
-    for options in ({}, {"without": ()}, {"first": 3}):
+    for options in ({}, {"unscored_tags": ()}, {"word_limit": 3}):
         uas, las = attachment(*both, **options)
         assert 0 <= las <= uas <= 1
         assert attachment(both[0], both[0], **options) in ((1.0, 1.0), (0.0, 0.0))
@@ -102,7 +102,7 @@ def test_a_known_sentence():
     said = [Tree((2, 0, 4, 2, 4), ("nsubj", "root", "case", "iobj", "punct"))]
     assert attachment(gold, said) == (4 / 4, 2 / 4)
     assert attachment(gold, said, unscored_tags=()) == (4 / 5, 2 / 5)
-    assert attachment(gold, said, first=1) == (1.0, 1.0)
+    assert attachment(gold, said, word_limit=1) == (1.0, 1.0)
     assert clas(gold, said) == 2 * 2 / (3 + 3)  # nsubj and root of three content words on either side
 
 
