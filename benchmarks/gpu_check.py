@@ -685,7 +685,7 @@ class TimedCheckpoints(Checkpoints):
         self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, in_thread: bool = False
     ) -> None:
         start = perf_counter()
-        super().save(model, optimizer, state, in_thread=in_thread)
+        super().save(model, optimizer, state, uses_thread=in_thread)
         self.saves.append(perf_counter() - start)
 
     def finish(self) -> None:
@@ -732,7 +732,7 @@ def check_checkpoint(checks: Checks) -> None:
             (("by a thread", True), ("by a thread, again", True), ("without a thread", False)), start=1
         ):
             start = perf_counter()
-            checkpoints.save(model, optimizer, State(step, {}, best), in_thread=in_thread)
+            checkpoints.save(model, optimizer, State(step, {}, best), uses_thread=in_thread)
             blocked = perf_counter() - start
             checkpoints.finish()
             whole[how] = perf_counter() - start

@@ -18,7 +18,7 @@ from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
 
 from isogloss.core.errors import DataError  # noqa: E402
 from isogloss.recipes.described_contents import inspect_splits  # noqa: E402
-from isogloss.recipes.descriptions import described  # noqa: E402
+from isogloss.recipes.descriptions import describe_corpus  # noqa: E402
 
 HEAD = """# Layouts of tagging and text files
 
@@ -48,7 +48,7 @@ def counts(labels: dict[str, int]) -> str:
 def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
     (folder / "own.toml").write_text(body, encoding="utf-8")
     try:
-        (split,) = inspect_splits(described(folder / "own.toml", data), data)
+        (split,) = inspect_splits(describe_corpus(folder / "own.toml", data), data)
     except DataError as error:
         return 0, {}, [str(error)]
     errors = [*split.errors[:1], *([f"{len(split.errors)} such rows"] if len(split.errors) > 1 else [])]

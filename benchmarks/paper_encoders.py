@@ -160,7 +160,7 @@ def measure(
         operations=operations,
         planned_operations=planned_operations,
         peak=measured_peak() or 0,
-        estimate=training_memory(sizes, load, updates, machine, best=False),
+        estimate=training_memory(sizes, load, updates, machine, best_weights=False),
     )
 
 

@@ -108,7 +108,7 @@ def measured(kind: str, name: str, family: str, way: str, precision: str, rows: 
     machine = Machine(half=precision == "bfloat16", gpu=on_gpu)
     label_count = len(batches[0].gold) if pretrains else 0
     load = Load(rows=rows, length=LENGTH, predicted=label_count)
-    estimate = training_memory(shape_of(model.config), load, updates, machine, best=not pretrains)
+    estimate = training_memory(shape_of(model.config), load, updates, machine, best_weights=not pretrains)
     return {
         "asked": [kind, " ".join(filter(None, (name, family))), rows, way, precision],
         "measured": measured_peak(),  # Not getrusage's, which begins with that of the parent.

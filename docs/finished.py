@@ -18,7 +18,7 @@ import pandas as pd
 from isogloss.core.identity import identity
 from isogloss.reports.measurements import TESTED, Measurements
 from isogloss.reports.next_steps import NextStep
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render
 from isogloss.reports.report import all_claims, page_files
 from isogloss.reports.run_facts import FACTS, NUMBERS, add_data_read, derive_data_read
@@ -271,7 +271,7 @@ def main(folder: str, *names: str) -> None:
         m = kept_study(study)
         page = Page(
             m=m,
-            opening=opening_of(m),
+            opening=write_opening(m),
             outcomes=judge(all_claims()[0], m),
             sections=[show_section(section, m) for section in SECTIONS],
             runs=plain_table("runs", "Models and encoders", m.facts.reset_index()),

@@ -12,7 +12,7 @@ import pytest
 import isogloss
 from each import each
 from isogloss.planning.plan import plan_recipe
-from isogloss.recipes.checking import checked
+from isogloss.recipes.checking import build_checked
 from isogloss.recipes.descriptions import Description
 from isogloss.reports.verdicts import Verdict
 
@@ -91,7 +91,7 @@ def test_examples_on_pages_run(text):
 @on_pages("toml")
 def test_recipes_on_pages_are_accepted(text, tmp_path):
     if "\nkind = " in text and "\ntitle = " not in f"\n{text}":
-        assert checked(Description, tomllib.loads(text)).files
+        assert build_checked(Description, tomllib.loads(text)).files
     else:
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         assert plan_recipe(str(tmp_path / "recipe.toml"), out=tmp_path / "runs").runs

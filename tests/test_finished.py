@@ -100,9 +100,9 @@ CHANGES: dict[str, Callable[[Path, Path, Path], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
     recipe, data, out = folder
-    assert api.finished(recipe, out=out, data=data)
+    assert api.find_result(recipe, out=out, data=data)
     CHANGES[change](*folder)
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.find_result(recipe, out=out, data=data) is None
 
 
 @pytest.mark.slow
@@ -111,13 +111,13 @@ def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
 )
 def test_a_change_of_what_is_asked_is_noticed(folder: Places, asked: dict[str, object]) -> None:
     recipe, data, out = folder
-    assert api.finished(recipe, **{"out": out, "data": data, **asked}) is None
+    assert api.find_result(recipe, **{"out": out, "data": data, **asked}) is None
 
 
 def test_another_package_is_noticed(folder: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, data, out = folder
     monkeypatch.setattr("isogloss.recipes.request.package_stamp", lambda: "another")
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.find_result(recipe, out=out, data=data) is None
 
 
 def test_one_of_several_processes_takes_the_whole_way(
@@ -125,7 +125,7 @@ def test_one_of_several_processes_takes_the_whole_way(
 ) -> None:
     recipe, data, out = folder
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.find_result(recipe, out=out, data=data) is None
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_a_plan_with_a_run_that_has_no_record_is_not_finished(folder: Places) ->
     plan = json.loads((out / "plan.json").read_text())
     (out / "plan.json").write_text(json.dumps({**plan, "runs": [*plan["runs"], "0123456789ab"]}))
     write_report(out)
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.find_result(recipe, out=out, data=data) is None
 
 
 def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> None:

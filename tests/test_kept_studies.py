@@ -63,7 +63,7 @@ def test_a_kept_study_has_all_its_rows_and_opens_with_a_sentence(name: str) -> N
             sorted(table["score" if "score" in table else "angle"].astype(float))
         )
         assert frame["task"].ne("").all() and frame["corpus"].isin([*study.corpora.values()]).all()
-    answer = finished.opening_of(m).answer
+    answer = finished.write_opening(m).answer
     assert answer != study.title and " reach " in answer
 
 

@@ -22,7 +22,7 @@ from isogloss.core.records import Record, write_record
 from isogloss.methods import AUXILIARY_LOSSES, METHODS
 from isogloss.planning.plan import Planned, plan_recipe
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render
 from isogloss.reports.report import run_table
 from isogloss.reports.run_facts import derive_data_read
@@ -177,7 +177,7 @@ def page_of(m: Measurements) -> str:
     sections = [show_section(section, m) for section in SECTIONS]
     # The recipe has the names of classes, and the teacher of all methods stays the source-only of isogloss.
     runs, m = run_table(replace(m, runs=[])), replace(m, recipe="")
-    page = Page(m=m, opening=opening_of(m), outcomes=[], sections=sections, runs=runs, raw={})
+    page = Page(m=m, opening=write_opening(m), outcomes=[], sections=sections, runs=runs, raw={})
     data = [table.data.to_csv() for section in sections for table in section.tables]
     return original("\n".join([render(page), *data]))
 

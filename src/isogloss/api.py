@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, explaining_missing_models
-from isogloss.core.processes import launched
+from isogloss.core.functions import do_nothing
+from isogloss.core.processes import is_launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
@@ -50,11 +51,11 @@ def run(
     scale: str = "",
     report: bool = True,
     on_progress: OnProgress = no_progress,
-    announce: "Announce" = lambda *_: None,
+    announce: "Announce" = do_nothing,
     command: str = "",
     **execution: Unpack[ExecutionOptions],
 ) -> Result:
-    """Run a recipe. Runs with a record are not made again.
+    """Run a recipe. Runs with a record are not repeated.
 
     A recipe is a TOML file, the name of a packaged one, or, with ``out``, a dict of the same tables or a
     ``Recipe``, whose methods and measurements may be values of their classes. The runs of several recipes
@@ -71,16 +72,16 @@ def run(
     - ``threads``: threads of each run (1); records depend on it in the last digits;
     - ``gpu_share``: with Ray, the share of a GPU for each run with a model; 0: use none. Default: as much as
       its memory needs;
-    - ``devices``: numbers or UUIDs of the GPUs to use (all if left out), or "cpu";
+    - ``devices``: numbers or UUIDs of the GPUs to use (default: all), or "cpu";
     - ``retry_failed``: also make runs that failed in an earlier call;
     - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.
 
     Device: chosen by ``devices``: all GPUs, or the CPU. Cost: the runs that have no record yet.
     """
     options = parse_execution(**execution)
-    recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
+    recipes: list[Source] = list(recipe) if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
     if len(recipes) == 1 and (
-        result := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
+        result := find_result(recipes[0], out=out, data=data, changes=changes, scale=scale)
     ):
         return result
     start_early(options.processes)
@@ -89,15 +90,17 @@ def run(
     from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
-    planned = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
+    plan = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
     names = [Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)" for recipe in recipes]
-    planned.write(command or f"isogloss run {' '.join(names)}")
-    outcome = make_planned(planned, options, announce=announce, on_progress=on_progress)
+    plan.write(command or f"isogloss run {' '.join(names)}")
+    outcome = make_planned(plan, options, announce=announce, on_progress=on_progress)
     if report:
-        report_alone(planned.store, on_progress)
+        report_alone(plan.store, on_progress)
     else:
-        planned.store.download_records()
-    return Result(planned.store.root, outcome=outcome, ids=tuple(map(identity, planned.runs)))
+        plan.store.download_records()
+    return Result(
+        plan.store.root, outcome=outcome, ids=tuple(identity(planned_run) for planned_run in plan.runs)
+    )
 
 
 @checks_arguments
@@ -138,7 +141,7 @@ def compare_runs(
         [local_folder(name, on_progress) for name in names_of], default
     )
     if default not in folders and folder != QUICKSTART:
-        raise ConfigError(f"--in {folder}: whatever is compared has a folder of its own. Leave it out.")
+        raise ConfigError(f"--in {folder}: whatever is compared has its own folder. Remove it.")
     request = compared_runs.ComparisonRequest(
         against=against, measure=measure, split=split, points=points, margin=margin
     )
@@ -155,12 +158,12 @@ def compare_outputs(
     measure: str = "",
     margin: Weight | None = None,
 ) -> "Compared":
-    """Compare files of outputs, made here or elsewhere, with a baseline's, by language, over examples.
+    """Compare files of outputs, of isogloss or other programs, with a baseline's, by language, over examples.
 
     ``files`` have a JSON object for each example, as ``isogloss predict`` (with ``--json``) and
-    lm-evaluation-harness write them; ``against`` is one of them (the last, if left out). ``gold`` is a file
-    of gold answers, where the outputs have none. ``by`` pairs examples by "id" or by "order"; by id, where
-    all have one, if left out. ``measure`` is the main one of the answers' task, unless named; the column
+    lm-evaluation-harness write them; ``against`` is one of them (default: the last). ``gold`` is a file
+    of gold answers, where the outputs have none. ``by`` pairs examples by "id" or by "order". Default: by
+    id, where all have one. ``measure`` is the main one of the answers' task, unless named; the column
     ``task`` says which task the answers were taken for.
 
     The ``frame`` of the result has a row for each file and language, and for the mean of several: both
@@ -180,11 +183,13 @@ def compare_outputs(
 
     names = [files] if isinstance(files, str | Path) else list(files)
     baseline = str(against or next(reversed(names), ""))
-    others = [disk_file(Path(name)) for name in names if str(name) != baseline]
-    if not others:
+    systems = [disk_file(Path(name)) for name in names if str(name) != baseline]
+    if not systems:
         raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
     right = disk_file(Path(gold)) if gold else None
-    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure, margin=margin)
+    return compare_files(
+        systems, disk_file(Path(baseline)), gold=right, by=by, measure=measure, margin=margin
+    )
 
 
 @explaining_missing_models()
@@ -203,18 +208,18 @@ def search(
     changes: Mapping[str, object] | None = None,
     scale: str = "",
     on_progress: OnProgress = no_progress,
-    announce: "Announce" = lambda *_: None,
-    on_trial: "Callable[[Trial], None]" = lambda _: None,
+    announce: "Announce" = do_nothing,
+    on_trial: "Callable[[Trial], None]" = do_nothing,
     command: str = "isogloss search (in Python)",
     **execution: Unpack[ExecutionOptions],
 ) -> "Search":
     """Search for the setting of a recipe whose models score highest on the source's dev set.
 
     ``over`` maps dotted keys of the recipe to a range ("1e-5..1e-3:log") or a list of values; ``by`` is a
-    measure (the task's metric when left out). A trial's score is the mean over the recipe's seeds. With
+    measure (default: the task's metric). A trial's score is the mean over the recipe's seeds. With
     ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are ordinary runs in
     the folder, so the same call, or one with more ``trials``, goes on where it was. The best one's recipe is
-    written ``to`` a file that extends the recipe. The other arguments are those of ``run``.
+    written ``to`` a file that extends the recipe. The other arguments are as for ``run``.
 
     ConfigError for a key of ``over`` that the recipe lacks, or a range without values.
 
@@ -288,7 +293,7 @@ def corpus(
         return KNOWN[register_corpus(str(path), str(data))]
 
 
-def finished(
+def find_result(
     recipe: Source,
     *,
     out: str | Path | None = None,
@@ -301,7 +306,7 @@ def finished(
     Does not import torch, and writes nothing. Compares the recipe, changes, scale, the package, the files of
     the data and of whatever the recipe names, all records, and the report.
     """
-    if launched():
+    if is_launched():
         return None
     text, _ = recipe_text(recipe)
     store = store_at(out or folder_for(recipe))
@@ -317,7 +322,7 @@ def finished(
     store.download_records()
     if not finished_report(store.root):
         return None
-    return Result(store.root, outcome=Outcome(done=[*plan.runs]), ids=plan.runs)
+    return Result(store.root, outcome=Outcome(done=list(plan.runs)), ids=plan.runs)
 
 
 def refuse_several_processes() -> None:

@@ -1,6 +1,6 @@
 """The interfaces that plug-ins implement, and the types and functions that they need.
 
-A plug-in imports from here alone. Names here keep their meaning; all other modules may change at any time.
+A plug-in imports only from here. Names here keep their meaning; all other modules may change at any time.
 """
 
 from isogloss.aligners.setting import Aligner, AlignSetting

@@ -25,7 +25,7 @@ class Study:
     """A folder of runs: their measurements and their report."""
 
     out: Path
-    """Of runs below a URL, the folder of their copies."""
+    """For runs below a URL, the folder of their copies."""
     address: str | Path = ""
     """That URL, or the folder."""
 
@@ -133,6 +133,6 @@ def write_report_of(store: Store, on_progress: OnProgress) -> "Report":
     from isogloss.reports import write_report
 
     store.download_records(on_progress)
-    written = write_report(store.root, on_progress)
-    store.upload_report((written.html, *written.figures, *written.tables))
-    return written
+    study_report = write_report(store.root, on_progress)
+    store.upload_report((study_report.html, *study_report.figures, *study_report.tables))
+    return study_report

@@ -56,7 +56,7 @@ STUDY: Mapping[str, Any] = {
 """A recipe with one model of 16 sentences."""
 
 CLOSE = 1e-6
-"""Scores that are computed in another order may differ by this much."""
+"""Scores that are computed in a different order may differ by this much."""
 
 
 class LawBroken(AssertionError):  # noqa: N818 (a failed assertion, not an error of the program)
@@ -78,17 +78,21 @@ def check_method(
 
     ``study`` is a recipe as a dict. Its grid trains source-only, then the method, which may start from it.
     """
-    plain = _train(study, [], folder / "resumed")
-    first = _train(study, [method], folder / "first")
-    _expect_equal(first, _train(study, [method], folder / "second"), "trained twice")
-    if not first.keys() - plain.keys():
+    baseline_files = _train(study, [], folder / "resumed")
+    trained_files = _train(study, [method], folder / "first")
+    _expect_equal(trained_files, _train(study, [method], folder / "second"), "trained twice")
+    if not trained_files.keys() - baseline_files.keys():
         return
     if not _is_interrupted(study, method, folder / "resumed"):
         raise LawBroken(f"{method}: its training reported no progress, so that nobody can follow or end it.")
-    _expect_equal(first, _train(study, [method], folder / "resumed"), "interrupted and resumed")
+    _expect_equal(trained_files, _train(study, [method], folder / "resumed"), "interrupted and resumed")
     if neutral is not None:
-        changed = _train(study, [neutral], folder / "neutral")
-        _expect(_weights(changed), _weights(plain), f"weights of {neutral} and of the study's methods")
+        neutral_files = _train(study, [neutral], folder / "neutral")
+        _expect(
+            _weights(neutral_files),
+            _weights(baseline_files),
+            f"weights of {neutral} and of the study's methods",
+        )
 
 
 def check_diagnostic(
@@ -99,14 +103,18 @@ def check_diagnostic(
     It returns rows; two measurements agree in every byte; the models that it measures stay as they are.
     """
     with_scores = {**study, "measure": [*study["measure"], diagnostic]}
-    plain = _files_of(_run(study, folder / "plain"))
-    first = _files_of(_run(with_scores, folder / "first"))
-    _expect_equal(first, _files_of(_run(with_scores, folder / "second")), "measured twice")
-    _expect_equal(plain, {name: first.get(name, "") for name in plain}, "models with and without it")
+    plain_files = _files_of(_run(study, folder / "plain"))
+    measured_files = _files_of(_run(with_scores, folder / "first"))
+    _expect_equal(measured_files, _files_of(_run(with_scores, folder / "second")), "measured twice")
+    _expect_equal(
+        plain_files,
+        {name: measured_files.get(name, "") for name in plain_files},
+        "models with and without it",
+    )
     rows = [
         row
-        for measured in read_measurements(folder / "first").finished(diagnostic.name)
-        for row in measured.record.rows
+        for measurement in read_measurements(folder / "first").finished(diagnostic.name)
+        for row in measurement.record.rows
     ]
     if not rows:
         raise LawBroken(f"{diagnostic}: it measured nothing. Expected: rows about each model.")
@@ -139,19 +147,19 @@ def check_task(task: Task, examples: Sequence[Example], *, encoder: str | Path =
     scores = torch.split(task.scores(model, batch).detach(), [row.scored for row in rows])
     order = random.Random(0).sample(range(len(rows)), len(rows))
     _expect(
-        task.decode(examples, [rows[number] for number in order], [scores[number] for number in order]),
+        task.decode(examples, [rows[index] for index in order], [scores[index] for index in order]),
         task.decode(examples, rows, scores),
         "answers of rows in another order",
     )
     gold = task.gold(examples)
-    best = task.score(gold, gold)
-    if abs(best - 1) > CLOSE:
-        raise LawBroken(f"{task.name}: gold answers have a score of {best}. Expected: 1.")
-    predicted = task.decode(examples, rows, scores)
-    total = all_measures(task, gold, predicted)[task.metric]
-    if abs(total - task.score(gold, predicted)) > CLOSE:
+    gold_score = task.score(gold, gold)
+    if abs(gold_score - 1) > CLOSE:
+        raise LawBroken(f"{task.name}: gold answers have a score of {gold_score}. Expected: 1.")
+    predictions = task.decode(examples, rows, scores)
+    total = all_measures(task, gold, predictions)[task.metric]
+    if abs(total - task.score(gold, predictions)) > CLOSE:
         raise LawBroken(
-            f"{task.name}: contributions add up to {total}, the score is {task.score(gold, predicted)}."
+            f"{task.name}: contributions add up to {total}, the score is {task.score(gold, predictions)}."
         )
 
 
@@ -164,41 +172,43 @@ def check_corpus(
     """
     for language in languages:
         for split in splits:
-            examples = [*corpus.read(DiskFolder(data), language, split)]
+            examples = list(corpus.read(DiskFolder(data), language, split))
             where = f"{corpus.name} {language} {split}"
             if not examples:
                 raise LawBroken(f"{where}: no examples.")
             ids = [example.id for example in examples]
-            if len({*ids}) < len(ids):
-                raise LawBroken(f"{where}: {len(ids)} examples have {len({*ids})} different ids.")
+            if len(set(ids)) < len(ids):
+                raise LawBroken(f"{where}: {len(ids)} examples have {len(set(ids))} different ids.")
             path = folder / corpus.path(language, split)
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = corpus.write(examples, language)
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             try:
-                written = [*corpus.read(DiskFolder(folder), language, split)]
+                stored_examples = list(corpus.read(DiskFolder(folder), language, split))
             except IsoglossError as error:
                 raise LawBroken(f"{where}: what was written to {path} is not read: {error}") from error
-            _expect(written, examples, f"{where}: what was written")
+            _expect(stored_examples, examples, f"{where}: what was written")
 
 
 def check_aligner(aligner: Aligner, *, encoder: str = "") -> None:
     """Check a word aligner: an alignment for each pair, sorted links between words, twice the same."""
-    pairs = [*_bitext()]
+    pairs = list(_bitext())
     setting = AlignSetting(pairs=pairs, languages=("qaa", "qab"), encoder=encoder, precision="float32")
-    aligned = aligner.align(setting)
-    _expect(len(aligned), len(pairs), "alignments")
-    for pair, links in zip(pairs, aligned, strict=True):
-        first, second = pair_words(pair)
+    alignments = aligner.align(setting)
+    _expect(len(alignments), len(pairs), "alignments")
+    for pair, links in zip(pairs, alignments, strict=True):
+        source_words, target_words = pair_words(pair)
         outside = [
-            link for link in links.links if not (0 <= link[0] < len(first) and 0 <= link[1] < len(second))
+            link
+            for link in links.links
+            if not (0 <= link[0] < len(source_words) and 0 <= link[1] < len(target_words))
         ]
         if outside:
             raise LawBroken(f"{aligner}: links {outside} of words that are not there: {pair}.")
-        _expect([*links.links], sorted({*links.links}), f"links of {pair.id}")
+        _expect(list(links.links), sorted(set(links.links)), f"links of {pair.id}")
         if links.scores and len(links.scores) != len(links.links):
             raise LawBroken(f"{aligner}: {len(links.scores)} scores of {len(links.links)} links.")
-    _expect(aligner.align(setting), aligned, "alignments made twice")
+    _expect(aligner.align(setting), alignments, "alignments made twice")
     _expect(aligner.align(replace(setting, pairs=[])), [], "alignments of no pairs")
 
 
@@ -220,36 +230,38 @@ def check_translator(
             source=source, target=target, model=model, folder=folder / name, precision="float32"
         )
         (folder / name).mkdir(parents=True, exist_ok=True)
-        results.append([*translator.translate(texts, setting)])
+        results.append(list(translator.translate(texts, setting)))
     _expect(len(results[0]), len(texts), "translations")
-    for text, translated in zip(texts, results[0], strict=True):
-        if "\n" in translated.text or (not text and translated.text):
+    for text, translation in zip(texts, results[0], strict=True):
+        if "\n" in translation.text or (not text and translation.text):
             raise LawBroken(
-                f"{translator}: {text!r} becomes {translated.text!r}. Expected: one line; none of none."
+                f"{translator}: {text!r} becomes {translation.text!r}. Expected: one line; none of none."
             )
     _expect(results[1], results[0], "translations made twice")
 
 
 def check_claim(claim: Claim, folder: Path) -> None:
-    """Check a claim on a folder of runs: rows in another order change nothing, and no rows raise no error."""
-    m = read_measurements(folder)
+    """Check a claim on a folder of runs: reordered rows change nothing, and an empty table is allowed."""
+    original = read_measurements(folder)
     runs_reversed = [
-        replace(planned, record=replace(planned.record, rows=planned.record.rows[::-1]))
-        for planned in m.runs[::-1]
+        replace(planned_run, record=replace(planned_run.record, rows=planned_run.record.rows[::-1]))
+        for planned_run in original.runs[::-1]
     ]
-    reverse = Measurements(runs=runs_reversed, labels=m.labels, methods=m.methods, against=m.against)
+    reverse = Measurements(
+        runs=runs_reversed, labels=original.labels, methods=original.methods, against=original.against
+    )
     claim.test(Measurements(runs=[]))
     checks, checks_of_reverse = (
         sorted(
             (check.about, check.p_value, check.inside) for check in claim.test(measurements) if check.values
         )
-        for measurements in (m, reverse)
+        for measurements in (original, reverse)
     )
     _expect(checks_of_reverse, checks, f"checks of {claim.id} on rows in another order")
 
 
 def check_engine(name: str, folder: Path, *, study: Mapping[str, Any] = STUDY, **options: Any) -> None:
-    """Check an engine by its name: it makes all runs, and their records are those of one process."""
+    """Check an engine by its name: it makes all runs, with the same records as one process."""
     serial = _files_of(_run(study, folder / "serial"))
     _expect_equal(
         serial, _files_of(_run(study, folder / "engine", engine=name, **options)), f"serial and {name}"
@@ -258,21 +270,21 @@ def check_engine(name: str, folder: Path, *, study: Mapping[str, Any] = STUDY, *
 
 def _run(
     study: Mapping[str, Any],
-    out: Path,
+    target: Path,
     *,
     engine: str = "serial",
     on_progress: OnProgress = no_progress,
     **options: Any,
 ) -> Path:
-    outcome = run(study, out=out, engine=engine, on_progress=on_progress, report=False, **options).outcome
+    outcome = run(study, out=target, engine=engine, on_progress=on_progress, report=False, **options).outcome
     if outcome.failed:
         raise LawBroken(f"runs failed: {outcome.failed}")
-    return out
+    return target
 
 
-def _train(study: Mapping[str, Any], methods: Sequence[Method], out: Path) -> dict[str, str]:
+def _train(study: Mapping[str, Any], methods: Sequence[Method], folder: Path) -> dict[str, str]:
     """Train the models of a study and of further methods, and return digests of their files."""
-    return _files_of(_run(_with_methods(study, methods), out))
+    return _files_of(_run(_with_methods(study, methods), folder))
 
 
 def _with_methods(study: Mapping[str, Any], methods: Sequence[Method]) -> Mapping[str, Any]:
@@ -280,7 +292,7 @@ def _with_methods(study: Mapping[str, Any], methods: Sequence[Method]) -> Mappin
     return {**study, "grid": grid}
 
 
-def _is_interrupted(study: Mapping[str, Any], method: Method, out: Path) -> bool:
+def _is_interrupted(study: Mapping[str, Any], method: Method, folder: Path) -> bool:
     """Begin a training and interrupt it after its first update."""
 
     def interrupt(progress: Progress) -> None:
@@ -288,17 +300,17 @@ def _is_interrupted(study: Mapping[str, Any], method: Method, out: Path) -> bool
             raise Interrupted
 
     try:
-        _run(_with_methods(study, [method]), out, on_progress=interrupt)
+        _run(_with_methods(study, [method]), folder, on_progress=interrupt)
     except Interrupted:
         return True
     return False
 
 
-def _files_of(out: Path) -> dict[str, str]:
+def _files_of(folder: Path) -> dict[str, str]:
     """Return digests of records and models by their path."""
-    paths = [*out.glob(f"*/{RECORD}"), *out.glob("*/model/**/*")]
+    paths = [*folder.glob(f"*/{RECORD}"), *folder.glob("*/model/**/*")]
     return {
-        path.relative_to(out).as_posix(): _digest(path.read_bytes())
+        path.relative_to(folder).as_posix(): _digest(path.read_bytes())
         for path in sorted(paths)
         if path.is_file()
     }
@@ -323,15 +335,15 @@ def _bitext(count: int = 20) -> list[Translation]:
     return load_corpus("bitext", "qaa-qab", examples=count)
 
 
-def _expect(actual: object, expected: object, what: str) -> None:
+def _expect(actual: object, expected: object, subject: str) -> None:
     if actual != expected:
-        raise LawBroken(f"{what}: expected {_short(expected)}, found {_short(actual)}")
+        raise LawBroken(f"{subject}: expected {_short(expected)}, found {_short(actual)}")
 
 
-def _expect_equal(first: Mapping[str, str], second: Mapping[str, str], what: str) -> None:
-    differing = sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+def _expect_equal(expected: Mapping[str, str], actual: Mapping[str, str], subject: str) -> None:
+    differing = sorted(name for name in {*expected, *actual} if expected.get(name) != actual.get(name))
     if differing:
-        raise LawBroken(f"{what}: {len(differing)} files or weights differ: {', '.join(differing[:5])}")
+        raise LawBroken(f"{subject}: {len(differing)} files or weights differ: {', '.join(differing[:5])}")
 
 
 def _short(value: object) -> str:

@@ -5,7 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.aligners.encoder_similarity import Similarities, cosine_similarities, distorted, linked
+from isogloss.aligners.encoder_similarity import (
+    Similarities,
+    apply_distortion,
+    cosine_similarities,
+    match_subwords,
+)
 
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 6))
 
@@ -50,7 +55,7 @@ def itermax(matrix, rounds):
 
 
 def found(similarities, matching, rounds=2):
-    made = linked(similarities, matching, rounds=rounds)
+    made = match_subwords(similarities, matching, rounds=rounds)
     return [{tuple(link) for link in one.nonzero().tolist()} for one in made]
 
 
@@ -87,7 +92,7 @@ def test_match_is_the_best_of_all_one_to_one_links(batch):
 
 @given(batches(), st.floats(0, 1))
 def test_distortion_is_by_relative_places(batch, weight):
-    made = distorted(batch[1], weight)
+    made = apply_distortion(batch[1], weight)
     for matrix, values in zip(batch[0], made.values.tolist(), strict=True):
         m, n = len(matrix), len(matrix[0])
         for i in range(m):

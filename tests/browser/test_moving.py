@@ -14,7 +14,7 @@ from PIL import Image
 from isogloss.core.languages import language_name
 from isogloss.data.result_files import path_sentence
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render, run_table
 from reports.moving_studies import ALPHAS, moving_study
 
@@ -30,7 +30,7 @@ def written(out: Path, number: int, *grids: str) -> Study:
     """Write a study, and the opening of its page."""
     moving_study(out, number, *grids)
     m = read_measurements(out)
-    page = Page(m=m, opening=opening_of(m), outcomes=[], sections=[], runs=run_table(m), raw={})
+    page = Page(m=m, opening=write_opening(m), outcomes=[], sections=[], runs=run_table(m), raw={})
     (out / "report.html").write_text(render(page), encoding="utf-8")
     return m, out / "report.html"
 

@@ -22,7 +22,7 @@ from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.request import request_digest
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import read_measurements
-from isogloss.reports.report import _added, all_claims
+from isogloss.reports.report import _check_claim, all_claims
 from isogloss.reports.verdicts import judge
 from isogloss.runs.fine_tune import FineTune
 from tiny import TINY, of
@@ -175,7 +175,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
         lambda _: ["no check"],
         lambda _: [Check(about="a number without a range", values=[1.0, 2.0])],
     )
-    broken = [_added("own", replace(own, test=rule), set()) for rule in rules]
+    broken = [_check_claim("own", replace(own, test=rule), set()) for rule in rules]
     # Over three seeds, 0.10, 0.11 and 0.12 better: t = 0.11 / (0.01 / √3) = 19.05, p = 0.003 with 2 degrees.
     scores = pd.DataFrame(
         [(True, seed, "source-only", 0.5) for seed in range(3)]

@@ -19,7 +19,7 @@ from isogloss.diagnostics.scores import Scores
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe import EncoderTable, GridTable
-from isogloss.recipes.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
+from isogloss.recipes.recipe_text import as_table, merge_tables, packaged_recipes, recipe_text, to_toml
 from tiny import TINY, body, tiny
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_a_recipe_that_extends_another_is_the_two_merged(tmp_path):
 def test_tables_are_merged_field_by_field_and_lists_replaced():
     base = {"a": 1, "t": {"x": [1, 2], "y": {"z": 1, "w": 2}}, "m": [{"name": "one"}, {"name": "two"}]}
     own = {"t": {"x": [3], "y": {"z": 5}}, "m": [{"name": "three"}], "b": 2}
-    assert merged(base, own) == {
+    assert merge_tables(base, own) == {
         **{"a": 1, "b": 2, "m": [{"name": "three"}]},
         "t": {"x": [3], "y": {"z": 5, "w": 2}},
     }

@@ -126,7 +126,7 @@ def test_a_dry_run_knows_what_failed_and_who_makes_what(command, tmp_path):
     planned = plan_recipe(tiny(tmp_path), out=tmp_path / "runs")
     first, second = planned.runs[:2]
     planned.store.fail(first, "it diverged")
-    with planned.store.leases.leased(identity(second)):
+    with planned.store.leases.lease_run(identity(second)):
         ended = command("run", tmp_path / "tiny.toml", "--out", tmp_path / "runs", "--dry-run", "--json")
     states = [line["state"] for line in ended.lines[:-1]]
     assert states == ["failed", f"made by {os.getpid()} on {node()}", *["to do"] * (RUNS - 2)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.core.errors import ConfigError, DataError, RunError, located
+from isogloss.core.errors import ConfigError, DataError, RunError, add_location
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_nested_places_are_joined(places, message):
     def fail(left):
         if not left:
             raise DataError("wrong.")
-        with located(left[0]):
+        with add_location(left[0]):
             fail(left[1:])
 
     with pytest.raises(DataError) as error:
@@ -27,12 +27,12 @@ def test_nested_places_are_joined(places, message):
 
 
 def test_what_is_no_mistake_in_the_input_has_no_place():
-    with pytest.raises(RunError, match=r"^out of memory$"), located("recipe.toml"):
+    with pytest.raises(RunError, match=r"^out of memory$"), add_location("recipe.toml"):
         raise RunError("out of memory")
 
 
 def test_the_cause_of_an_error_stays_its_cause():
-    with pytest.raises(ConfigError) as error, located("recipe.toml"):
+    with pytest.raises(ConfigError) as error, add_location("recipe.toml"):
         try:
             int("x")
         except ValueError as cause:

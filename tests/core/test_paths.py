@@ -8,7 +8,7 @@ from isogloss.core.atomic_files import check_unicode
 from isogloss.core.checksums import CHECKSUMS, from_text, read_checksums
 from isogloss.core.errors import StorageError, escape_surrogates
 from isogloss.core.processes import has_ended, host
-from isogloss.core.untrusted import below, check_outside_runs, is_safe, parse_json
+from isogloss.core.untrusted import check_outside_runs, is_safe, join_safely, parse_json
 from isogloss.encoders.folders import existing_folder
 from isogloss.store.store import Store
 from isogloss.using.exporting import check_free
@@ -18,7 +18,7 @@ from isogloss.using.exporting import check_free
 def test_a_name_that_is_no_text_is_refused(tmp_path, name):
     assert not is_safe(name)
     with pytest.raises(StorageError, match="invalid"):
-        below(tmp_path, name)
+        join_safely(tmp_path, name)
 
 
 def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):

@@ -15,7 +15,7 @@ from isogloss.core.run_parts import (
     with_fields,
 )
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.recipes.checking import checked
+from isogloss.recipes.checking import build_checked
 
 OWNERS = {
     kind.__name__: kind
@@ -46,8 +46,8 @@ def test_fields_of_a_nested_value_stand_among_its_owners():
 
 
 def test_a_table_reaches_inside_and_keeps_the_owners_defaults():
-    assert checked(Outer, {"size": 7}) == Outer(inner=Inner(rate=0.5, size=7))
-    assert checked(Outer, {"inner": {"rate": 2.0}, "steps": 1}) == Outer(steps=1, inner=Inner(rate=2.0))
+    assert build_checked(Outer, {"size": 7}) == Outer(inner=Inner(rate=0.5, size=7))
+    assert build_checked(Outer, {"inner": {"rate": 2.0}, "steps": 1}) == Outer(steps=1, inner=Inner(rate=2.0))
     assert with_fields(Outer(), size=7, steps=4) == Outer(steps=4, inner=Inner(rate=0.5, size=7))
 
 

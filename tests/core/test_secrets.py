@@ -5,7 +5,7 @@ import traceback
 
 import pytest
 
-from isogloss.core.errors import MASK, DataError, masked, one_line
+from isogloss.core.errors import MASK, DataError, mask_secrets, one_line
 from isogloss.core.records import Record, write_record
 
 
@@ -31,8 +31,8 @@ from isogloss.core.records import Record, write_record
     ],
 )
 def test_what_looks_like_a_secret_is_masked(text, secret):
-    assert secret not in masked(text)
-    assert MASK in masked(text)
+    assert secret not in mask_secrets(text)
+    assert MASK in mask_secrets(text)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_looks_like_a_secret_is_masked(text, secret):
     ],
 )
 def test_other_words_stay(text):
-    assert masked(text) == text
+    assert mask_secrets(text) == text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,9 @@ def test_a_secret_of_the_environment_is_masked_whatever_it_looks_like(monkeypatc
 def test_the_path_of_a_file_of_secrets_is_none(monkeypatch, tmp_path):
     (tmp_path / "credentials").write_text("x")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    assert masked(f"{tmp_path}/credentials: cannot be read") == f"{tmp_path}/credentials: cannot be read"
+    assert (
+        mask_secrets(f"{tmp_path}/credentials: cannot be read") == f"{tmp_path}/credentials: cannot be read"
+    )
 
 
 def test_a_stored_token_that_cannot_be_read_hides_no_error(monkeypatch):
@@ -85,7 +87,7 @@ def test_the_stored_token_of_the_hub_is_masked(monkeypatch):
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: "s3cr3t")
-    assert masked("who said s3cr3t?") == f"who said {MASK}?"
+    assert mask_secrets("who said s3cr3t?") == f"who said {MASK}?"
 
 
 @pytest.mark.sample(3)
@@ -96,8 +98,8 @@ def test_the_stored_token_of_the_hub_is_masked(monkeypatch):
 def test_no_message_takes_long_to_mask(part):
     """A quadratic expression takes hours for these."""
     text = part * 100_000
-    masked(text)
-    assert masked(f"{text} hf_SECRETTOKEN123").endswith(MASK)
+    mask_secrets(text)
+    assert mask_secrets(f"{text} hf_SECRETTOKEN123").endswith(MASK)
 
 
 def test_errors_on_purpose_hold_no_secrets(monkeypatch):

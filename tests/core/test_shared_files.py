@@ -30,7 +30,7 @@ def written(folder: Path, name: str) -> None:
 
 
 def held(folder: Path, name: str) -> None:
-    with shared.locked(folder, name, wait=True):
+    with shared.lock_file(folder, name, wait=True):
         pass
 
 

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from isogloss.core.atomic_files import (
-    guarded,
+    guard_folder,
     is_outage,
     is_reachable,
     make_folder,
@@ -16,7 +16,7 @@ from isogloss.core.errors import StorageError
 
 def test_no_folder_is_made_in_the_place_of_one_that_went_away(tmp_path):
     (tmp_path / "runs" / "mark").mkdir(parents=True)
-    with guarded(tmp_path / "runs", "mark"):
+    with guard_folder(tmp_path / "runs", "mark"):
         make_folder(tmp_path / "runs" / "one" / "deep")
         (tmp_path / "runs").rename(tmp_path / "away")
         for missing in ("runs", "runs/one/deep", "runs/two"):

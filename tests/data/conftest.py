@@ -11,7 +11,7 @@ from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import Corpus
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -60,7 +60,7 @@ def own(put: Callable[..., DiskFolder]) -> Callable[..., DescribedCorpus]:
             name: parquet(content) if isinstance(content, list) else content
             for name, content in (files or {}).items()
         }
-        return described(put({**contents, "own.toml": body}).path / "own.toml")
+        return describe_corpus(put({**contents, "own.toml": body}).path / "own.toml")
 
     return own
 

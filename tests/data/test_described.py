@@ -15,7 +15,7 @@ from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.tables import SUFFIXES, ExampleColumns, rows
 from isogloss.data.sources import Sources
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described, register_corpus
+from isogloss.recipes.descriptions import describe_corpus, register_corpus
 from says import says
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]
@@ -268,7 +268,7 @@ def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
     (tmp_path / "told/own.toml").write_text('kind = "text"\nfiles = "{language}/{split}.tsv"\n')
     data = DiskFolder(tmp_path / "data")
     with pytest.raises(DataError, match=f"/{place}: .*'own'.*'en'"):
-        list(described(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
+        list(describe_corpus(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
 
 
 def test_pairs_with_the_labels_of_nli_are_nli(own):

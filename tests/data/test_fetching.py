@@ -24,7 +24,7 @@ from isogloss.data.fetching.downloading import RetryPolicy
 from isogloss.data.fetching.official_files import existing, fetch
 from isogloss.data.fetching.releases import Release, fetchable, releases, select_releases
 from isogloss.data.files import DiskFolder
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = RetryPolicy(sleep=lambda _: None)
@@ -347,7 +347,7 @@ def test_a_description_that_is_read_and_its_table_agree_on_languages_and_places(
             place = tmp_path / name / (file.to or "later")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.touch()
-        corpus = described(list_shipped()[name], str(tmp_path / name))
+        corpus = describe_corpus(list_shipped()[name], str(tmp_path / name))
         for file in each(releases(name).files):
             assert corpus.files(DiskFolder(tmp_path / name), file.languages[0], file.splits[0])
 

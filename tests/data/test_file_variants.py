@@ -7,7 +7,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 PEOPLE = {"PER": 2, "LOC": 2}
 ROWS = [("Ana", "B-PER"), ("Li", "I-PER"), ("saw", "O"), ("Oslo", "B-LOC"), ("", "")]
@@ -121,7 +121,7 @@ def judge(tmp_path):
         text = f'files = {{ train = "{name}" }}\nlanguages = ["en"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
         try:
-            (contents,) = inspect_splits(described(tmp_path / "own.toml"))
+            (contents,) = inspect_splits(describe_corpus(tmp_path / "own.toml"))
         except (ConfigError, DataError):
             return "refused"
         if contents.errors:

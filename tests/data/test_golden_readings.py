@@ -21,7 +21,7 @@ from isogloss.data.examples import example_line
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 GOLDEN = Path(__file__).with_name("golden_readings.json")
 """By source and "corpus language split": the number of the first examples, and a digest of them."""
@@ -119,7 +119,7 @@ def corpus(case: str, source: Source) -> Corpus:
     name, language, _ = case.split()
     plain, _, treebank = name.partition("@")
     if plain in list_shipped():
-        return described(list_shipped()[plain], str(source.path))
+        return describe_corpus(list_shipped()[plain], str(source.path))
     return Sources().corpus(plain, ((language, treebank),) if treebank else ())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 MISSING = ("", "nan", "NaN", "null", "NULL", "<NA>", "#N/A", "NaT", "N/A", "n/a", "[]", "{}")
 MAYBE_MISSING = ("None", "NA", "nil", "-", "?", "_", ".", "-1")
@@ -34,7 +34,7 @@ def read(tmp_path):
         (tmp_path / f"{split}.{form}").write_text(written(rows, form), encoding="utf-8")
         text = f'kind = "{kind}"\nfiles = {{ {split} = "{split}.{form}" }}\nlanguages = ["en"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
-        (contents,) = inspect_splits(described(tmp_path / "own.toml"))
+        (contents,) = inspect_splits(describe_corpus(tmp_path / "own.toml"))
         return contents
 
     return read_split
@@ -142,5 +142,5 @@ def test_positions_of_tags_in_any_scheme_are_spans(tmp_path):
         'labels = ["O", "B-PER", "E-PER", "S-LOC"]\n',
         encoding="utf-8",
     )
-    (contents,) = inspect_splits(described(tmp_path / "own.toml"))
+    (contents,) = inspect_splits(describe_corpus(tmp_path / "own.toml"))
     assert contents.labels == {"PER": 1, "LOC": 1}

@@ -6,7 +6,7 @@ from odd_layouts import LAYOUTS, REAL, lines_of
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import NO_SCHEME, TagCounts
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 
 @pytest.mark.parametrize("odd", LAYOUTS, ids=lambda odd: odd.name)
@@ -35,7 +35,7 @@ def test_a_real_file_has_the_sentences_and_labels_that_a_count_apart_from_the_re
     split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
     body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
     (tmp_path / "own.toml").write_text(f'{body}bad_rows = "skip"\n', encoding="utf-8")
-    (found,) = inspect_splits(described(tmp_path / "own.toml", str(folder)), str(folder))
+    (found,) = inspect_splits(describe_corpus(tmp_path / "own.toml", str(folder)), str(folder))
     count, labels = real.count(lines_of(folder, real.path))
     assert (found.examples, found.labels, len(found.errors)) == (count, dict(labels), real.left_out)
 

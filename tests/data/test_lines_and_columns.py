@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 
 TEXTS = ["Nafurahi sana", 'Naogopa, "nalia"\tleo', "Saa sita"]
 LABELS = ["pos", "neg", "neu"]
@@ -19,7 +19,7 @@ def write(tmp_path):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / "own.toml").write_text(f'languages = ["sw"]\n{description}', encoding="utf-8")
-        return described(tmp_path / "own.toml")
+        return describe_corpus(tmp_path / "own.toml")
 
     return write
 

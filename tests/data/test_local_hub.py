@@ -15,7 +15,7 @@ from isogloss.data.fetching.official_files import existing, fetch
 from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import CONVERTED, HubDatasets
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from local_hub import LocalHub, local_hub
 
 datasets = pytest.importorskip("datasets")
@@ -80,7 +80,7 @@ def test_data_hub_reads_what_fetch_brings_with_the_same_identity(hub, tmp_path):
 
 
 def described_as(name: str, data: str) -> DescribedCorpus:
-    return described(list_shipped()[name], data)
+    return describe_corpus(list_shipped()[name], data)
 
 
 def test_converted_files_of_the_hub_are_pinned_downloaded_once_and_read(hub, tmp_path):
@@ -114,7 +114,7 @@ languages = ["sw"]
     named = []
     for name, dataset in (("one", "owner/news"), ("two", "owner/news@main"), ("one", f"owner/news@{commit}")):
         (tmp_path / f"{name}.toml").write_text(f'name = "news"\nhub = "{dataset}"\n{told}')
-        named.append(described(tmp_path / f"{name}.toml"))
+        named.append(describe_corpus(tmp_path / f"{name}.toml"))
     assert {corpus.hub for corpus in named} == {f"owner/news@{commit}"}
     assert len({corpus.files(None, "sw", "train")[0].fingerprint() for corpus in named}) == 1
 

@@ -55,14 +55,14 @@ def _check_equal(name, folder):
     model = SMALL_TASKS[name].head(folder, seed=0)
     read = evaluation_of(name, folder)
     states = RememberedStates()
-    with states.recalled(model):
+    with states.recall(model):
         before = read.scores(model)
     assert states.stored > 0
     assert "forward" not in vars(model.base_model)
     head = weights_of(model, parameter_names(model, "head"))
     for number, weight in enumerate(head):
         weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(number)))
-    with states.recalled(model):
+    with states.recall(model):
         recalled = read.scores(model)
     expected = read.scores(model)
     assert all(map(torch.equal, recalled, expected))
@@ -109,7 +109,7 @@ def test_languages_and_other_inputs_are_not_mixed_up(bert_folder):
         ("en", {"input_ids": ids, "output_hidden_states": True}),
     ]
     for language, inputs in calls:
-        with torch.no_grad(), states.recalled(model, language=language):
+        with torch.no_grad(), states.recall(model, language=language):
             model.base_model(**inputs)
     assert passes == {"calls": 6, "computed": 5}
 
@@ -120,7 +120,7 @@ def test_nothing_is_remembered_while_training_or_beyond_the_bytes_allowed(bert_f
     ids = torch.tensor([[2, 5, 6, 3]])
     for states in (RememberedStates(), RememberedStates(largest=100)):
         for _ in range(2):
-            with torch.no_grad(), states.recalled(model):
+            with torch.no_grad(), states.recall(model):
                 model(input_ids=ids)
         assert states.stored == 0
         model.eval()
@@ -131,6 +131,6 @@ def test_a_replaced_forward_is_put_back(bert_folder):
     model = SMALL_TASKS["nli"].head(bert_folder, seed=0).eval()
     own = model.base_model.forward
     model.base_model.forward = own
-    with pytest.raises(ZeroDivisionError), RememberedStates().recalled(model):
+    with pytest.raises(ZeroDivisionError), RememberedStates().recall(model):
         raise ZeroDivisionError
     assert vars(model.base_model)["forward"] is own

@@ -9,8 +9,8 @@ from measuring import WORDS, measure_setting, points, rotation, subject, transla
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.representation_map import RepresentationMap, map_points, spaced
-from isogloss.similarity.geometry import between_share, principal_components
+from isogloss.diagnostics.representation_map import RepresentationMap, map_points, space_evenly
+from isogloss.similarity.geometry import language_variance_share, principal_components
 from isogloss.training.states import sentence_states
 
 SEEDS = st.integers(0, 10_000)
@@ -68,14 +68,14 @@ def test_a_centroid_is_the_mean_of_its_points(seed):
 
 def test_equal_languages_have_no_variance_between_and_points_on_centroids_nothing_else():
     same = points(0, 1, 10, 4)
-    assert between_share(torch.cat([same, same])) == pytest.approx(0, abs=1e-12)
-    assert between_share(points(0, 2, 1, 4).expand(2, 10, 4)) == pytest.approx(1)
-    assert between_share(torch.ones(2, 5, 3)) == 0
+    assert language_variance_share(torch.cat([same, same])) == pytest.approx(0, abs=1e-12)
+    assert language_variance_share(points(0, 2, 1, 4).expand(2, 10, 4)) == pytest.approx(1)
+    assert language_variance_share(torch.ones(2, 5, 3)) == 0
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count):
-    found = spaced(range(length), count)
+    found = space_evenly(range(length), count)
     assert len(found) == min(length, count)
     assert found == sorted(set(found))
 

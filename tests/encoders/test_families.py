@@ -302,7 +302,7 @@ def test_sisters_of_xlm_r_are_read_like_it(xlm_roberta_folder, tmp_path, name):
 
 def test_abilities_are_those_the_family_does_not_lack():
     for name in ("bert", "xlm-roberta", "distilbert"):
-        require(FAMILIES[name], "post-norm", "projections", what="X-Mixup mixes after attention")
+        require(FAMILIES[name], "post-norm", "projections", use="X-Mixup mixes after attention")
     assert list(FAMILIES) == sorted(FAMILIES) == [family.name for family in FAMILIES.values()]
 
 
@@ -315,7 +315,7 @@ def test_abilities_are_those_the_family_does_not_lack():
 )
 def test_one_that_it_cannot_is_refused_with_the_reason_and_who_can_without_loading(name, reason):
     with pytest.raises(ModelError) as caught:
-        require(family_named(name, "here"), "post-norm", "projections", what="X-Mixup mixes after attention")
+        require(family_named(name, "here"), "post-norm", "projections", use="X-Mixup mixes after attention")
     assert str(caught.value) == (
         f"X-Mixup mixes after attention; {name} {reason}. "
         f"Use bert or camembert or distilbert or rembert or roberta or xlm-roberta."

@@ -108,7 +108,7 @@ def free_runs_made(clock, *, latency, held, free, seconds=1e9):
         elif leases.history(identity(run)).is_held:
             agenda.postpone()
         else:
-            with leases.leased(identity(run)) as lease:
+            with leases.lease_run(identity(run)) as lease:
                 assert lease
                 lease.ending = "finished"
             made.append((run.number, clock.now))

@@ -40,7 +40,7 @@ def aligned(out):
     wanted = BitextToAlign(
         bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, split="dev", examples=5
     )
-    (made,) = align_bitext(wanted, out=out)
+    (made,) = align_bitext(wanted, folder=out)
     return made.file
 
 

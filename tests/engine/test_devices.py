@@ -129,7 +129,7 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
     planned = planned()
     first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
     needs = MemoryNeeds(context_of(planned))
-    estimate = peak_memory(first, planned.sources.encoders, on=Machine(gpu=True))
+    estimate = peak_memory(first, planned.sources.encoders, device_type=Machine(gpu=True))
     assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * estimate)
     folder = planned.store.start(first)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
@@ -299,7 +299,9 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
         name = f"process-{next(process)}"
         with monkeypatch.context() as patch:
             patch.setattr(devices, "this_process", lambda: name)
-            with Room(folder, device, (first, second), needs).reserve(run, leases, alone=alone) as seat:
+            with Room(folder, device, (first, second), needs).reserve(
+                run, leases, is_exclusive=alone
+            ) as seat:
                 patch.undo()
                 yield seat
                 patch.setattr(devices, "this_process", lambda: name)
@@ -326,7 +328,7 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
     ended = subprocess.Popen(["true"])
     ended.wait()
     leases, room = Leases(FolderBoard(tmp_path / "leases")), Room("runs")
-    with leases.leased("held"):
+    with leases.lease_run("held"):
         for name, run, age, expected in (
             (f"{host()}-{ended.pid}-1", "held", 0, "alone"),
             ("another-1-1", "held", 0, ""),
@@ -338,9 +340,9 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
                 now = devices.monotonic()
                 patch.setattr(devices, "this_process", lambda name=name: name)
                 patch.setattr(devices, "monotonic", lambda now=now, age=age: now - age)
-                taking = room.reserve(run, leases, alone=True)
+                taking = room.reserve(run, leases, is_exclusive=True)
                 taking.__enter__()
-            with room.reserve("next", leases, alone=True) as seat:
+            with room.reserve("next", leases, is_exclusive=True) as seat:
                 assert seat == expected, (name, run, age)
             with monkeypatch.context() as patch:
                 patch.setattr(devices, "this_process", lambda name=name: name)

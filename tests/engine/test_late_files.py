@@ -83,7 +83,7 @@ def test_a_run_that_another_machine_makes_is_left_to_it(machines, monkeypatch, n
     with network_folders():
         with seen_by(client):
             look_for(second.context.store, name)
-        with first.context.store.leases.leased(KEY), seen_by(client):
+        with first.context.store.leases.lease_run(KEY), seen_by(client):
             assert second.attempt(RUN).state == "elsewhere"
 
 
@@ -106,13 +106,13 @@ def test_a_holder_that_was_silent_sees_that_another_machine_took_over(tmp_path):
         Leases(FolderBoard(tmp_path / "leases"), duration=60, clock=lambda: now[0]) for _ in range(2)
     )
     client = Client(tmp_path.resolve(), seconds=3600)
-    with network_folders(), holder.leased("run") as lease:
+    with network_folders(), holder.lease_run("run") as lease:
         with seen_by(client):
             holder.renew(lease)
-        with other.leased("run") as none:
+        with other.lease_run("run") as none:
             assert none is None
         now[0] += 61
-        with other.leased("run") as taken:
+        with other.lease_run("run") as taken:
             assert taken
             with seen_by(client):
                 holder.renew(lease)

@@ -141,7 +141,7 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     leases, told = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")
         while not lease.silent:
             time.sleep(0.01)
@@ -161,14 +161,14 @@ def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(t
 def test_a_lease_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
     runs, away = tmp_path / "runs", tmp_path / "away"
     leases = Leases(FolderBoard(runs / LEASES), log=runs / LEASES / "log", duration=0.06)
-    with leases.leased("run"):
+    with leases.lease_run("run"):
         runs.rename(away)
     time.sleep(0.1)
     assert not runs.exists()
     away.rename(runs)
     while json.loads(leases.board.read("run.1"))["held"]:
         time.sleep(0.01)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         assert lease.number == 2
 
 

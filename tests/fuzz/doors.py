@@ -142,10 +142,10 @@ def _parquet(rows: list[dict[str, object]]) -> bytes:
 def descriptions() -> Iterator[Door]:
     """Yield each kind of described corpus in each of its formats, and the description itself."""
     from isogloss.recipes.described_contents import inspect_splits
-    from isogloss.recipes.descriptions import described
+    from isogloss.recipes.descriptions import describe_corpus
 
     def read(folder: Path) -> object:
-        for split in inspect_splits(described(folder / "own.toml")):
+        for split in inspect_splits(describe_corpus(folder / "own.toml")):
             for error in split.errors:
                 raise DataError(error)
 
@@ -332,7 +332,7 @@ def leases() -> Iterator[Door]:
 
     def read(folder: Path) -> object:
         leases = Leases(FolderBoard(folder / ".claims"))
-        with leases.leased("run"):
+        with leases.lease_run("run"):
             return leases.history("run"), leases.holder("run")
 
     for name, process in (("lease", this_process()), ("lease of an ended process", f"{host()}-4194305-1")):
@@ -345,12 +345,12 @@ def names() -> Iterator[Door]:
     """Yield names of files given by others: of processes, of members, of temporary files."""
     from isogloss.core.atomic_files import sweep_folder
     from isogloss.core.processes import has_ended, host
-    from isogloss.core.untrusted import below
+    from isogloss.core.untrusted import join_safely
 
     def read(folder: Path) -> object:
         for name in (folder / "names.txt").read_bytes().decode(errors="surrogateescape").split("\n"):
             has_ended(name.removeprefix(".x.").removesuffix(".tmp"))
-            path = below(folder / "inside", name)
+            path = join_safely(folder / "inside", name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         return sweep_folder(folder / "inside")
@@ -382,14 +382,14 @@ def translations() -> Iterator[Door]:
     """Yield stored translations, which are computed again if they are damaged."""
     from isogloss.data.projection.label_projection import Translated
     from isogloss.translators.built_in import BuiltIn
-    from isogloss.translators.setting import TranslateSetting, in_chunks
+    from isogloss.translators.setting import TranslateSetting, translate_in_chunks
 
     def load(texts: list[str]) -> list[Translated]:
         return [Translated(text, 0) for text in texts]
 
     def translate(folder: Path) -> object:
         setting = TranslateSetting(source="qaa", target="qab", folder=folder / "work", precision="float32")
-        made = in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
+        made = translate_in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
         return [(translation.text.encode(), translation.cuts + 1) for translation in made]
 
     def stored() -> Variants:

@@ -16,7 +16,7 @@ from isogloss.core.identity import content, identity
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.average import Average
-from isogloss.methods.weight_arithmetic import LargestChanges, dropped, elected, mean, summed
+from isogloss.methods.weight_arithmetic import LargestChanges, drop_changes, elect_signs, mean, sum_weighted
 from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
@@ -54,7 +54,7 @@ def test_ties_of_vectors_that_agree_in_sign_is_their_scaled_mean(tensors):
     agreeing = [one.abs() for one in tensors]
     weights = [0.7] * len(agreeing)
     kept = [LargestChanges.of([one], 1.0).keep(one) for one in agreeing]
-    found = elected(weights, kept, sum(weights))
+    found = elect_signs(weights, kept, sum(weights))
     mean_of_those_there = torch.stack(agreeing).sum(0) / torch.stack(agreeing).sign().sum(0).clamp(min=1)
     torch.testing.assert_close(found, sum(weights) * mean_of_those_there)
 
@@ -66,26 +66,26 @@ def test_ties_trims_elects_and_averages_those_that_agree():
     assert [changes.limit for changes in largest] == [1.0, 2.0, 3.0]
     kept = [changes.keep(one) for changes, one in zip(largest, vectors, strict=True)]
     # Second numbers: -1 + 3 - 5 < 0, so the mean of -1 and -5; the third's -1 is trimmed.
-    found = elected([1 / 3] * 3, kept, 1.0)
+    found = elect_signs([1 / 3] * 3, kept, 1.0)
     torch.testing.assert_close(found, torch.tensor([3.0, -3.0, 3.0]))
 
 
 def test_ties_of_halves_is_half_of_ties_of_wholes():
     first, second = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2]])
     kept = [LargestChanges.of([one], 2 / 3).keep(one) for one in (first, second)]
-    whole = elected([1.0, 1.0], kept, 2.0)
-    torch.testing.assert_close(elected([0.5, 0.5], kept, 1.0), whole / 2)
+    whole = elect_signs([1.0, 1.0], kept, 2.0)
+    torch.testing.assert_close(elect_signs([0.5, 0.5], kept, 1.0), whole / 2)
     assert Average(weights=(0.5, 0.5), density=0.2).weights_of(2) == (0.5, 0.5)
 
 
 def test_dare_keeps_the_mean_and_drops_its_share_by_the_seed():
     ones = torch.ones(20_000)
-    found = dropped(ones, 0.9, seed=1)
+    found = drop_changes(ones, 0.9, seed=1)
     assert found.unique().tolist() == pytest.approx([0, 10])
     assert float(found.mean()) == pytest.approx(1, abs=0.1)
-    assert torch.equal(found, dropped(ones, 0.9, seed=1))
-    assert not torch.equal(found, dropped(ones, 0.9, seed=2))
-    assert dropped(ones, 0.0, seed=1) is ones
+    assert torch.equal(found, drop_changes(ones, 0.9, seed=1))
+    assert not torch.equal(found, drop_changes(ones, 0.9, seed=2))
+    assert drop_changes(ones, 0.0, seed=1) is ones
 
 
 def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
@@ -97,7 +97,7 @@ def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
 
 def test_a_sum_of_vectors_is_weighted():
     one, other = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
-    assert summed([1.0, -0.5], [one, other]).tolist() == [-0.5, 2.5]
+    assert sum_weighted([1.0, -0.5], [one, other]).tolist() == [-0.5, 2.5]
 
 
 # Models in folders

@@ -7,7 +7,7 @@ from isogloss.core.identity import identity
 from isogloss.core.run_parts import Modules, Optimization, keys_of, values_of
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, preset_fields
-from isogloss.recipes.checking import checked
+from isogloss.recipes.checking import build_checked
 from isogloss.runs.fine_tune import FineTune
 
 PARTS = {**METHODS, **AUXILIARY_LOSSES, **PRETRAINING, **ADJUSTMENTS, MODULES: Modules}
@@ -68,7 +68,7 @@ def test_every_difference_is_a_field_with_values_that_it_takes():
                 needed = {"kind": "adapter"} if part is Modules else {}
                 for stated in cases:
                     given = {} if stated is None else {row.field: stated}
-                    built = checked(kind, {**needed, **given})
+                    built = build_checked(kind, {**needed, **given})
                     assert all(values_of(built)[field] == given[field] for field in given)
 
 

@@ -72,7 +72,7 @@ def test_scores_without_punctuation_are_counted_word_by_word(both):
 @given(sentences())
 def test_with_given_words_the_shared_tasks_f1_is_the_share_over_all_words(both):
     words = list(rows(*both))
-    uas, las = attachment(*both, without=())
+    uas, las = attachment(*both, unscored_tags=())
     assert las == pytest.approx(f1({(w, g) for w, _, g, _ in words}, {(w, p) for w, *_, p in words}))
     heads = [{(word, arc[0]) for word, arc in side} for side in _sides(words)]
     assert uas == pytest.approx(f1(*heads))
@@ -90,7 +90,7 @@ def _sides(words):
 
 @given(sentences())
 def test_las_is_at_most_uas_and_the_gold_trees_themselves_are_all_right(both):
-    for options in ({}, {"without": ()}, {"first": 3}):
+    for options in ({}, {"unscored_tags": ()}, {"word_limit": 3}):
         uas, las = attachment(*both, **options)
         assert 0 <= las <= uas <= 1
         assert attachment(both[0], both[0], **options) in ((1.0, 1.0), (0.0, 0.0))
@@ -101,8 +101,8 @@ def test_a_known_sentence():
     gold = [Tree((2, 0, 4, 2, 2), ("nsubj:pass", "root", "det", "obj", "punct"), tags)]
     said = [Tree((2, 0, 4, 2, 4), ("nsubj", "root", "case", "iobj", "punct"))]
     assert attachment(gold, said) == (4 / 4, 2 / 4)
-    assert attachment(gold, said, without=()) == (4 / 5, 2 / 5)
-    assert attachment(gold, said, first=1) == (1.0, 1.0)
+    assert attachment(gold, said, unscored_tags=()) == (4 / 5, 2 / 5)
+    assert attachment(gold, said, word_limit=1) == (1.0, 1.0)
     assert clas(gold, said) == 2 * 2 / (3 + 3)  # nsubj and root of three content words on either side
 
 
@@ -116,7 +116,7 @@ def test_empty_cases_score_nothing():
     for trees in ([], [Tree((), ())], only_punctuation):
         assert attachment(trees, trees) == (0.0, 0.0)
         assert clas(trees, trees) == 0.0
-    assert attachment(only_punctuation, only_punctuation, without=()) == (1.0, 1.0)
+    assert attachment(only_punctuation, only_punctuation, unscored_tags=()) == (1.0, 1.0)
 
 
 def test_trees_of_other_lengths_are_refused():

@@ -161,7 +161,7 @@ def test_trees_are_scored_as_by_the_evaluation_of_conll_2018(clone, tmp_path):
         expected = script.evaluate(*(script.load_conllu_file(str(path)) for path in paths))
         gold, system = (list(read_conllu(disk_file(path))) for path in paths)
         trees = [[Tree(tree.heads, tree.relations, tree.tags) for tree in side] for side in (gold, system)]
-        attached, labelled = attachment_contributions(*trees, without=())
+        attached, labelled = attachment_contributions(*trees, unscored_tags=())
         assert total(attached) == pytest.approx(expected["UAS"].f1)
         assert total(labelled) == pytest.approx(expected["LAS"].f1)
         assert total(content_contributions(*trees)) == pytest.approx(expected["CLAS"].f1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from isogloss.metrics.model_choice import best, labelled_languages, regret, rule, standardised
+from isogloss.metrics.model_choice import best, labelled_languages, regret, rule, standardise_signal
 
 NAN = np.nan
 TABLES = arrays(np.float64, (4, 5), elements=st.floats(0, 1).map(lambda one: round(one, 3)))
@@ -14,10 +14,10 @@ TABLES = arrays(np.float64, (4, 5), elements=st.floats(0, 1).map(lambda one: rou
 def test_the_rule_is_the_mean_of_standardised_signals():
     one = np.array([[1.0, 5.0], [3.0, 5.0]])
     other = np.array([[0.2, 0.1], [0.1, NAN]])
-    assert standardised(one).tolist() == [[-1, 0], [1, 0]]
+    assert standardise_signal(one).tolist() == [[-1, 0], [1, 0]]
     np.testing.assert_allclose(rule([[one], [other]]), [[0, 0], [0, 0]], atol=1e-12)
     np.testing.assert_allclose(rule([[one, one, one], [-one]]), [[0, 0], [0, 0]], atol=1e-12)
-    assert rule([[one], [one]]).tolist() == standardised(one).tolist()
+    assert rule([[one], [one]]).tolist() == standardise_signal(one).tolist()
     np.testing.assert_equal(rule([[np.array([[1.0], [NAN], [2.0]])]]), [[-1.0], [NAN], [1.0]])
 
 

@@ -14,7 +14,7 @@ from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,
     exact_match_contributions,
-    normalized,
+    normalize_answer,
 )
 
 ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -85,7 +85,7 @@ def f1(one, other):
 
 @given(texts, st.sampled_from(sorted(ARTICLES)))
 def test_answers_are_normalised_as_the_scripts_define(text, language):
-    assert normalized(text, language) == words_of(text, language)
+    assert normalize_answer(text, language) == words_of(text, language)
 
 
 @given(
@@ -123,7 +123,7 @@ def test_scores_are_those_of_the_scripts(drawn, language):
     ],
 )
 def test_known_answers_are_normalised_as_known(text, language, expected):
-    assert normalized(text, language) == expected
+    assert normalize_answer(text, language) == expected
 
 
 def test_nothing_equals_nothing_but_has_no_f1():

@@ -575,7 +575,7 @@ def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
     assert plan()
     assert refused(grid__optimization__patience=2) == (
         "tiny.toml: grid.method[0]: patience: no dev set chooses the epoch of source-only, so none says when "
-        "to stop. Leave patience out, or let the method read a dev set."
+        "to stop. Remove patience, or let the method read a dev set."
     )
 
 

@@ -13,7 +13,7 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.formats.offsets import locate_spans, locate_words
 from isogloss.data.languages import examples
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.using import load_model
 from isogloss.using.predicting import PredictOptions, predict_file
 
@@ -85,7 +85,7 @@ def describe(folder: Path, tool: str, file: Path, fields: str):
     splits = ", ".join(f'{split} = "{file.name}"' for split in ("train", "dev", "test"))
     text = f'kind = "tagging"\nfiles = {{ {splits} }}\nlanguages = ["qaa", "qab"]\n{fields}'
     (folder / f"{tool}.toml").write_text(text, encoding="utf-8")
-    return described(folder / f"{tool}.toml")
+    return describe_corpus(folder / f"{tool}.toml")
 
 
 def read_spans(sentences: Iterable[TaggedSentence]) -> list[list[Span]]:

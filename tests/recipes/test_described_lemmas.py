@@ -12,7 +12,7 @@ from isogloss.data.languages import examples
 from isogloss.data.lemma_rules import lemma_by
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.translate import Translate
 from isogloss.using import load_model
@@ -46,7 +46,7 @@ def corpus_of(folder, text, *more, files=("sw.train.conllu",)):
     for name in files:
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "lemmas.toml").write_text("".join([LEMMAS, *more]), encoding="utf-8")
-    return described(folder / "lemmas.toml")
+    return describe_corpus(folder / "lemmas.toml")
 
 
 def test_lemmas_are_read_of_words_alone_and_make_the_rules(tmp_path):
@@ -80,14 +80,14 @@ def test_lemmas_are_described_by_their_column_or_as_what_is_predicted(tmp_path, 
     line = json.dumps({"words": ["dogs", "null"], "labels": ["dog", "null"]})
     (tmp_path / "sw.train.jsonl").write_text(f"{line}\n{line}\n", encoding="utf-8")
     (tmp_path / "lemmas.toml").write_text(text, encoding="utf-8")
-    corpus = described(tmp_path / "lemmas.toml")
+    corpus = describe_corpus(tmp_path / "lemmas.toml")
     assert corpus.tasks == ("lemmas",) and "lower |" in corpus.labels
     first, *_ = corpus.read(None, "sw", "train")
     assert first.tags in (("el", "ir", "nosotros"), ("dog", "null"))
 
 
 def test_what_lemmas_cannot_have_is_refused_and_a_missing_one_is_an_error(tmp_path):
-    with says(ConfigError, "labels: ", "Leave it out"):
+    with says(ConfigError, "labels: ", "Remove it"):
         corpus_of(tmp_path, HAND_WRITTEN, 'labels = ["lower |"]\n')
     with says(DataError, "sw.train.conllu:5", "no lemma"):
         list(corpus_of(tmp_path, HAND_WRITTEN.replace("\tnosotros\t", "\t\t")).read(None, "sw", "train"))

@@ -5,14 +5,14 @@ import pytest
 from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.core.errors import ConfigError, located
+from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.recipes.checking import checked, read_recipe, refuse_empty_or_twice
+from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml
 from isogloss.recipes.request import parse_change
 from isogloss.translators.built_in import BuiltIn
@@ -22,7 +22,7 @@ from tiny import TINY, body, lines
 
 
 def read(text=TINY, **changes):
-    with located("r.toml"):
+    with add_location("r.toml"):
         return read_recipe(text, changes={k.replace("__", "."): v for k, v in changes.items()})
 
 
@@ -145,13 +145,13 @@ def test_a_missing_field_is_named():
 )
 def test_a_number_out_of_range_is_refused_with_what_is_allowed(kind, values, expected):
     with pytest.raises(ConfigError) as error:
-        checked(kind, values)
+        build_checked(kind, values)
     ((field, value),) = values.items()
     assert str(error.value) == f"{field}: found {value!r}; expected {expected}. Correct it."
 
 
 def test_whole_numbers_do_for_rates():
-    assert checked(Optimization, {"clip": 2}).updates.clip == 2.0
+    assert build_checked(Optimization, {"clip": 2}).updates.clip == 2.0
 
 
 def test_a_scale_changes_what_it_names_and_nothing_else():
@@ -203,13 +203,13 @@ def test_set_reaches_into_lists_by_number():
 
 
 def test_a_place_is_put_before_any_message():
-    with pytest.raises(ConfigError, match=r"^there: here:"), located("there"), located("here"):
-        checked(Optimization, {"epochs": 0})
+    with pytest.raises(ConfigError, match=r"^there: here:"), add_location("there"), add_location("here"):
+        build_checked(Optimization, {"epochs": 0})
 
 
 def test_every_default_passes_its_own_checks():
     for kind in (Optimization, Architecture):
-        assert checked(kind, {}) == kind()
+        assert build_checked(kind, {}) == kind()
 
 
 SHARED = """

@@ -26,10 +26,10 @@ from isogloss.reports.candidates import (
 )
 from isogloss.reports.choosing import (
     DO_NOT_KNOW,
-    candidate_data,
     choice_data,
     choice_tables,
     level_signals,
+    list_candidates,
     regret_data,
     regret_tables,
 )
@@ -244,7 +244,7 @@ def test_models_made_for_a_language_are_candidates_there_alone():
     assert there.sum(axis=0).tolist() == [6, 4, 4, 4, 4]
     data = choice_data(one).set_index("language")
     assert data["candidates"].tolist() == [6, 4, 4, 4, 4]
-    assert len(candidate_data(one, "qac")) == 4
+    assert len(list_candidates(one, "qac")) == 4
     # Without scores of all candidates a language has no truth.
     assert np.isnan(data.loc["qab", "regret"])
 

@@ -16,10 +16,10 @@ from each import each
 from isogloss.reports.candidates import all_candidates
 from isogloss.reports.choosing import (
     MIN_LANGUAGES,
-    candidate_data,
     choice_data,
     choice_tables,
     explain_missing_choice,
+    list_candidates,
     regret_data,
     regret_tables,
 )
@@ -108,7 +108,7 @@ def shown(m):
         for table in (*choice_tables(m), *regret_tables(m))
     ]
     rankings = [
-        candidate_data(candidates, code) for candidates in all_candidates(m) for code in candidates.languages
+        list_candidates(candidates, code) for candidates in all_candidates(m) for code in candidates.languages
     ]
     return texts, [choice_data(candidates) for candidates in all_candidates(m)], rankings
 

@@ -32,14 +32,14 @@ def test_what_examples_add_to_a_slope_has_the_slope_as_its_mean(recorded):
     examples, points = recorded
     first, near = (part.sum() / whole.sum() for part, whole in points.values())
     slope = {(0.0,): -4.0, (0.25,): 4.0}
-    added = examples.added({"slope": slope, "unrecorded": {(0.7,): 1.0}})
+    added = examples.list_terms({"slope": slope, "unrecorded": {(0.7,): 1.0}})
     assert added["slope"].values.mean() == pytest.approx(4 * (near - first))
     assert "unrecorded" not in added
 
 
 def test_the_error_over_examples_is_that_of_drawing_them_anew(recorded):
     examples, points = recorded
-    added = examples.added({"slope": {(0.0,): -4.0, (0.25,): 4.0}})["slope"]
+    added = examples.list_terms({"slope": {(0.0,): -4.0, (0.25,): 4.0}})["slope"]
     error, number = error_over_examples([(1.0, added)])
     draws = RNG.integers(0, 60, (4000, 60))
     scores = [part[draws].sum(axis=1) / whole[draws].sum(axis=1) for part, whole in points.values()]

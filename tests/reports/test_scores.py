@@ -20,7 +20,7 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, PlannedRun
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import GAP, key_of, reference_of, scored_sets, values_of
 from isogloss.reports.summaries import SUMMARIES
@@ -502,7 +502,7 @@ def test_sentence_tests_and_table_have_the_same_baseline(swapped):
         "bilingual": "source-only",
         "bilingual (peft=lora, rank=8)": adapted,
     }
-    opening = opening_of(m)
+    opening = write_opening(m)
     gains = found.set_index(["name", "column"])["mean"]
     over = 100 * (gains["bilingual", "de"] - gains["source-only", "de"])
     assert f"With target labels (bilingual) targets gain {over:.1f} points." in opening.results
@@ -678,7 +678,7 @@ def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there(
     rows = [score(0.5, language=code, about=TRANSLATES) for code in ("qab", "qae")]  # Made for qad.
     (table,) = [one for one in score_tables(made_up(scores=rows)) if one.name != "significance"]
     assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
-    assert opening_of(made_up(scores=rows)).results
+    assert write_opening(made_up(scores=rows)).results
 
 
 def test_scores_of_no_model_on_its_own_languages_are_no_table() -> None:

@@ -21,7 +21,7 @@ from isogloss.reports.compared_runs import ComparisonRequest, compare_runs
 from isogloss.reports.drawing import PAGE, Figure
 from isogloss.reports.line_figures import MOST_ENDS
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render, run_table
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import SECTIONS, show_section
@@ -64,7 +64,7 @@ def made_up(request: pytest.FixtureRequest, tmp_path: Path) -> Shown:
 
 def page_with(m: Measurements, outcomes: Sequence[ClaimOutcome] = ()) -> Node:
     """Render the opening of a page, and claims."""
-    page = Page(m=m, opening=opening_of(m), outcomes=outcomes, sections=[], runs=run_table(m), raw={})
+    page = Page(m=m, opening=write_opening(m), outcomes=outcomes, sections=[], runs=run_table(m), raw={})
     return tree_of(render(page))
 
 
@@ -258,7 +258,7 @@ def checked_at_random(number: int) -> list[Check]:
             spreads = (
                 random.uniform(0.5 - by, 0.5 + by, (6, 1)) for by in (random.choice([0.01, 0.4]), 0.02)
             )
-            checks += check_spreads(about, *map(pd.DataFrame, spreads), least=2.0)
+            checks += check_spreads(about, *map(pd.DataFrame, spreads), min_ratio=2.0)
         else:
             size = 1 if kind == "one" else int(random.integers(3, 6))
             values = random.normal(random.choice([-0.2, -0.01, 0.0, 0.02, 0.3]), 0.05, size)

@@ -20,7 +20,7 @@ from isogloss.reports.similarity import (
     SIMILARITY_FIGURES,
     SIMILARITY_TABLES,
     noise_corrected,
-    smoothed,
+    smooth,
     transfer_correlations,
 )
 
@@ -224,6 +224,6 @@ def test_models_of_other_batches_or_tasks_have_lines_of_their_own() -> None:
 
 def test_smoothing_keeps_a_straight_line_and_its_length() -> None:
     line = pd.Series([0.5 * step for step in range(200)], index=range(7, 207))
-    assert list(smoothed(line)) == pytest.approx(list(line))
+    assert list(smooth(line)) == pytest.approx(list(line))
     bumpy = line + pd.Series([(-1) ** step for step in range(200)], index=line.index)
-    assert (smoothed(bumpy) - line).abs().iloc[10:-10].max() < 0.2
+    assert (smooth(bumpy) - line).abs().iloc[10:-10].max() < 0.2

@@ -10,7 +10,7 @@ from made_up_rows import measured
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import distance_figures, map_figures, pooled, with_stages
+from isogloss.reports.states import distance_figures, map_figures, pool_shares, with_stages
 from isogloss.reports.summaries import SUMMARIES
 
 Study = Callable[[str], Measurements]
@@ -98,7 +98,7 @@ def test_models_are_pooled_with_equal_weight_whatever_their_bins() -> None:
         [("a", 0.0, 2.0, 1.0), ("b", 0.0, 1.0, 0.0), ("b", 1.0, 2.0, 1.0)],
         columns=["model", "low", "high", "related"],
     ).assign(run="r")
-    assert list(pooled(rows, "related", np.array([0.0, 1.0, 2.0]))) == pytest.approx([0.25, 0.75])
+    assert list(pool_shares(rows, "related", np.array([0.0, 1.0, 2.0]))) == pytest.approx([0.25, 0.75])
 
 
 def test_all_maps_of_a_task_have_the_same_scale() -> None:

@@ -155,7 +155,7 @@ def test_bitext_is_aligned_by_itself_once(tmp_path):
         bitext="bitext", pairs=("qaa-qab", "qab-qaa"), aligner={"name": "given"}, split="dev", examples=5
     )
     told = []
-    first, back = align_bitext(wanted, out=tmp_path, on_progress=told.append)
+    first, back = align_bitext(wanted, folder=tmp_path, on_progress=told.append)
     assert (first.row["pairs"], first.row["aer"]) == (5, 0)
     there = [sorted(line.split()) for line in first.file.read_text().splitlines()]
     turned = [
@@ -164,7 +164,7 @@ def test_bitext_is_aligned_by_itself_once(tmp_path):
     ]
     assert there == turned
     before = first.file.stat().st_mtime_ns
-    assert align_bitext(wanted, out=tmp_path)[0].file.stat().st_mtime_ns == before
+    assert align_bitext(wanted, folder=tmp_path)[0].file.stat().st_mtime_ns == before
 
 
 GOLD = {
@@ -185,7 +185,7 @@ def test_a_collection_of_gold_alone_is_aligned_by_itself_and_says_so(gold):
     wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="test"
     )
-    (made,) = align_bitext(wanted, out=gold / "runs", data=str(gold))
+    (made,) = align_bitext(wanted, folder=gold / "runs", data=str(gold))
     assert (made.row["pairs"], made.row["gold_pairs"]) == (3, 3)
     assert "words were counted in the 3 pairs of the test split alone" in " ".join(made.warnings)
 
@@ -194,13 +194,13 @@ def test_gold_links_of_a_split_need_no_training_split_and_none_with_links(gold):
     wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "given"}, split="test"
     )
-    (made,) = align_bitext(wanted, out=gold / "runs", data=str(gold))
+    (made,) = align_bitext(wanted, folder=gold / "runs", data=str(gold))
     assert (made.row["aer"], made.warnings) == (0, ())
     for side, text in (("en", "the house\n"), ("fr", "la maison\n")):
         (gold / "word-alignment" / f"train.en-fr.{side}").write_text(text)
         (gold / "word-alignment" / f"test.en-fr.{side}").write_text(text)
     (gold / "word-alignment" / "test.en-fr.align").write_text("0-0 1-1\n")
-    (made,) = align_bitext(wanted, out=gold / "others", data=str(gold))
+    (made,) = align_bitext(wanted, folder=gold / "others", data=str(gold))
     assert (made.row["pairs"], made.row["aer"]) == (1, 0)
 
 
@@ -209,12 +209,12 @@ def test_a_split_that_is_not_there_is_still_refused(gold):
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="dev"
     )
     with pytest.raises(DataError, match="bitext 'en-fr'"):
-        align_bitext(wanted, out=gold / "runs", data=str(gold))
+        align_bitext(wanted, folder=gold / "runs", data=str(gold))
 
 
 def test_links_of_another_bitext_are_no_links(tmp_path):
     wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
-    (made,) = align_bitext(wanted, out=tmp_path)
+    (made,) = align_bitext(wanted, folder=tmp_path)
     pairs = Sources().examples("bitext", "qaa-qab", "train", examples=4)
     with pytest.raises(DataError, match=r"3.*links.*4"):
         list(read_pharaoh(disk_file(made.file), pairs))
@@ -222,7 +222,7 @@ def test_links_of_another_bitext_are_no_links(tmp_path):
 
 def test_the_record_of_an_alignment_says_what_was_aligned(tmp_path):
     wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
-    (made,) = align_bitext(wanted, out=tmp_path)
+    (made,) = align_bitext(wanted, folder=tmp_path)
     record = json.loads((made.file.parent / "record.json").read_text())
     assert record["kind"] == "align"
     assert record["run"]["aligner"] == {"kind": "given"}

@@ -53,22 +53,22 @@ def fill(disk):
 def test_a_lease_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
     board = FolderBoard(disk / "leases")
     leases = Leases(board)
-    with leases.leased("held") as lease:
+    with leases.lease_run("held") as lease:
         ballast, before = fill(disk), board.read("held.1")
         lease.beat = 10
         board.write("held.1", lease.content())
         assert board.read("held.1") == before.replace(b'"beat": 0', b'"beat": 10')
-        with pytest.raises(StorageError, match=FULL), leases.leased("another"):
+        with pytest.raises(StorageError, match=FULL), leases.lease_run("another"):
             pass
         assert sorted(path.name for path in board.folder.iterdir()) == ["held.1"]
         ballast.unlink()
-        with leases.leased("another") as other:
+        with leases.lease_run("another") as other:
             assert other.number == 1
 
 
 def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
     context = RunContext(store=Store(disk), sources=Sources(), precision="float32")
-    with context.store.leases.leased("before"):
+    with context.store.leases.lease_run("before"):
         ballast = fill(disk)
     with pytest.raises(StorageError, match=FULL):
         Work(context, [RUN], lambda _: None).attempt(RUN)

@@ -9,7 +9,7 @@ import pytest
 from isogloss.cli import main
 from isogloss.core.checksums import Checksum, as_text
 from isogloss.core.errors import StorageError
-from isogloss.core.untrusted import below, is_safe
+from isogloss.core.untrusted import is_safe, join_safely
 from killed import RECIPE
 from s3_server import BUCKET, S3, s3_server
 
@@ -153,9 +153,9 @@ def test_a_name_in_the_list_of_a_run_s_files_that_leads_out_is_refused(
 def test_a_name_that_may_lead_out_of_a_folder_is_refused_and_shown(name, tmp_path):
     assert not is_safe(name)
     with pytest.raises(StorageError, match="nothing"):
-        below(tmp_path, name)
+        join_safely(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.json", ".claims/x.1", "figures/ä ö.pdf", "a..b", "...", "-x"])
 def test_a_plain_name_is_a_path_below_the_folder(name, tmp_path):
-    assert below(tmp_path, name) == tmp_path / name
+    assert join_safely(tmp_path, name) == tmp_path / name

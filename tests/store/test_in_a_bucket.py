@@ -133,7 +133,7 @@ remote.write(f"ready/{sys.argv[2]}", b"")
 while len(remote.listing("ready")) < 3:
     pass
 for key in map(str, range(25)):
-    with leases.leased(key) as lease:
+    with leases.lease_run(key) as lease:
         if lease is not None and not remote.exists(key):
             print(key)
             remote.write(key, b"")

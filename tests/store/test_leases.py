@@ -48,7 +48,7 @@ def left(board: FolderBoard) -> list[str]:
 
 def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
     first, second = Leases(board), Leases(board)
-    with first.leased("run") as lease, second.leased("run") as other:
+    with first.lease_run("run") as lease, second.lease_run("run") as other:
         assert (lease.number, other) == (1, None)
         assert first.holder("run").startswith(f"{os.getpid()} on ")
         lease.ending = "finished"
@@ -58,11 +58,11 @@ def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board
 
 def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
     leases = Leases(board)
-    with pytest.raises(KeyError), leases.leased("run"):
+    with pytest.raises(KeyError), leases.lease_run("run"):
         raise KeyError
     assert left(board) == ["run.1"]
     assert (leases.history("run").is_held, leases.history("run").deaths) == (False, 0)
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         assert lease.number == 2
         lease.ending = "finished"
     assert left(board) == []
@@ -74,13 +74,13 @@ def test_signs_of_life_keep_a_lease_and_silence_for_a_lease_ends_it(board):
     held_elsewhere(board, "run")
     for beat in range(4):
         held_elsewhere(board, "run", beat=beat)
-        with leases.leased("run") as lease:
+        with leases.lease_run("run") as lease:
             assert lease is None
         assert leases.history("run").is_held
         clock.now += 59
     clock.now += 2
     assert not leases.history("run").is_held
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         assert lease.number == 2
         lease.ending = "finished"
 
@@ -93,7 +93,7 @@ def test_deaths_are_leases_that_nobody_gave_back(board):
     assert leases.history("run") == LeaseHistory(is_held=True, holder="7 on there")
     clock.now += module.LEASE_DURATION + 1
     assert leases.history("run") == LeaseHistory(holder="7 on there", starts=("",))
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         assert Leases(board).history("run").deaths == 1
         lease.ending = "out of memory"
     history = leases.history("run")
@@ -102,7 +102,7 @@ def test_deaths_are_leases_that_nobody_gave_back(board):
 
 def test_a_holder_that_was_paused_and_finds_its_lease_lost_has_not_died(board, monkeypatch):
     paused = Leases(board)
-    with paused.leased("run") as lease:
+    with paused.lease_run("run") as lease:
         others = Leases(board, clock=Clock())
         held_elsewhere(board, "run", number=2)
         assert others.history("run").deaths == 1
@@ -113,7 +113,7 @@ def test_a_holder_that_was_paused_and_finds_its_lease_lost_has_not_died(board, m
 
 def test_the_leases_of_a_process_that_ends_at_once_are_given_back(board):
     leases = Leases(board)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         leases.abandon()
         assert lease.lost
         assert Leases(board).history("run").deaths == 0
@@ -138,7 +138,7 @@ def test_a_dead_process_of_this_machine_holds_nothing(board):
     ended = subprocess.Popen(["true"])
     ended.wait()
     held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         assert lease.number == 2
 
 
@@ -149,7 +149,7 @@ def test_a_lease_that_cannot_be_read_is_waited_for_as_any_other(board, content):
     board.create("run.1", content)
     assert leases.history("run").is_held
     clock.now += module.LEASE_DURATION + 1
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         assert lease.number == 2
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_file_in_the_place_of_a_lease_is_said_at_once(board, make):
 def test_a_lease_that_is_being_written_is_held(board):
     """Between the creation of its file and the first byte in it."""
     board.create("run.1", b"")
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         assert lease is None
 
 
@@ -178,7 +178,7 @@ def test_a_lease_that_is_being_written_is_held(board):
 @pytest.mark.slow
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     leases = Leases(board, duration=0.06)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         seen = {board.read(lease.name)}
         for _ in range(200):
             time.sleep(0.01)
@@ -194,7 +194,7 @@ def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
 @pytest.mark.slow
 def test_a_holder_that_was_frozen_finds_that_it_lost(board):
     leases = Leases(board, duration=0.06)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         held_elsewhere(board, "run", number=2)
         for _ in range(200):
             if lease.lost:
@@ -208,7 +208,7 @@ def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_lea
     now = 0.0
     monkeypatch.setattr(module, "_now", lambda: now)
     leases = Leases(board)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         board.remove("run.1")  # As another process does that has made the run.
         leases.renew(lease, if_over=True)
         assert not lease.lost  # Nobody can have: no lease is over.
@@ -250,7 +250,7 @@ def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatc
 
 
 def test_a_lease_is_not_written_where_the_board_has_gone_away(board, tmp_path):
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         board.folder.rename(tmp_path / "away")
         with pytest.raises(FileNotFoundError):
             board.write(lease.name, b"")
@@ -267,7 +267,7 @@ def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
         monkeypatch.setattr(module, "_now", lambda: module.LEASE_DURATION + 1)
         return is_there
 
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         monkeypatch.setattr(FolderBoard, "write", paused)
         leases.renew(lease)
         assert (lease.renewed, lease.silent) == (0.0, True)
@@ -277,9 +277,9 @@ def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
 def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
     """The run was finished, then quarantined as damaged, and is computed again."""
     leases = Leases(board)
-    with leases.leased("run") as lease:
+    with leases.lease_run("run") as lease:
         board.remove("run.1")
-        with Leases(board).leased("run") as other:
+        with Leases(board).lease_run("run") as other:
             leases.renew(lease)
             assert (lease.lost, board.read("run.1")) == (True, other.content())
 
@@ -314,7 +314,7 @@ leases = Leases(FolderBoard(folder / "leases"))
 while len([*folder.glob("ready-*")]) < 4:
     pass
 for key in map(str, range(300)):
-    with leases.leased(key) as lease:
+    with leases.lease_run(key) as lease:
         if lease is not None and not (folder / key).exists():
             with (folder / f"made-{sys.argv[2]}").open("a") as file:
                 file.write(key + "\\n")
@@ -343,7 +343,7 @@ folder, name = Path(sys.argv[1]), sys.argv[2]
 leases, left = Leases(FolderBoard(folder / "leases"), duration=2.0), set(map(str, range(20)))
 while left:
     for key in sorted(left):
-        with leases.leased(key) as lease:
+        with leases.lease_run(key) as lease:
             if lease is not None:
                 with (folder / name).open("a") as file:
                     file.write(key + "\\n")
@@ -459,9 +459,9 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
 
 def test_the_log_says_what_was_leased_and_how_it_ended(board):
     leases = Leases(board, log="log")
-    with leases.leased("one") as lease:
+    with leases.lease_run("one") as lease:
         lease.ending = "finished"
-    with leases.leased("two"):
+    with leases.lease_run("two"):
         pass
     (path,) = (board.folder / "log").iterdir()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -489,7 +489,7 @@ def test_processes_have_names_of_their_own():
 def test_who_renews_a_lease_that_became_a_link_writes_nothing_through_it(board, tmp_path, make):
     mine = tmp_path / "mine"
     mine.write_text("a file of the holder")
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         (board.folder / lease.name).unlink()
         make(board.folder / lease.name, mine)
         Leases(board).renew(lease)
@@ -499,7 +499,7 @@ def test_who_renews_a_lease_that_became_a_link_writes_nothing_through_it(board, 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b"[1]", b"{}", b'{"token": null}'])
 def test_a_lease_whose_content_cannot_be_read_is_not_ones_own(board, content):
-    with Leases(board).leased("run") as lease:
+    with Leases(board).lease_run("run") as lease:
         (board.folder / lease.name).write_bytes(content)
         assert not lease.is_own(content)
         assert not board.write(lease.name, lease.content(), lease.is_own)
@@ -512,7 +512,7 @@ def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_pa
     for number in range(folders):
         leases = Leases(FolderBoard(tmp_path / str(number)))
         for _ in range(3):
-            with leases.leased("run") as lease:
+            with leases.lease_run("run") as lease:
                 renewing = leases._renewing
                 assert renewing.is_alive()
                 lease.ending = "finished"

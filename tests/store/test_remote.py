@@ -339,7 +339,7 @@ def test_the_log_of_leases_is_written_in_parts(remote, monkeypatch):
     board = RemoteBoard(remote)
     leases = Leases(board, log="log")
     for number in range(LINES // 2 + 1):
-        with leases.leased(str(number)) as lease:
+        with leases.lease_run(str(number)) as lease:
             lease.ending = "finished"
     written = [name for name in remote.listing() if f"{LEASES}/log/" in name]
     assert len(written) == 1  # The first line; the others wait.

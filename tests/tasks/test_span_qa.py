@@ -14,7 +14,7 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.metrics.texts import normalized
+from isogloss.metrics.texts import normalize_answer
 from isogloss.runs.pretrained import model_folder
 from isogloss.tasks.batch import collate
 from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span
@@ -191,7 +191,7 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
         rows = task.encode(questions, tokenizer)
         answers = task.decode(questions, rows, [span_scores(row) for row in rows])
         right = [
-            normalized(answer, one.language) == normalized(one.answers[0][1], one.language)
+            normalize_answer(answer, one.language) == normalize_answer(one.answers[0][1], one.language)
             for one, answer in zip(questions, answers, strict=True)
         ]
         assert sum(right) / len(right) >= least, language

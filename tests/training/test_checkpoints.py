@@ -197,7 +197,7 @@ def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
     try:
         with pytest.raises(StorageError, match="write"):
-            store.save(model, optimizer, State(2, {}, None), in_thread=in_thread)
+            store.save(model, optimizer, State(2, {}, None), uses_thread=in_thread)
             store.finish()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -263,7 +263,7 @@ def written_steps(every, *, step_seconds, write_seconds, steps):
         clock.now += step_seconds
         if times.is_due(step):
             written.append(step)
-            with times.measured():
+            with times.measure_wait():
                 clock.now += write_seconds
     return written, len(written) * write_seconds / clock.now
 
@@ -333,7 +333,7 @@ def test_a_thread_writes_the_state_of_the_moment_although_training_continues(tmp
     best = weights(toy(seed=9))
     Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best))
     store = Checkpoints(tmp_path / "thread", 1)
-    store.save(model, optimizer, State(3, {}, best), in_thread=True)
+    store.save(model, optimizer, State(3, {}, best), uses_thread=True)
     loss(model, Drawn()[9]).backward()
     optimizer.step()
     store.finish()
@@ -345,7 +345,7 @@ def test_checkpoints_written_by_threads_follow_each_other(tmp_path):
     model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     for step in range(1, 6):
-        store.save(model, optimizer, State(step, {}, None), in_thread=True)
+        store.save(model, optimizer, State(step, {}, None), uses_thread=True)
     store.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000005"]
 
@@ -358,7 +358,7 @@ def test_who_lost_a_run_while_a_thread_writes_learns_of_it(tmp_path):
         raise Interrupted
 
     with pytest.raises(Interrupted), stopping_if_lost(check):
-        store.save(model, optimizer, State(6, {}, None), in_thread=True)
+        store.save(model, optimizer, State(6, {}, None), uses_thread=True)
         store.finish()
     assert list(tmp_path.iterdir()) == []
 

@@ -100,7 +100,7 @@ def test_every_way_to_save_memory_saves_some(gpu):
     load, machine = Load(rows=32, length=128, predicted=600), Machine(gpu=gpu)
 
     def peak(*, best=False, **updates):
-        return training_memory(shape, load, Updates(**updates), machine, best=best)
+        return training_memory(shape, load, Updates(**updates), machine, best_weights=best)
 
     plain = peak()
     for less in ({"gradient_checkpointing": True}, {"accumulation": 4}, {"optimizer_states": "8-bit"}):

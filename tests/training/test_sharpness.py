@@ -136,7 +136,7 @@ def test_the_weights_that_are_restored_take_memory():
     shape = Shape(parameters=1000, layers=1, dim=8, heads=1, feed_forward=8, vocabulary=10)
     load = Load(rows=2, length=4)
     plain, doubled = (
-        training_memory(shape, load, updates, Machine(), best=True)
+        training_memory(shape, load, updates, Machine(), best_weights=True)
         for updates in (Updates(), Updates(sam_radius=RADIUS))
     )
     assert doubled - plain == 4 * 1000

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.translators.setting import in_pieces, join_pieces
+from isogloss.translators.setting import join_pieces, split_into_pieces
 
 
 def letters(texts: Sequence[str]) -> list[int]:
@@ -15,7 +15,7 @@ def letters(texts: Sequence[str]) -> list[int]:
 @given(st.lists(st.text(alphabet="ab,. \n。中!A", max_size=60)), st.integers(1, 12), st.booleans())
 def test_pieces_fit_and_leave_nothing_out(texts: list[str], longest: int, sentences: bool) -> None:
     for text, (pieces, cuts) in zip(
-        texts, in_pieces(texts, letters, longest=longest, sentences=sentences), strict=True
+        texts, split_into_pieces(texts, letters, longest=longest, sentences=sentences), strict=True
     ):
         assert all(0 < len(piece) <= longest for piece in pieces)
         assert "".join("".join(pieces).split()) == "".join(text.split())
@@ -24,7 +24,7 @@ def test_pieces_fit_and_leave_nothing_out(texts: list[str], longest: int, senten
 
 def test_a_cut_is_made_at_sentence_ends_then_clauses_then_spaces() -> None:
     def pieces(text: str) -> list[str]:
-        return in_pieces([text], letters, longest=20, sentences=False)[0][0]
+        return split_into_pieces([text], letters, longest=20, sentences=False)[0][0]
 
     assert pieces("It, it rained. We stayed there.") == ["It, it rained.", "We stayed there."]
     assert pieces("when it rained, we stayed there") == ["when it rained,", "we stayed there"]
@@ -32,7 +32,7 @@ def test_a_cut_is_made_at_sentence_ends_then_clauses_then_spaces() -> None:
 
 
 def test_a_text_that_fits_is_not_cut() -> None:
-    assert in_pieces(["a b. C d.", " "], letters, longest=20, sentences=False) == [
+    assert split_into_pieces(["a b. C d.", " "], letters, longest=20, sentences=False) == [
         (["a b. C d."], 0),
         ([], 0),
     ]

@@ -14,7 +14,7 @@ from isogloss.core.tag_schemes import find_spans
 from isogloss.data.files import disk_file
 from isogloss.data.formats.offsets import MarkedSpan, OffsetError, locate_spans, locate_words, tag_text
 from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.recipes.file_layouts import layout_of
 from isogloss.tasks import find_task
 from isogloss.using.formats import Prediction, format_of
@@ -33,7 +33,7 @@ def corpus(tmp_path):
     def describe(file, body):
         text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
-        return described(tmp_path / "own.toml")
+        return describe_corpus(tmp_path / "own.toml")
 
     return describe
 
@@ -44,7 +44,7 @@ def test_spans_of_a_tool_are_read_in_every_script(tool, tmp_path, corpus):
     (contents,) = inspect_splits(corpus(file, body))
     assert not contents.errors
     assert (contents.examples, contents.labels) == (len(SCRIPTS), dict(TYPES))
-    layout = layout_of(file, "", "", labelled=True)
+    layout = layout_of(file, "", "", is_labelled=True)
     assert layout.kind == "tagging"
 
 

@@ -11,7 +11,7 @@ from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import EvaluateOptions, evaluate
@@ -113,7 +113,7 @@ def test_predictions_on_every_kind_of_described_corpus_are_compared(about, tmp_p
     for split in ("train", "dev"):
         (tmp_path / f"{split}-qaa.jsonl").write_text(text)
     (tmp_path / "own.toml").write_text(f'kind = "{kind}"\n{more}\nfiles = "{{split}}-{{language}}.jsonl"\n')
-    corpus = described(tmp_path / "own.toml")
+    corpus = describe_corpus(tmp_path / "own.toml")
     monkeypatch.setitem(KNOWN, "own", corpus)
     task = {"choices with names": "multiple-choice"}.get(about, about)
     assert corpus.tasks == (task,)
@@ -135,7 +135,7 @@ def test_a_described_corpus_of_questions_is_answered_in_json_lines(make_model, t
         "".join(json.dumps({**ASKED, "context": "Ana anaimba " * n}) + "\n" for n in (1, 2))
     )
     (tmp_path / "own.toml").write_text('kind = "span"\nfiles = "{split}-{language}.jsonl"\n')
-    monkeypatch.setitem(KNOWN, "own", described(tmp_path / "own.toml"))
+    monkeypatch.setitem(KNOWN, "own", describe_corpus(tmp_path / "own.toml"))
     options = EvaluateOptions(corpus="own", languages=("sw",))
     (row,) = evaluate(make_model("qa"), options, Sources(), predictions=tmp_path / "out")
     (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())

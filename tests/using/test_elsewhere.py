@@ -14,7 +14,7 @@ from isogloss.data.files import File, disk_file
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import span_contributions
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.using import load_model
 from isogloss.using.formats import FileEntry
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -143,7 +143,7 @@ def check_scheme(elsewhere, tmp_path, name):
 
 
 def predict_scores(model):
-    for entry, prediction in model.answered(
+    for entry, prediction in model.predict_entries(
         [FileEntry(lines=(), example=TaggedSentence(id="1", words=("the", "cat"), tags=()))], scores=True
     ):
         yield entry, prediction.scores
@@ -160,7 +160,7 @@ def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, t
     file.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
     text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
     (tmp_path / f"{tool}.toml").write_text(text, encoding="utf-8")
-    examples = list(described(tmp_path / f"{tool}.toml").read(None, "en", "test"))
+    examples = list(describe_corpus(tmp_path / f"{tool}.toml").read(None, "en", "test"))
     predicted = model.predict([example.words for example in examples])
     assert [example.tags or ("O",) * len(example.words) for example in examples] == [*map(tuple, predicted)]
 

@@ -15,7 +15,7 @@ from isogloss.data.examples import Question
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.metrics.labels import repair
-from isogloss.recipes.descriptions import described
+from isogloss.recipes.descriptions import describe_corpus
 from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import find_task
 from isogloss.using import EvaluateOptions
@@ -37,7 +37,7 @@ def corpus(tmp_path, monkeypatch):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         text = f'kind = "tagging"\nfiles = {{ test = "test.jsonl" }}\nlanguages = ["sw"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
-        own = described(tmp_path / "own.toml")
+        own = describe_corpus(tmp_path / "own.toml")
         monkeypatch.setitem(KNOWN, "own", own)
         return own
 
@@ -188,7 +188,7 @@ def test_a_description_states_the_languages_whose_answers_have_own_rules(form, t
     scores = {}
     for rules in ("", 'own_rules = ["zh"]\n'):
         (tmp_path / "own.toml").write_text(text + rules, encoding="utf-8")
-        examples = list(described(tmp_path / "own.toml").read(None, "zh", "test"))
+        examples = list(describe_corpus(tmp_path / "own.toml").read(None, "zh", "test"))
         task = find_task("qa")
         scores[rules] = task.score(task.gold(examples), ["北京"])
     assert [*scores.values()] == [0, pytest.approx(4 / 5)]
@@ -199,4 +199,4 @@ def test_other_languages_and_kinds_have_no_own_rules(kind, code, tmp_path):
     text = f'kind = "{kind}"\nfiles = "a.jsonl"\nlanguages = ["zh"]\nown_rules = ["{code}"]\n'
     (tmp_path / "own.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"own_rules: .*(ar, de|span)"):
-        described(tmp_path / "own.toml")
+        describe_corpus(tmp_path / "own.toml")

@@ -150,7 +150,7 @@ def test_the_browser_is_led_to_the_address_by_a_file_of_this_user_alone(monkeypa
         opened.append((address, path.read_text(encoding="utf-8"), path.parent.stat().st_mode & 0o077))
 
     monkeypatch.setattr(module.webbrowser, "open", open_page)
-    with module._shown("http://127.0.0.1:1/?token=secret"):
+    with module._show_in_browser("http://127.0.0.1:1/?token=secret"):
         ((address, text, others),) = opened
         assert "secret" not in address
         assert 'url=http://127.0.0.1:1/?token=secret"' in text
@@ -164,6 +164,6 @@ def test_a_page_that_cannot_be_opened_does_not_end_the_server(monkeypatch):
 
     monkeypatch.setattr(module, "TemporaryDirectory", fail)
     is_serving = False
-    with module._shown("http://127.0.0.1:1/?token=secret"):
+    with module._show_in_browser("http://127.0.0.1:1/?token=secret"):
         is_serving = True
     assert is_serving

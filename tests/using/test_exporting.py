@@ -398,8 +398,8 @@ def test_an_exported_model_mixes_as_before_to_the_bit(make_mixing, tmp_path):
     folder = export(model, tmp_path / "out")
     again = load_model(folder, precision="float32")
     gold, there = (Sources().examples("ud", code, "dev", examples=20) for code in ("qab", "qab-qaa"))
-    one, other = (each.prepared(gold, translations=there).scores(each.network) for each in (model, again))
-    plain = again.prepared(gold).scores(again.network)
+    one, other = (each.prepare(gold, translations=there).scores(each.network) for each in (model, again))
+    plain = again.prepare(gold).scores(again.network)
     assert all(map(torch.equal, one, other))
     assert not all(map(torch.equal, other, plain))
     assert again.mixup == model.mixup

@@ -46,7 +46,7 @@ def scored(model, values, translations=None):
     others = translations and [
         None if one is None else model.kind.example(one, "x", "") for one in translations
     ]
-    return model.prepared(examples, translations=others).scores(model.network)
+    return model.prepare(examples, translations=others).scores(model.network)
 
 
 @TASKS
@@ -55,7 +55,7 @@ def test_values_are_predicted_as_the_corpus_scores_them(make_mixing, task):
     here, there = VALUES[task]("de"), VALUES[task]("en")
     examples = [model.kind.example(one, str(number), "") for number, one in enumerate(here)]
     others = [model.kind.example(one, str(number), "") for number, one in enumerate(there)]
-    paired = model.prepared_by_id(examples, others[::-1])
+    paired = model.prepare_by_id(examples, others[::-1])
     found = scored(model, here, there)
     assert all(map(torch.equal, found, paired.scores(model.network)))
     assert not all(map(torch.equal, found, scored(model, here)))
@@ -65,7 +65,7 @@ def test_values_are_predicted_as_the_corpus_scores_them(make_mixing, task):
 
 def test_labelled_examples_are_scored_beside_their_translations(make_mixing):
     model, gold, there = make_mixing(), sentences("de", 24), sentences("en", 24)
-    paired = model.prepared_by_id(gold, there)
+    paired = model.prepare_by_id(gold, there)
     assert model.score(gold, translations=there) == paired.score(model.network) != model.score(gold)
     assert model.measures(gold, translations=there) == paired.measures(model.network)
     with pytest.raises(ValueError, match="zip"):
@@ -339,10 +339,10 @@ def make_linking(make_mixing):
 
 def test_sentences_are_mixed_with_translations_that_have_links(make_linking):
     model, here, there = make_linking(), sentences("de", 12), linked(sentences("en", 12))
-    found = model.prepared(here, translations=there).scores(model.network)
-    paired = model.prepared_by_id(here, there[::-1])
+    found = model.prepare(here, translations=there).scores(model.network)
+    paired = model.prepare_by_id(here, there[::-1])
     assert all(map(torch.equal, found, paired.scores(model.network)))
-    assert not all(map(torch.equal, found, model.prepared(here).scores(model.network)))
+    assert not all(map(torch.equal, found, model.prepare(here).scores(model.network)))
     assert model.predict(here, translations=there) == paired.predict(model.network)
 
 

@@ -14,13 +14,13 @@ from isogloss.core.records import read_record, write_record
 from isogloss.data.examples import ParsedSentence, SentencePair, TaggedSentence
 from isogloss.using import load_model
 from isogloss.using.formats import FileEntry
-from isogloss.using.predictor import GROUP_CHARACTERS, GROUP_SIZE, in_groups
+from isogloss.using.predictor import GROUP_CHARACTERS, GROUP_SIZE, group_entries
 from isogloss.using.provenance import provenance_of
 
 
 def test_groups_are_of_a_number_and_a_size():
     def lengths(*characters):
-        return [len(group) for group in in_groups(FileEntry(lines=("x" * one,)) for one in characters)]
+        return [len(group) for group in group_entries(FileEntry(lines=("x" * one,)) for one in characters)]
 
     assert lengths(*[0] * (2 * GROUP_SIZE + 1)) == [GROUP_SIZE, GROUP_SIZE, 1]
     assert lengths(1, 1, GROUP_CHARACTERS, 1, 1) == [3, 2]
@@ -32,7 +32,7 @@ def test_what_comes_from_python_has_the_size_of_its_texts():
     entries = [
         FileEntry(lines=(), example=TaggedSentence(id=str(one), words=words, tags=())) for one in range(5)
     ]
-    assert [len(group) for group in in_groups(entries)] == [2, 2, 1]
+    assert [len(group) for group in group_entries(entries)] == [2, 2, 1]
 
 
 @pytest.mark.slow

@@ -64,8 +64,8 @@ def check_equal(folder, name):
     by_torch = load_model(folder, precision="float32")
     by_onnx = load_onnx_model(folder)
     examples = inputs_of(name)
-    first = by_torch.prepared(examples)
-    second = by_onnx.prepared(examples)
+    first = by_torch.prepare(examples)
+    second = by_onnx.prepare(examples)
     assert second.rows == first.rows
     for ours, theirs in zip(by_onnx.scores_of(second), by_torch.scores_of(first), strict=True):
         of_options = theirs.numpy()[:, : ours.shape[1]]  # Torch pads the options of a choice.
@@ -262,8 +262,8 @@ def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
         assert (folder / written).stat().st_size < (folder / f"whole.{written}").stat().st_size
         if write is write_onnx:
             pairs = zip(
-                loaded.scores_of(loaded.prepared(examples)),
-                expected.scores_of(expected.prepared(examples)),
+                loaded.scores_of(loaded.prepare(examples)),
+                expected.scores_of(expected.prepare(examples)),
                 strict=True,
             )
             assert all(np.allclose(ours, theirs, atol=TOLERANCE) for ours, theirs in pairs)

@@ -85,7 +85,7 @@ def test_questions_in_get_answers_by_id(make_model):
 def test_no_more_is_read_than_is_predicted_together(make_model, characters, count):
     read = []
     entries = (read.append(number) or FileEntry(lines=("x" * characters,)) for number in range(1000))
-    assert next(make_model().answered(entries))[1] is None
+    assert next(make_model().predict_entries(entries))[1] is None
     assert len(read) == count
 
 

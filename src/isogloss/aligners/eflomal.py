@@ -70,13 +70,13 @@ class Eflomal:
     def directions(self, setting: AlignSetting) -> tuple[list[Aligned], list[Aligned]]:
         """Run the program and return the links of both directions."""
         program = _program()
-        shaped = str.lower if self.lowercase else str
+        convert_case = str.lower if self.lowercase else str
         words = [pair_words(pair) for pair in setting.pairs]
         setting.on_progress(Progress(what="eflomal", done=0, total=1, remark=f"{len(words)} pairs"))
         with TemporaryDirectory(prefix="eflomal-") as folder:
             sides, links = ([Path(folder, name) for name in pair] for pair in (("s", "t"), ("f", "r")))
             for path, side in zip(sides, (0, 1), strict=True):
-                write_sentences(path, [list(map(shaped, pair[side])) for pair in words])
+                write_sentences(path, [[convert_case(word) for word in pair[side]] for pair in words])
             files = [text for path in (*sides, *links) for text in (f"-{path.name}", str(path))]
             _run([program, *files, *self._options(len(words))])
             forward, backward = (list(read_pharaoh(disk_file(path), setting.pairs)) for path in links)
@@ -87,23 +87,27 @@ class Eflomal:
         """Return the options of model and iterations. The simpler models run first, a quarter as long."""
         rounds = max(2, round(self.length * ITERATIONS_FOR_ONE_PAIR / sqrt(max(pairs, 1))))
         quarter = max(1, rounds // 4)
-        by_model = {1: (rounds, 0, 0), 2: (max(2, quarter), rounds, 0), 3: (max(2, quarter), quarter, rounds)}
-        stages = zip("123", by_model[self.model], strict=True)
-        fixed = ["-m", str(self.model), "-n", str(self.samplers), "-N", str(self.none), "-q"]
-        return [*fixed, *(text for stage, number in stages if number for text in (f"-{stage}", str(number)))]
+        rounds_of_models = {
+            1: (rounds, 0, 0),
+            2: (max(2, quarter), rounds, 0),
+            3: (max(2, quarter), quarter, rounds),
+        }
+        stages = zip("123", rounds_of_models[self.model], strict=True)
+        options = ["-m", str(self.model), "-n", str(self.samplers), "-N", str(self.none), "-q"]
+        return [*options, *(text for stage, count in stages if count for text in (f"-{stage}", str(count)))]
 
 
 def _run(command: list[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     except OSError as error:
         raise RunError(
             f"{command[0]}: cannot be run ({error.strerror or error}). Install eflomal again."
         ) from error
-    if done.returncode:
-        output = " ".join(done.stderr.split())[-300:] or "no output"
+    if process.returncode:
+        output = " ".join(process.stderr.split())[-300:] or "no output"
         raise RunError(
-            f"{command[0]}: exit code {done.returncode} ({output}). Align fewer pairs, or use fast-align."
+            f"{command[0]}: exit code {process.returncode} ({output}). Align fewer pairs, or use fast-align."
         )
 
 
@@ -128,4 +132,4 @@ def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
     ]
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.write(f"{len(rows)} {len(numbers)}\n")
-        file.writelines(" ".join(map(str, (len(row), *row))) + "\n" for row in rows)
+        file.writelines(" ".join(str(cell) for cell in (len(row), *row)) + "\n" for row in rows)

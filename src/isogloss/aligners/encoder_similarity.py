@@ -66,19 +66,19 @@ def subword_states(
     limit = tokenizer.model_max_length - special
     overlap = min(WINDOW_OVERLAP, limit // 2)
     parts: list[tuple[int, Window]] = [
-        (number, window)
-        for number, sentence in enumerate(sentences)
+        (sentence_index, window)
+        for sentence_index, sentence in enumerate(sentences)
         for window in windows(len(sentence.subwords), limit=limit, overlap=overlap)
         if sentence.subwords
     ]
-    empty = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
-    window_states = [empty] * len(parts)
+    no_states = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
+    window_states = [no_states] * len(parts)
     lengths = [window.stop - window.start + special for _, window in parts]
     with scoring(model, precision) as device:
         for group in in_batches(lengths):
             rows = [
-                [*opening, *sentences[number].subwords[window.start : window.stop], *closing]
-                for number, window in (parts[index] for index in group)
+                [*opening, *sentences[sentence_index].subwords[window.start : window.stop], *closing]
+                for sentence_index, window in (parts[index] for index in group)
             ]
             active = [languages[parts[index][0]] for index in group] if languages else ""
             with active_language(model, active):
@@ -87,10 +87,10 @@ def subword_states(
                 window = parts[index][1]
                 start = len(opening) - window.start
                 window_states[index] = state[start + window.own_start : start + window.own_stop]
-    of_sentences: list[list[Tensor]] = [[empty] for _ in sentences]
-    for (number, _), state in zip(parts, window_states, strict=True):
-        of_sentences[number].append(state)
-    return [torch.cat(states) for states in of_sentences]
+    sentence_states: list[list[Tensor]] = [[no_states] for _ in sentences]
+    for (sentence_index, _), state in zip(parts, window_states, strict=True):
+        sentence_states[sentence_index].append(state)
+    return [torch.cat(states) for states in sentence_states]
 
 
 def _states(model: Model, rows: list[list[int]], padding: int, layer: int, device: torch.device) -> Tensor:
@@ -104,9 +104,9 @@ def _states(model: Model, rows: list[list[int]], padding: int, layer: int, devic
         states = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[layer]
         return states.float()
     sites = family_of(model).sites(model)
-    with _stopping(sites[max(layer, 1) - 1].module(model, "block"), at_input=not layer) as reached:
+    with _stopping(sites[max(layer, 1) - 1].module(model, "block"), at_input=not layer) as outputs:
         encoder(input_ids=ids, attention_mask=mask)
-    return reached[0].float()
+    return outputs[0].float()
 
 
 class _ReachedError(Exception):
@@ -119,8 +119,8 @@ def _stopping(module: nn.Module, *, at_input: bool) -> Iterator[list[Tensor]]:
     states: list[Tensor] = []
 
     def stop(_module: nn.Module, *values: Tensor | tuple[Tensor, ...]) -> None:
-        last = values[-1]
-        states.append(last[0] if isinstance(last, tuple) else last)
+        output = values[-1]
+        states.append(output[0] if isinstance(output, tuple) else output)
         raise _ReachedError
 
     hook = module.register_forward_pre_hook(stop) if at_input else module.register_forward_hook(stop)
@@ -205,8 +205,8 @@ def _links(group: list[tuple[tuple[tuple[int, ...], Tensor], ...]], rule: Rule) 
     sides = [[pair[side] for pair in group] for side in (0, 1)]
     first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
     lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
-    similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), rule.distortion)
-    matched = linked(similar, rule.matching, rounds=rule.rounds).nonzero()
+    similar = apply_distortion(cosine_similarities(first, second, (lengths[0], lengths[1])), rule.distortion)
+    matched = match_subwords(similar, rule.matching, rounds=rule.rounds).nonzero()
     scores = similar.values[matched.unbind(1)].tolist()
     scored_links: list[dict[tuple[int, int], float]] = [{} for _ in group]
     for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
@@ -246,20 +246,20 @@ class Similarities:
 
 
 def cosine_similarities(
-    first: Float[Tensor, "pair first dim"],
-    second: Float[Tensor, "pair second dim"],
+    source_vectors: Float[Tensor, "pair first dim"],
+    target_vectors: Float[Tensor, "pair second dim"],
     lengths: tuple[Tensor, Tensor],
 ) -> Similarities:
     """Return (c + 1) / 2 of the cosines c of unit vectors. ``lengths`` are their numbers without padding."""
     rows, columns = (
         torch.arange(side.shape[1], device=side.device)[None, :] < length[:, None]
-        for side, length in zip((first, second), lengths, strict=True)
+        for side, length in zip((source_vectors, target_vectors), lengths, strict=True)
     )
-    values = (torch.bmm(first, second.transpose(1, 2)) + 1) / 2
+    values = (torch.bmm(source_vectors, target_vectors.transpose(1, 2)) + 1) / 2
     return Similarities(values.clamp(0, 1), rows[:, :, None] & columns[:, None, :])
 
 
-def distorted(similarities: Similarities, weight: float) -> Similarities:
+def apply_distortion(similarities: Similarities, weight: float) -> Similarities:
     """Multiply similarities by 1 − κ·(x/(m−1) − y/(n−1))², with κ the weight.
 
     x and y are positions from 0 in texts of m and n subwords: both ends of a text have the relative positions
@@ -269,16 +269,16 @@ def distorted(similarities: Similarities, weight: float) -> Similarities:
         return similarities
     rows, columns = similarities.real.any(2).sum(1), similarities.real.any(1).sum(1)
     device = similarities.values.device
-    down, right = (
+    row_positions, column_positions = (
         torch.arange(size, device=device)[None, :] / (count - 1).clamp(min=1)[:, None]
         for size, count in zip(similarities.values.shape[1:], (rows, columns), strict=True)
     )
-    factor = 1 - weight * (down[:, :, None] - right[:, None, :]) ** 2
+    factor = 1 - weight * (row_positions[:, :, None] - column_positions[:, None, :]) ** 2
     factor[(rows < 2) | (columns < 2)] = 1.0
     return Similarities(similarities.values * factor, similarities.real)
 
 
-def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
+def match_subwords(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
     """Return the links of every pair. ``rounds`` is the number of iterations of itermax. Argmax has one."""
     if matching == "match":
         return match(similarities)
@@ -293,18 +293,18 @@ def itermax(similarities: Similarities, rounds: int) -> Linked:
     Pairs with a side of at most two subwords have a single iteration; the others end when all subwords of one
     side are linked.
     """
-    values, real = similarities.values, similarities.real
-    links = _mutual(values, real)
-    small = torch.minimum(real.any(2).sum(1), real.any(1).sum(1)) <= 2
+    values, is_word = similarities.values, similarities.real
+    links = _mutual(values, is_word)
+    is_small = torch.minimum(is_word.any(2).sum(1), is_word.any(1).sum(1)) <= 2
     for _ in range(rounds - 1):
-        free_first, free_second = real.any(2) & ~links.any(2), real.any(1) & ~links.any(1)
-        done = small | ~free_first.any(1) | ~free_second.any(1)
-        free = free_first[:, :, None].float() + free_second[:, None, :].float()
-        allowed = (free > 0) & ~done[:, None, None] & real
-        new = _mutual(values * (DISCOUNT * free).clamp(max=1), real) & allowed
-        if not (new & ~links).any():
+        free_first, free_second = is_word.any(2) & ~links.any(2), is_word.any(1) & ~links.any(1)
+        is_complete = is_small | ~free_first.any(1) | ~free_second.any(1)
+        free_words = free_first[:, :, None].float() + free_second[:, None, :].float()
+        candidates = (free_words > 0) & ~is_complete[:, None, None] & is_word
+        new_links = _mutual(values * (DISCOUNT * free_words).clamp(max=1), is_word) & candidates
+        if not (new_links & ~links).any():
             break
-        links = links | new
+        links = links | new_links
     return links
 
 
@@ -316,14 +316,14 @@ def match(similarities: Similarities) -> Linked:
     values = similarities.values.double().cpu().numpy()
     rows = similarities.real.any(2).sum(1).tolist()
     columns = similarities.real.any(1).sum(1).tolist()
-    for pair, (m, n) in enumerate(zip(rows, columns, strict=True)):
-        first, second = linear_sum_assignment(values[pair, :m, :n], maximize=True)
-        links[pair, torch.from_numpy(first), torch.from_numpy(second)] = True
+    for pair, (height, width) in enumerate(zip(rows, columns, strict=True)):
+        row_indices, column_indices = linear_sum_assignment(values[pair, :height, :width], maximize=True)
+        links[pair, torch.from_numpy(row_indices), torch.from_numpy(column_indices)] = True
     return links
 
 
-def _mutual(values: Similarity, real: Linked) -> Linked:
-    values = values.masked_fill(~real, PADDING_SIMILARITY)
-    forward = torch.zeros_like(real).scatter_(2, values.argmax(2, keepdim=True), value=True)
-    backward = torch.zeros_like(real).scatter_(1, values.argmax(1, keepdim=True), value=True)
-    return forward & backward & real
+def _mutual(values: Similarity, is_word: Linked) -> Linked:
+    values = values.masked_fill(~is_word, PADDING_SIMILARITY)
+    forward = torch.zeros_like(is_word).scatter_(2, values.argmax(2, keepdim=True), value=True)
+    backward = torch.zeros_like(is_word).scatter_(1, values.argmax(1, keepdim=True), value=True)
+    return forward & backward & is_word

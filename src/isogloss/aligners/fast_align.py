@@ -85,22 +85,23 @@ def joint(
 
 def best_links(probabilities: Floats) -> dict[tuple[int, int], float]:
     """Return the posterior of the best link (i, j) of each generated word j that is not linked to NULL."""
-    best = probabilities.argmax(axis=1)
-    highest = probabilities[np.arange(len(best)), best] / probabilities.sum(axis=1)
-    linked = np.flatnonzero(best != 0)
-    return {(int(best[j]) - 1, int(j)): float(highest[j]) for j in linked}
+    sources = probabilities.argmax(axis=1)
+    highest = probabilities[np.arange(len(sources)), sources] / probabilities.sum(axis=1)
+    linked_words = np.flatnonzero(sources != 0)
+    return {(int(sources[j]) - 1, int(j)): float(highest[j]) for j in linked_words}
 
 
 @lru_cache(maxsize=8192)
-def prior(conditions: int, generated: int, tension: float, none: float) -> Floats:
+def prior(condition_length: int, length: int, tension: float, none: float) -> Floats:
     """Return p(NULL) and p(i) of every generated word [generated, 1 + condition]."""
     away = np.abs(
-        np.arange(1, conditions + 1)[None, :] / conditions - np.arange(1, generated + 1)[:, None] / generated
+        np.arange(1, condition_length + 1)[None, :] / condition_length
+        - np.arange(1, length + 1)[:, None] / length
     )
-    near = np.exp(-tension * away)
-    probabilities = np.empty((generated, 1 + conditions))
+    weights = np.exp(-tension * away)
+    probabilities = np.empty((length, 1 + condition_length))
     probabilities[:, 0] = none
-    probabilities[:, 1:] = (1 - none) * near / near.sum(axis=1, keepdims=True)
+    probabilities[:, 1:] = (1 - none) * weights / weights.sum(axis=1, keepdims=True)
     return probabilities
 
 
@@ -148,15 +149,15 @@ def learn_lexicons(
     No side may be empty. ``on_progress`` receives the number of rounds done in both directions together.
     """
     keys, blocks = _cooccurrences(pairs)
-    first, second = words_of_pairs(keys)
+    first_words, second_words = words_of_pairs(keys)
     reversed_blocks = [block.transpose(0, 2, 1) for block in blocks]
     return (
-        _direction(_Entries(first, second), blocks, training, on_progress),
+        _direction(_Entries(first_words, second_words), blocks, training, on_progress),
         _direction(
-            _Entries(second, first),
+            _Entries(second_words, first_words),
             reversed_blocks,
             training,
-            lambda done: on_progress(training.rounds + done),
+            lambda rounds: on_progress(training.rounds + rounds),
         ),
     )
 
@@ -180,14 +181,14 @@ def _direction(
 ) -> TranslationTable:
     words = int(entries.generated.max(initial=NULL_WORD)) + 1
     table = _PairTable(np.full(len(entries.generated), UNSEEN), np.full(words, UNSEEN))
-    for done in range(training.rounds):
-        counts = _expected(table, entries.generated, blocks, training)
-        table = _maximised(counts, entries, training.prior)
-        on_progress(done + 1)
-    return _pruned(table, entries)
+    for round_index in range(training.rounds):
+        counts = _count_links(table, entries.generated, blocks, training)
+        table = _estimate_probabilities(counts, entries, training.prior)
+        on_progress(round_index + 1)
+    return _prune(table, entries)
 
 
-def _expected(
+def _count_links(
     table: _PairTable, generated: Words, blocks: Sequence[Block], training: EMSettings
 ) -> _PairTable:
     """Return the expected number of links of every word pair (E-step)."""
@@ -195,27 +196,27 @@ def _expected(
     for block in blocks:
         priors = prior(block.shape[2], block.shape[1], training.tension, training.none)
         words = generated[block[:, :, 0]]
-        of_none = table.none[words] * training.none
+        null_links = table.none[words] * training.none
         links = table.entries[block] * priors[:, 1:]
-        total = links.sum(axis=2) + of_none
+        total = links.sum(axis=2) + null_links
         links /= total[:, :, None]
         np.add.at(counts.entries, block.ravel(), links.ravel())
-        np.add.at(counts.none, words.ravel(), (of_none / total).ravel())
+        np.add.at(counts.none, words.ravel(), (null_links / total).ravel())
     return counts
 
 
-def _maximised(counts: _PairTable, entries: _Entries, alpha: float) -> _PairTable:
+def _estimate_probabilities(counts: _PairTable, entries: _Entries, alpha: float) -> _PairTable:
     """Return probabilities from expected counts (M-step)."""
     sums = np.bincount(entries.conditions, counts.entries) + alpha * np.bincount(entries.conditions)
     occurs = np.bincount(entries.generated, minlength=len(counts.none)) > 0
-    of_none = counts.none.sum() + alpha * occurs.sum()
+    null_sum = counts.none.sum() + alpha * occurs.sum()
     return _PairTable(
-        _normalised(counts.entries, sums[entries.conditions], alpha),
-        np.where(occurs, _normalised(counts.none, of_none, alpha), UNSEEN),
+        _normalise(counts.entries, sums[entries.conditions], alpha),
+        np.where(occurs, _normalise(counts.none, null_sum, alpha), UNSEEN),
     )
 
 
-def _normalised(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floats:
+def _normalise(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floats:
     if not alpha:
         return np.maximum(counts, np.finfo(float).tiny) / np.maximum(sums, np.finfo(float).tiny)
     from scipy.special import digamma
@@ -223,13 +224,13 @@ def _normalised(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floa
     return np.asarray(np.exp(digamma(counts + alpha) - digamma(sums)))
 
 
-def _pruned(table: _PairTable, entries: _Entries) -> TranslationTable:
+def _prune(table: _PairTable, entries: _Entries) -> TranslationTable:
     """Return the lexicon without entries whose probability does not exceed UNSEEN."""
-    generated, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
+    null_words, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
     return TranslationTable.of(
-        np.concatenate((np.full(len(generated), NULL_WORD), entries.conditions[likely])),
-        np.concatenate((generated, entries.generated[likely])),
-        np.concatenate((table.none[generated], table.entries[likely])).astype(np.float32),
+        np.concatenate((np.full(len(null_words), NULL_WORD), entries.conditions[likely])),
+        np.concatenate((null_words, entries.generated[likely])),
+        np.concatenate((table.none[null_words], table.entries[likely])).astype(np.float32),
     )
 
 
@@ -259,15 +260,15 @@ def _cooccurrences(pairs: Sequence[tuple[Words, Words]]) -> tuple[NDArray[np.int
 
 def _groups(pairs: Sequence[tuple[Words, Words]]) -> Iterator[list[list[tuple[Words, Words]]]]:
     """Yield groups of about WORD_PAIRS_PER_CHUNK: lists of pairs with equal lengths on each side."""
-    by_lengths: dict[tuple[int, int], list[tuple[Words, Words]]] = {}
+    pairs_of_lengths: dict[tuple[int, int], list[tuple[Words, Words]]] = {}
     for conditions, generated in pairs:
-        by_lengths.setdefault((len(conditions), len(generated)), []).append((conditions, generated))
+        pairs_of_lengths.setdefault((len(conditions), len(generated)), []).append((conditions, generated))
     group: list[list[tuple[Words, Words]]] = []
     cells = 0
-    for sizes, sentences in by_lengths.items():
-        most = max(1, WORD_PAIRS_PER_CHUNK // (sizes[0] * sizes[1]))
-        for start in range(0, len(sentences), most):
-            group.append(sentences[start : start + most])
+    for sizes, sentences in pairs_of_lengths.items():
+        block_size = max(1, WORD_PAIRS_PER_CHUNK // (sizes[0] * sizes[1]))
+        for start in range(0, len(sentences), block_size):
+            group.append(sentences[start : start + block_size])
             cells += len(group[-1]) * sizes[0] * sizes[1]
             if cells >= WORD_PAIRS_PER_CHUNK:
                 yield group
@@ -312,35 +313,37 @@ class FastAlign:
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Learn both lexicons from the pairs, and link the words of the pairs."""
         return [
-            _aligned(forward, backward, self.symmetrization)
+            _combine_directions(forward, backward, self.symmetrization)
             for forward, backward in zip(*self.directions(setting), strict=True)
         ]
 
     def directions(self, setting: AlignSetting) -> tuple[list[Links], list[Links]]:
         """Learn both lexicons, and return each one's links of all pairs."""
-        numbered = self._numbered(setting)
-        lexicons = self._learned(numbered, setting)
+        sentences = self._number_words(setting)
+        lexicons = self._learn_lexicons(sentences, setting)
         setting.on_progress(Progress(what="links", done=0, total=1))
         forward, backward = (
-            self._directed(list(zip(*sides, strict=True)), lexicon)
-            for sides, lexicon in zip((numbered, numbered[::-1]), lexicons, strict=True)
+            self._link_direction(list(zip(*sides, strict=True)), lexicon)
+            for sides, lexicon in zip((sentences, sentences[::-1]), lexicons, strict=True)
         )
         setting.on_progress(Progress(what="links", done=1, total=1))
         return forward, [{(i, j): score for (j, i), score in links.items()} for links in backward]
 
-    def _numbered(self, setting: AlignSetting) -> Sentences:
+    def _number_words(self, setting: AlignSetting) -> Sentences:
         """Return the words of both sides as numbers, from 1."""
-        shaped = str.lower if self.lowercase else str
+        convert_case = str.lower if self.lowercase else str
         words: tuple[dict[str, int], dict[str, int]] = ({}, {})
         sides: Sentences = ([], [])
         for pair in setting.pairs:
-            for numbers, side, numbers_of in zip(sides, pair_words(pair), words, strict=True):
-                numbered = [numbers_of.setdefault(word, len(numbers_of) + 1) for word in map(shaped, side)]
-                numbers.append(np.array(numbered, dtype=np.int64))
+            for numbers, side, ids_of_words in zip(sides, pair_words(pair), words, strict=True):
+                ids = [
+                    ids_of_words.setdefault(word, len(ids_of_words) + 1) for word in map(convert_case, side)
+                ]
+                numbers.append(np.array(ids, dtype=np.int64))
         return sides
 
-    def _learned(
-        self, numbered: Sentences, setting: AlignSetting
+    def _learn_lexicons(
+        self, sentences: Sentences, setting: AlignSetting
     ) -> tuple[TranslationTable, TranslationTable]:
         rounds, remark = max(0, self.iterations - 1), f"{len(setting.pairs)} pairs"
 
@@ -348,23 +351,25 @@ class FastAlign:
             setting.on_progress(Progress(what="lexicon", done=done, total=2 * rounds, remark=remark))
 
         on_progress(0)
-        pairs = [pair for pair in zip(*numbered, strict=True) if len(pair[0]) and len(pair[1])]
+        pairs = [pair for pair in zip(*sentences, strict=True) if len(pair[0]) and len(pair[1])]
         if not pairs:
             return EMPTY, EMPTY
         training = EMSettings(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
         return learn_lexicons(pairs, training, on_progress)
 
-    def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: TranslationTable) -> list[Links]:
+    def _link_direction(self, pairs: Sequence[tuple[Words, Words]], lexicon: TranslationTable) -> list[Links]:
         """Link each word of the second of two sentences to its most probable word of the first, if any."""
-        full = [(first, second) for first, second in pairs if len(first) and len(second)]
-        matrices = joint(lexicon, full, tension=self.tension, none=self.none)
-        return [best_links(next(matrices)) if len(first) and len(second) else {} for first, second in pairs]
+        nonempty_pairs = [(source, target) for source, target in pairs if len(source) and len(target)]
+        matrices = joint(lexicon, nonempty_pairs, tension=self.tension, none=self.none)
+        return [best_links(next(matrices)) if len(source) and len(target) else {} for source, target in pairs]
 
 
-def _aligned(forward: Links, backward: Links, symmetrization: Symmetrization) -> Aligned:
+def _combine_directions(forward: Links, backward: Links, symmetrization: Symmetrization) -> Aligned:
     links = symmetrize(forward, backward, symmetrization)
     directions = [
-        scored for name, scored in (("backward", forward), ("forward", backward)) if symmetrization != name
+        direction
+        for name, direction in (("backward", forward), ("forward", backward))
+        if symmetrization != name
     ]
-    scores = (sum(scored.get(link, 0.0) for scored in directions) / len(directions) for link in links)
+    scores = (sum(direction.get(link, 0.0) for direction in directions) / len(directions) for link in links)
     return Aligned(links=links, scores=tuple(scores))

@@ -17,14 +17,14 @@ class GivenLinks:
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Return the links of every pair. Raises DataError at a pair without links."""
-        aligned = []
+        alignments = []
         for pair in setting.pairs:
             if pair.links is None:
                 raise DataError(
-                    f"aligner given: translation {pair.id!r} has no links of its own. Choose another aligner."
+                    f"aligner given: translation {pair.id!r} has no links. Choose another aligner."
                 )
-            aligned.append(Aligned(links=tuple(sorted(pair.links))))
-        return aligned
+            alignments.append(Aligned(links=tuple(sorted(pair.links))))
+        return alignments
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,10 @@ from isogloss.core.errors import (
     IsoglossError,
     did_you_mean,
     explaining_missing_models,
-    masked,
+    mask_secrets,
     one_line,
     plain,
-    shortened,
+    shorten_message,
 )
 from isogloss.core.plug_ins import plug_ins_named
 from isogloss.core.processes import is_of_code
@@ -135,10 +135,10 @@ def _interruption_message(words: list[str]) -> str:
 
 
 def _explain(message: str, status: int, debug: bool) -> int:
-    text = plain(" ".join(shortened(message).splitlines()))
+    text = plain(" ".join(shorten_message(message).splitlines()))
     line = f"{traceback.format_exc() if debug else ''}isogloss: {text}"
     try:
-        print(masked(line), file=sys.stderr)
+        print(mask_secrets(line), file=sys.stderr)
     except OSError:  # Standard error was closed. Flushing its buffer at the end must not fail.
         print_nowhere([2])
     return status

@@ -197,7 +197,7 @@ def compare(
     """Test differences from a baseline per language, over seeds and examples: p, interval, power.
 
     p is computed over seeds (t-test), over examples (paired t-test for means, permutation test for F1) and
-    over both (min F'), with Holm's correction over a test set. Stored predictions are used, and nothing is
+    over both (min F'), with Holm's correction over a test set. Stored predictions are used, so nothing is
     run again. Files of outputs (--predictions) have one seed each, so they are only tested over examples.
     """
     from isogloss import api

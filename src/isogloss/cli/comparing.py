@@ -1,9 +1,10 @@
 """Printing comparisons of systems, with a legend, and choices of models for languages without labels."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, product
 from math import isnan
+from operator import itemgetter
 from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
@@ -18,14 +19,20 @@ from isogloss.metrics.source_choice import describe_doubt, rank_sources
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import (
-    candidate_data,
     choice_data,
     choice_tables,
     explain_missing_choice,
+    list_candidates,
     regret_tables,
 )
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
-from isogloss.reports.comparison_cells import CELLS, interval_text
+from isogloss.reports.comparison_cells import (
+    format_effect,
+    format_scores,
+    format_seeds_needed,
+    format_tests,
+    interval_text,
+)
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, language, percent, test_set_name
@@ -33,17 +40,6 @@ from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
 
 Row = Mapping[str, Any]
-
-OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
-    **{head: CELLS[head] for head in ("language", "system score", "baseline score", "difference")},
-    "interval": lambda row: interval_text(row["low_examples"], row["high_examples"]),
-    "d": CELLS["d"],
-    "p": CELLS["p (examples)"],
-    "p (Holm)": lambda row: p_text(row["p_examples_holm"]),
-    "examples": lambda row: str(row["examples"]),
-    "gained, lost": lambda row: "–" if row["gained"] is None else f"{row['gained']}, {row['lost']}",
-}
-"""The cells of a comparison of files of outputs, which are only tested over examples."""
 
 
 def print_comparisons(comparisons: Compared, *, points: float, output: OutputOptions) -> None:
@@ -55,7 +51,7 @@ def print_comparisons(comparisons: Compared, *, points: float, output: OutputOpt
     for _, group in groupby(comparisons.rows, key=_pair):
         rows = list(group)
         show_line(_title(rows))
-        _print_table(_with_equivalence(CELLS, rows), rows)
+        _print_table([_format_runs(row) for row in rows])
     show_line(_legend(comparisons.rows, points))
     unit = comparisons.rows[0]["unit"]
     _explain_equivalence(comparisons.rows, f"{unit}s and examples, or examples with one {unit}")
@@ -69,12 +65,12 @@ def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
         for row in comparisons.rows:
             emit(row)
         return
-    for system, group in groupby(comparisons.rows, key=lambda row: row["system"]):
+    for system, group in groupby(comparisons.rows, key=itemgetter("system")):
         rows = list(group)
         fields = rows[0]
         pairing = f"{fields['task']} by {fields['measure']}, paired by {fields['paired_by']}"
         show_line(f"{system} against {fields['baseline']}: {pairing}")
-        _print_table(_with_equivalence(OUTPUT_CELLS, rows), rows)
+        _print_table([_format_outputs(row) for row in rows])
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
         f"{_tests(comparisons.rows)}, after Holm's correction over "
@@ -85,27 +81,42 @@ def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
     _explain_equivalence(comparisons.rows, "examples")
 
 
-def _with_equivalence(
-    cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]
-) -> Mapping[str, Callable[[Row], str]]:
-    """Return the cells, with the p of the test of equivalence if it was requested."""
-    if rows[0]["margin"] is None:
-        return cells
-    return {**cells, "p (equivalent)": lambda row: p_text(row["p_equivalence"])}
+def _format_runs(row: Row) -> dict[str, str]:
+    """Return the cells of a comparison of runs, by the head of their column."""
+    return {**format_tests(row), "needed": format_seeds_needed(row), **_format_equivalence(row)}
 
 
-def _explain_equivalence(rows: Sequence[Row], over: str) -> None:
+def _format_outputs(row: Row) -> dict[str, str]:
+    """Return the cells of a comparison of files of outputs, which are only tested over examples."""
+    return {
+        **format_scores(row),
+        "interval": interval_text(row["low_examples"], row["high_examples"]),
+        "d": format_effect(row),
+        "p": p_text(row["p_examples"]),
+        "p (Holm)": p_text(row["p_examples_holm"]),
+        "examples": str(row["examples"]),
+        "gained, lost": "–" if row["gained"] is None else f"{row['gained']}, {row['lost']}",
+        **_format_equivalence(row),
+    }
+
+
+def _format_equivalence(row: Row) -> dict[str, str]:
+    """Return the p of the test of equivalence, if it was requested."""
+    return {} if row["margin"] is None else {"p (equivalent)": p_text(row["p_equivalence"])}
+
+
+def _explain_equivalence(rows: Sequence[Row], sampling: str) -> None:
     margin = rows[0]["margin"]
     if margin is not None:
         show_line(
-            f"p (equivalent): two one-sided t-tests (TOST), over {over}, that the difference is less than "
-            f"{100 * margin:g} points in either direction. If p < 0.05, system and baseline are equivalent "
-            f"within this margin. It is not corrected for the number of tests."
+            f"p (equivalent): two one-sided t-tests (TOST), over {sampling}, that the difference is less "
+            f"than {100 * margin:g} points in either direction. If p < 0.05, system and baseline are "
+            f"equivalent within this margin. It is not corrected for the number of tests."
         )
 
 
-def _print_table(cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]) -> None:
-    Display().table(list(cells), [[cell(row) for cell in cells.values()] for row in rows])
+def _print_table(lines: Sequence[Mapping[str, str]]) -> None:
+    Display().table(list(lines[0]), [list(cells.values()) for cells in lines])
 
 
 def _pair(row: Row) -> tuple[object, ...]:
@@ -228,7 +239,7 @@ def print_sources(
     target_codes = languages_named(targets)
     codes = dict.fromkeys((*source_codes, *target_codes)) if corpus else ()
     corpus = register_corpus(corpus, data)
-    texts = {code: _texts(Sources(data), corpus, code) for code in codes}
+    texts = {code_of_language: _texts(Sources(data), corpus, code_of_language) for code_of_language in codes}
     for target in target_codes:
         ranking = rank_sources(target, source_codes, texts)
         doubt = describe_doubt(ranking)
@@ -253,14 +264,16 @@ def print_sources(
         )
 
 
-def _texts(sources: Sources, corpus: str, code: str) -> list[str]:
+def _texts(sources: Sources, corpus: str, language: str) -> list[str]:
     for split in SPLITS:
         with suppress(DataError):
             return [
                 " ".join(texts_of(example))
-                for example in sources.examples(corpus, code, split, examples=TEXTS)
+                for example in sources.examples(corpus, language, split, examples=TEXTS)
             ]
-    raise DataError(f"{corpus}: no split of language {code!r} was found. Remove the language, or --corpus.")
+    raise DataError(
+        f"{corpus}: no split of language {language!r} was found. Remove the language, or --corpus."
+    )
 
 
 def _yes_or_no(fact: float) -> str:
@@ -275,7 +288,7 @@ def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, with_ra
         for row in data[data["language"].isin(languages)].to_dict("records"):
             event = {str(name): value for name, value in row.items()}
             if with_ranking:
-                ranking = candidate_data(test_set, event["language"]).to_dict("records")
+                ranking = list_candidates(test_set, event["language"]).to_dict("records")
                 event["ranking"] = [
                     {str(name): or_none(value) for name, value in candidate.items()} for candidate in ranking
                 ]
@@ -290,16 +303,16 @@ def _show(measurements: Measurements) -> None:
         show_line(f"{table.caption}\n")
 
 
-def _show_candidates(test_set: Candidates, code: str) -> None:
-    if code not in test_set.languages:
+def _show_candidates(test_set: Candidates, language_code: str) -> None:
+    if language_code not in test_set.languages:
         return
-    data = candidate_data(test_set, code).drop(columns="model").dropna(axis=1, how="all")
+    data = list_candidates(test_set, language_code).drop(columns="model").dropna(axis=1, how="all")
     numbers = data.columns.drop(["candidate", RULE, "score"], errors="ignore")
     texts = data.assign(**{name: data[name].map("{:+.2f}".format) for name in (RULE, *numbers)})
     if "score" in data:
         texts["score"] = data["score"].map(percent)
     title = f"{test_set_name(test_set.about)}, source {test_set.about['source']}"
-    show_line(f"{title}: candidates for {code}, the rule's choice first")
+    show_line(f"{title}: candidates for {language_code}, the rule's choice first")
     Display().table(list_columns(texts), texts.to_numpy().tolist())
 
 

@@ -13,7 +13,7 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, plain
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
-from isogloss.data.corpora.described import about_corpus
+from isogloss.data.corpora.described import find_about
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import FetchedRelease, existing, fetch
 from isogloss.data.fetching.releases import Release, select_releases
@@ -44,12 +44,14 @@ REFERENCE_COLUMNS = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 
 
-def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, output: OutputOptions) -> None:
+def print_alignments(
+    request: "BitextToAlign", *, folder: Path, data: str | None, output: OutputOptions
+) -> None:
     """Align bitext, and print the measures and the file of each alignment."""
     from isogloss.engine.single import align_bitext
 
     with output.progress as display:
-        alignments = align_bitext(request, out=out, data=data or "", on_progress=display.on_progress)
+        alignments = align_bitext(request, folder=folder, data=data or "", on_progress=display.on_progress)
     if output.as_json:
         for alignment in alignments:
             emit({**alignment.row, "file": str(alignment.file)})
@@ -85,7 +87,7 @@ def print_split(
     direction: "TranslationDirection",
     request: "SplitToTranslate",
     *,
-    out: Path,
+    folder: Path,
     data: str | None,
     output: OutputOptions,
 ) -> None:
@@ -94,7 +96,7 @@ def print_split(
 
     with output.progress as display:
         translation = translate_split(
-            direction, request, out=out, data=data or "", on_progress=display.on_progress
+            direction, request, folder=folder, data=data or "", on_progress=display.on_progress
         )
         for warning in translation.warnings:
             display.say(f"isogloss: {warning}")
@@ -108,39 +110,39 @@ def print_split(
 
 
 def print_lines(
-    direction: "TranslationDirection", name: str, *, out: Path | None, output: OutputOptions
+    direction: "TranslationDirection", name: str, *, target: Path | None, output: OutputOptions
 ) -> None:
     """Translate a text line by line, and print the lines or write all of them to a file, or none."""
     from isogloss.cli.using import check_out, open_file
     from isogloss.engine.single import line_translator
 
-    check_out(out, name)
+    check_out(target, name)
     file = open_file(name)
-    with _work_folder(out) as folder, Display(quiet=output.quiet or out is None) as display:
+    with _work_folder(target) as folder, Display(quiet=output.quiet or target is None) as display:
         translate = line_translator(direction, folder, on_progress=display.on_progress)
         lines = (line.rstrip("\r\n") for line in file.read())
-        if out is None:
+        if target is None:
             for line in translate(lines):
                 emit({"text": line}) if output.as_json else show_line(line)
             return
-        with atomic_file(out.parent, out.name) as stream:
+        with atomic_file(target.parent, target.name) as stream:
             for line in translate(lines):
-                with writing(out):
+                with writing(target):
                     stream.write(f"{line}\n")
     if output.as_json:
-        emit({"file": str(out)})
+        emit({"file": str(target)})
     elif not output.quiet:
-        show_line(out)
+        show_line(target)
 
 
 @contextmanager
-def _work_folder(out: Path | None) -> Iterator[Path]:
+def _work_folder(target: Path | None) -> Iterator[Path]:
     """Yield a work folder for translations. Next to an output file, it survives an interruption."""
-    if out is None:
+    if target is None:
         with TemporaryDirectory() as temporary:
             yield Path(temporary)
         return
-    folder = out.with_name(f".{out.name}.translating")
+    folder = target.with_name(f".{target.name}.translating")
     yield folder
     rmtree(folder, ignore_errors=True)
 
@@ -156,10 +158,10 @@ def print_corpus(path: Path, *, data: str, output: OutputOptions) -> None:
     """
     from isogloss.data.corpora.described import list_shipped
     from isogloss.recipes.described_contents import inspect_splits
-    from isogloss.recipes.descriptions import described
+    from isogloss.recipes.descriptions import describe_corpus
 
     path = list_shipped().get(str(path), path)
-    corpus = described(path, data)
+    corpus = describe_corpus(path, data)
     splits: list[SplitContents] = []
     with output.progress as display:
         for split in inspect_splits(corpus, data):
@@ -229,7 +231,7 @@ def fetch_corpora(
         results = []
         for result in fetch(releases, folder, languages=languages, on_progress=display.on_progress):
             results.append(result)
-            display.say(_done(result))
+            display.say(_describe_release(result))
             if output.as_json:
                 emit({"event": "fetched", **_facts(result, folder)})
     if not output.as_json:
@@ -240,11 +242,11 @@ def licences(releases: Sequence[Release]) -> list[str]:
     """Return a line for each corpus and licence, with files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in releases:
-        terms = release.licence or about_corpus(release.corpus).licence
+        terms = release.licence or find_about(release.corpus).licence
         groups.setdefault((release.corpus, terms), []).append(release)
     return [
         f"{corpus}: {len(files)} file{'s' if len(files) > 1 else ''}, {_sum(files)}. "
-        f"Licence: {terms}. {about_corpus(corpus).url}".rstrip()
+        f"Licence: {terms}. {find_about(corpus).url}".rstrip()
         for (corpus, terms), files in groups.items()
     ]
 
@@ -280,7 +282,7 @@ def _sum(files: Sequence[Release]) -> str:
     return f"{megabytes(size)} and {unsized_files} of unknown size" if size else "size unknown"
 
 
-def _done(result: FetchedRelease) -> str:
+def _describe_release(result: FetchedRelease) -> str:
     release = result.release
     download = result.fetched
     state = "already there" if result.was_there else f"fetched, {megabytes(download.size)}"

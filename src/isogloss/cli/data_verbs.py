@@ -65,7 +65,7 @@ def align(
         split=split,
         examples=examples,
     )
-    print_alignments(request, out=out, data=data, output=output)
+    print_alignments(request, folder=out, data=data, output=output)
 
 
 @verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
@@ -112,7 +112,7 @@ def translate(
                 "Remove them."
             )
         file = None if out == STANDARD_OUTPUT else out
-        print_lines(direction, text, out=file, output=output)
+        print_lines(direction, text, target=file, output=output)
         return
     if out == STANDARD_OUTPUT:
         raise ConfigError(
@@ -120,7 +120,7 @@ def translate(
             "Give a folder, or remove --out."
         )
     request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
-    print_split(direction, request, out=out or TRANSLATE_FOLDER, data=data, output=output)
+    print_split(direction, request, folder=out or TRANSLATE_FOLDER, data=data, output=output)
 
 
 @verb(data_app, DATA, "isogloss fetch ud --language en,fr,vi --to data")

@@ -125,8 +125,8 @@ class Display:
         self.say(f"[{event.number}/{event.total}] {event.title}")
         if self._bars and self._total is not None:
             self._has_runs = True
-            done = event.number - 1
-            self._bars.update(self._total, description="runs", completed=done, total=event.total)
+            count = event.number - 1
+            self._bars.update(self._total, description="runs", completed=count, total=event.total)
 
     def say(self, text: str) -> None:
         """Print a line for people on standard error."""
@@ -139,10 +139,12 @@ class Display:
             else:
                 print(text, file=sys.stderr, flush=True)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, paged: bool = False) -> None:
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, uses_pager: bool = False
+    ) -> None:
         """Print a table of results on standard output without empty columns, or all columns as JSON lines.
 
-        A ``paged`` table that is longer than the terminal is shown by the pager.
+        A ``uses_pager`` table that is longer than the terminal is shown by the pager.
         """
         if self.as_json:
             for row in rows:
@@ -168,7 +170,12 @@ class Display:
             table.add_column(head, width=width)
         for row in texts:
             table.add_row(*(Text(cell) for cell in row))
-        if is_seen and paged and sys.stdin.isatty() and len(console.render_lines(table)) > console.height:
+        if (
+            is_seen
+            and uses_pager
+            and sys.stdin.isatty()
+            and len(console.render_lines(table)) > console.height
+        ):
             with console.pager():
                 console.print(table)
             return
@@ -201,7 +208,7 @@ class Display:
 
 
 def _bars(console: "Console", latest: Callable[[], str]) -> "Bars":
-    """Return progress bars whose columns have fixed widths, with the latest score on a line of its own."""
+    """Return progress bars whose columns have fixed widths, with the latest score on a separate line."""
     from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
     from rich.table import Column, Table
@@ -215,14 +222,14 @@ def _bars(console: "Console", latest: Callable[[], str]) -> "Bars":
             if latest():
                 yield Text(latest(), no_wrap=True, overflow="ellipsis")
 
-    def fixed(width: int) -> Column:
+    def fixed_column(width: int) -> Column:
         return Column(width=width, no_wrap=True, overflow="ellipsis")
 
     columns: list[ProgressColumn] = [
-        TextColumn("{task.description}", markup=False, table_column=fixed(NAME_WIDTH)),
-        BarColumn(bar_width=BAR_WIDTH, table_column=fixed(BAR_WIDTH)),
-        MofNCompleteColumn(table_column=fixed(COUNT_WIDTH)),
-        TimeRemainingColumn(table_column=fixed(len("-:--:--"))),
+        TextColumn("{task.description}", markup=False, table_column=fixed_column(NAME_WIDTH)),
+        BarColumn(bar_width=BAR_WIDTH, table_column=fixed_column(BAR_WIDTH)),
+        MofNCompleteColumn(table_column=fixed_column(COUNT_WIDTH)),
+        TimeRemainingColumn(table_column=fixed_column(len("-:--:--"))),
         TextColumn(
             "{task.fields[remark]}",
             markup=False,
@@ -263,7 +270,7 @@ def show_record(
     for row in record.rows:
         kinds.setdefault(tuple(name for name in row if row[name] is not None), []).append(row)
     for heads, rows in kinds.items():
-        last_rows = rows[-MAX_ROWS_SHOWN:]  # Of a training, those at its end.
+        last_rows = rows[-MAX_ROWS_SHOWN:]  # For a training, the values at its end.
         if len(rows) > len(last_rows):
             show_line(f"… {len(rows) - len(last_rows)} earlier rows. --json prints all.")
         display.table(heads, [[_cell(row[name]) for name in heads] for row in last_rows])

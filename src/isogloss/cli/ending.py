@@ -14,7 +14,7 @@ from isogloss.cli.display import print_nowhere, terminals
 from isogloss.core.processes import Signalled, request_interruption
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT. Other signals exit with 128 + their number, and nothing else does."""
+"""Exit code after Ctrl-C: 128 + SIGINT. Other signals exit with 128 + their number."""
 
 GRACE = 10.0
 """Seconds after Ctrl-C from which another one ends the process immediately. Until then, runs are released."""

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from isogloss.aligners import ALIGNERS
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
+from isogloss.core.plug_ins import (
+    Group,
+    check_any,
+    describe_plug_in,
+    find_plug_in,
+    package_named,
+    plugged_names,
+)
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.registry import Registry
 from isogloss.diagnostics import DIAGNOSTICS
@@ -49,7 +56,7 @@ METHOD_TABLES: Mapping[str, Registry[type[object]]] = {
 """Methods, by the part of a recipe that names them."""
 
 OPEN_TABLES: Sequence[Registry[object]] = (ALIGNERS, FAMILIES, TRANSLATORS)
-"""Tables to which packages add entries that need no columns of their own."""
+"""Tables to which packages add entries that need no separate columns."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
@@ -113,15 +120,17 @@ def _corpus_columns(corpus: "Corpus") -> Sequence[str]:
 def _languages(_: Path) -> Listing:
     from isogloss.data.languages import LANGUAGES, card
 
-    cards = {code: card(code) for code in LANGUAGES}
+    cards = {language: card(language) for language in LANGUAGES}
     heads = list(next(iter(cards.values())))
-    return ["code", *heads], [[code, *(card.get(head, "") for head in heads)] for code, card in cards.items()]
+    return ["code", *heads], [
+        [language, *(card.get(head, "") for head in heads)] for language, card in cards.items()
+    ]
 
 
 def _language_facts(_: Path) -> Listing:
     from isogloss.core.languages import LanguageFacts, all_language_facts, canonical_language
 
-    rows = [(canonical_language(code), *facts) for code, facts in all_language_facts().items()]
+    rows = [(canonical_language(language), *facts) for language, facts in all_language_facts().items()]
     return ("language", *LanguageFacts._fields), rows
 
 
@@ -146,14 +155,17 @@ def _list_table(
 
 
 def _methods(_: Path) -> Listing:
-    rows = [(name, part, what) for part, table in METHOD_TABLES.items() for name, what in _summaries(table)]
+    rows = [
+        (name, part, summary) for part, table in METHOD_TABLES.items() for name, summary in _summaries(table)
+    ]
     names = [row[0] for row in rows]
     return ("method", "used in", "what"), [*rows, *_plug_in_rows("methods", names, 3)]
 
 
 def _diagnostics(_: Path) -> Listing:
     rows = [
-        (name, DIAGNOSTICS.read_constant(name, "subject"), what) for name, what in _summaries(DIAGNOSTICS)
+        (name, DIAGNOSTICS.read_constant(name, "subject"), summary)
+        for name, summary in _summaries(DIAGNOSTICS)
     ]
     return ("diagnostic", "measures", "what"), [*rows, *_plug_in_rows("diagnostics", DIAGNOSTICS, 3)]
 
@@ -174,11 +186,11 @@ def _recipes(_: Path) -> Listing:
 
 @cache
 def _tables(name: str) -> Mapping[str, Any]:
-    """Return the unchecked tables of a packaged recipe, merged with those of the recipe it extends."""
-    from isogloss.recipes.recipe_text import EXTENDS, merged, packaged_recipes
+    """Return the unchecked tables of a packaged recipe, merged with the tables of the recipe it extends."""
+    from isogloss.recipes.recipe_text import EXTENDS, merge_tables, packaged_recipes
 
     tables = tomllib.loads(packaged_recipes()[name].read_text(encoding="utf-8"))
-    return merged(_tables(tables[EXTENDS]), tables) if EXTENDS in tables else tables
+    return merge_tables(_tables(tables[EXTENDS]), tables) if EXTENDS in tables else tables
 
 
 def _papers(folder: Path) -> Listing:
@@ -200,9 +212,11 @@ def _papers(folder: Path) -> Listing:
             numbers = read_published(published_file(name, file)) if (file := recipe.get("published")) else []
             paper, item = name.removeprefix(PAPERS).split("/")
             folder_of_paper = folder_for(name)
-            here = _run_here(folder / folder_of_paper.name if folder != DEFAULT_FOLDER else folder_of_paper)
+            local_run = _run_here(
+                folder / folder_of_paper.name if folder != DEFAULT_FOLDER else folder_of_paper
+            )
             facts = (recipe["title"], " ".join(recipe.get("scale", {})), str(len(numbers) or ""))
-            rows.append((paper, item, *facts, *here))
+            rows.append((paper, item, *facts, *local_run))
     catalogue = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
     for paper, folder_of_paper in tomllib.loads(catalogue.read_text(encoding="utf-8")).items():
         rows.append((paper, "", f"{folder_of_paper['title']} ({folder_of_paper['authors']})", *[""] * 5))
@@ -229,10 +243,10 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
         return "", "", ""
     from isogloss.reports import last_verdicts
 
-    done = sum((folder / run / RECORD).is_file() for run in plan.runs)
+    finished_count = sum((folder / run / RECORD).is_file() for run in plan.runs)
     verdicts = Counter(last_verdicts(folder))
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    return plan.scale or "(none)", f"{done} of {len(plan.runs)}", counts
+    return plan.scale or "(none)", f"{finished_count} of {len(plan.runs)}", counts
 
 
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
@@ -260,14 +274,14 @@ def scores_of(folder: Path, record: "Record", on_progress: OnProgress = no_progr
     rows: list[Sequence[str]] = []
     for path in one_by_one(sorted(folder.glob(f"*/{RECORD}")), "records", on_progress):
         with suppress(StorageError):
-            measured = read_record(path.parent)
-            if record.id in measured.needs:
+            measurement = read_record(path.parent)
+            if record.id in measurement.needs:
                 rows += [
                     [
                         *(str(row.get(name, "")) for name in SCORE_COLUMNS),
                         f"{100 * float(str(row['score'])):.1f}",
                     ]
-                    for row in measured.rows
+                    for row in measurement.rows
                     if row.get("model") == record.id and row.get("main") and row.get("score") is not None
                 ]
     return rows
@@ -354,7 +368,23 @@ def _version(name: str) -> str:
 
 
 def _describe(part: Any) -> str:
-    return described(part) if isinstance(part, type) else f"Added under the name {part.name}."
+    return describe_plug_in(part) if isinstance(part, type) else f"Added under the name {part.name}."
+
+
+def _task_cells(task: Any) -> tuple[str, ...]:
+    return (f"{' '.join(task.labels) or 'The labels of a corpus'}; {task.metric}",)
+
+
+def _diagnostic_cells(diagnostic: Any) -> tuple[str, ...]:
+    return (diagnostic.subject, describe_plug_in(diagnostic))
+
+
+def _method_cells(method: Any) -> tuple[str, ...]:
+    return ("a plug-in", describe_plug_in(method))
+
+
+def _part_cells(part: Any) -> tuple[str, ...]:
+    return (_describe(part),)
 
 
 def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
@@ -366,18 +396,18 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
     if group == "tasks":
         from isogloss.tasks.task import Task
 
-        return (Task,), lambda task: (f"{' '.join(task.labels) or 'The labels of a corpus'}; {task.metric}",)
+        return (Task,), _task_cells
     if group == "diagnostics":
         from isogloss.diagnostics.setting import Diagnostic
 
-        return (Diagnostic,), lambda diagnostic: (diagnostic.subject, described(diagnostic))
+        return (Diagnostic,), _diagnostic_cells
     for table in OPEN_TABLES:
         if table.group == group:
-            return (table.import_interface(),), lambda part: (_describe(part),)
+            return (table.import_interface(),), _part_cells
     from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
     protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
-    return protocols, lambda method: ("a plug-in", described(method))
+    return protocols, _method_cells
 
 
 def _plug_in_rows(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:

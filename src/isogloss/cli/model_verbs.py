@@ -59,7 +59,7 @@ def predict(
         translation=translation,
         onnx=onnx,
         int8=int8,
-        out=out,
+        target=out,
         quiet=output.quiet,
     )
 
@@ -184,7 +184,7 @@ def push_model(
     from isogloss.using.pushing import PushOptions
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)
-    push_to(local_model(run), options, dry_run=dry_run, to=to, quiet=quiet)
+    push_to(local_model(run), options, dry_run=dry_run, target=to, quiet=quiet)
 
 
 @verb(model_verbs, MODELS, "isogloss explore runs/quickstart")

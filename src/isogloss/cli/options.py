@@ -208,7 +208,7 @@ def _type_name(kind: Any) -> str:
     return _type_name(kinds[0]) if kinds else TYPE_NAMES[kind]
 
 
-def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
+def show_list(context: typer.Context, listing: str, *, as_json: bool) -> None:
     """Print the list of a group of verbs, unless one of them is invoked.
 
     Raises ConfigError for --json with a verb, since it applies to the list only.
@@ -218,10 +218,10 @@ def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
     if as_json and context.invoked_subcommand:
         raise ConfigError(f"--json applies to the list, not to {context.invoked_subcommand}. Remove it.")
     if context.invoked_subcommand is None:
-        show_listing(what, *LISTS[what](Path()), as_json=as_json)
+        show_listing(listing, *LISTS[listing](Path()), as_json=as_json)
 
 
-def show_listing(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, as_json: bool) -> None:
+def show_listing(listing: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, as_json: bool) -> None:
     """Print a list: for programs with all columns, on a terminal page by page where it is longer."""
     from isogloss.cli.lists import FOR_PROGRAMS
 
@@ -229,11 +229,11 @@ def show_listing(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     if as_json:
         display.table(heads, rows)
         return
-    shown = [number for number, head in enumerate(heads) if head not in FOR_PROGRAMS.get(what, ())]
-    rows = [[row[number] for number in shown] for row in rows]
-    display.table([heads[number] for number in shown], rows, paged=True)
-    if len(shown) < len(heads):
-        show_line(f"More ({', '.join(FOR_PROGRAMS[what])}): isogloss list {what} --json")
+    columns = [index for index, head in enumerate(heads) if head not in FOR_PROGRAMS.get(listing, ())]
+    rows = [[row[index] for index in columns] for row in rows]
+    display.table([heads[index] for index in columns], rows, uses_pager=True)
+    if len(columns) < len(heads):
+        show_line(f"More ({', '.join(FOR_PROGRAMS[listing])}): isogloss list {listing} --json")
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:

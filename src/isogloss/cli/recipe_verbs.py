@@ -51,7 +51,7 @@ def copy(
     to: Path | None = None,
     force: bool = False,
 ) -> None:
-    """Copy a packaged recipe, with its comments, as the start of your own.
+    """Copy a packaged recipe, with its comments, as the start of your recipe.
 
     The published numbers of a paper are copied with it.
     """
@@ -79,7 +79,7 @@ def schema(
     show_line(json.dumps(schema_of(what), indent=1, ensure_ascii=False))
 
 
-def schema_of(what: str) -> dict[str, object]:
+def schema_of(subject: str) -> dict[str, object]:
     """Return pydantic's JSON schema of recipes or of corpora, with the help text of every field.
 
     No table of a recipe requires a field, because fields may come from the recipe it extends, or from
@@ -90,9 +90,9 @@ def schema_of(what: str) -> dict[str, object]:
     from isogloss.recipes.recipe import Recipe
 
     kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
-    check_named("schema", "schema", kinds, what)
-    schema_: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[what]).json_schema()}  # type: ignore[arg-type]
-    if what == "recipe":
+    check_named("schema", "schema", kinds, subject)
+    schema_: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[subject]).json_schema()}  # type: ignore[arg-type]
+    if subject == "recipe":
         schema_["anyOf"] = [{"required": schema_.pop("required")}, {"required": ["extends"]}]
         for table in schema_["$defs"].values():
             table.pop("required", None)

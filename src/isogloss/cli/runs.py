@@ -85,9 +85,9 @@ def were_started_together(execution: Execution) -> bool:
 
     Raises ConfigError if the engine starts runs beyond this machine.
     """
-    from isogloss.core.processes import launched
+    from isogloss.core.processes import is_launched
 
-    if not launched():
+    if not is_launched():
         return False
     from isogloss.training.distributed import world_size
 
@@ -142,7 +142,7 @@ def run_together(
 def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, as_json: bool) -> None:
     """Print the runs of the recipes: what they are, their state, what they take, and totals.
 
-    Of more than ``MOST_RUNS_LISTED``, a line for each kind; as JSON, a line for each run. ``speed`` in
+    More than ``MOST_RUNS_LISTED`` runs have a line for each kind. JSON has a line for each run. ``speed`` in
     teraflops a second says how long trainings take.
     """
     from isogloss.planning.plan import plan_recipes
@@ -156,14 +156,14 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
         for dependency in needs(run):
             shared[identity(dependency)] += 1
     plan.store.refresh()
-    done = {identity(run) for run in plan.runs if plan.store.is_finished(run)}
+    finished_runs = {identity(run) for run in plan.runs if plan.store.is_finished(run)}
     operations = {
         key: run.operations(plan.sources.encoders) for key, run in zip(shared, plan.runs, strict=True)
     }
     rows = [
         (
             key,
-            "done" if key in done else _state(run, plan),
+            "done" if key in finished_runs else _state(run, plan),
             shared[key],
             _memory(run, plan),
             _operations(operations[key]),
@@ -175,8 +175,10 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     if as_json or len(rows) <= MOST_RUNS_LISTED:
         display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
     else:
-        display.table(("what", "runs", "done", "memory", "operations"), _grouped(plan, done, operations))
-    _print_totals(plan, done, operations, speed=speed, as_json=as_json)
+        display.table(
+            ("what", "runs", "done", "memory", "operations"), _group_runs(plan, finished_runs, operations)
+        )
+    _print_totals(plan, finished_runs, operations, speed=speed, as_json=as_json)
 
 
 MOST_RUNS_LISTED = 20
@@ -186,37 +188,39 @@ ASSUMED_SPEED = 0.2
 """Teraflops a second of one core of a server's processor, by the trainings of the quickstart."""
 
 
-def _grouped(
-    planned: "Planned", done: Set[str], operations: Mapping[str, float | None]
+def _group_runs(
+    plan: "Planned", finished_runs: Set[str], operations: Mapping[str, float | None]
 ) -> list[tuple[object, ...]]:
     """Return a line for each kind of run: how many, how many are done, most memory, and all operations."""
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.run import peak_memory
 
     kinds: dict[str, list[Run]] = {}
-    for run in planned.runs:
-        kinds.setdefault(planned.titles[identity(run)].partition(":")[0], []).append(run)
+    for run in plan.runs:
+        kinds.setdefault(plan.titles[identity(run)].partition(":")[0], []).append(run)
     lines: list[tuple[object, ...]] = []
     for kind, runs in kinds.items():
         keys = [identity(run) for run in runs]
-        memories = [peak_memory(run, planned.sources.encoders) for run in runs]
+        memories = [peak_memory(run, plan.sources.encoders) for run in runs]
         memory = "unknown" if None in memories else megabytes(max(filter(None, memories), default=0))
         counts = [operations[key] for key in keys]
         total = None if None in counts else sum(filter(None, counts))
-        made = sum(key in done for key in keys)
-        lines.append((kind, len(runs), made or "", memory if any(memories) else "", _operations(total)))
+        finished_count = sum(key in finished_runs for key in keys)
+        lines.append(
+            (kind, len(runs), finished_count or "", memory if any(memories) else "", _operations(total))
+        )
     return lines
 
 
-def _stored_models(planned: "Planned", done: Set[str]) -> tuple[int, int | None]:
+def _stored_models(plan: "Planned", finished_runs: Set[str]) -> tuple[int, int | None]:
     """Return the number and the bytes of the models that runs will store. None if a size is unknown."""
     sizes = [
-        _model_bytes(run, planned)
-        for run in planned.runs
-        if run.name in MODEL_RUNS and identity(run) not in done
+        _model_bytes(run, plan)
+        for run in plan.runs
+        if run.name in MODEL_RUNS and identity(run) not in finished_runs
     ]
-    known = [size for size in sizes if size is not None]
-    return len(sizes), sum(known) if len(known) == len(sizes) else None
+    known_sizes = [size for size in sizes if size is not None]
+    return len(sizes), sum(known_sizes) if len(known_sizes) == len(sizes) else None
 
 
 MODEL_RUNS = ("pretrain", "adjust", "fine-tune")
@@ -225,25 +229,34 @@ MODEL_RUNS = ("pretrain", "adjust", "fine-tune")
 BYTES_OF_A_WEIGHT = 4
 
 
-def _model_bytes(run: "Run", planned: "Planned") -> int | None:
+def _model_bytes(run: "Run", plan: "Planned") -> int | None:
     """Return the bytes of the weights of a run's model, including its encoder. None if unknown."""
     encoder = getattr(run, "encoder", run)
-    shape = encoder.shape(planned.sources.encoders) if hasattr(encoder, "shape") else None
+    shape = encoder.shape(plan.sources.encoders) if hasattr(encoder, "shape") else None
     return BYTES_OF_A_WEIGHT * shape.parameters if shape else None
 
 
 def _print_totals(
-    plan: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
+    plan: "Planned",
+    finished_runs: Set[str],
+    operations: Mapping[str, float | None],
+    *,
+    speed: float,
+    as_json: bool,
 ) -> None:
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.execute import seconds_left
 
-    total = _Total([count for key, count in operations.items() if key not in done], speed)
-    models, size = _stored_models(plan, done)
-    seconds, unlike = seconds_left(plan.runs, done, plan.store)
+    total = _Total([count for key, count in operations.items() if key not in finished_runs], speed)
+    models, size = _stored_models(plan, finished_runs)
+    seconds, unlike = seconds_left(plan.runs, finished_runs, plan.store)
     packages = plan.sources.missing_packages
     if as_json:
-        counts = {"runs": len(operations), "done": len(done), "to make": len(operations) - len(done)}
+        counts = {
+            "runs": len(operations),
+            "done": len(finished_runs),
+            "to make": len(operations) - len(finished_runs),
+        }
         stored_models = {"models": models, "model bytes": size}
         requirements = {"requires": list(packages)} if packages else {}
         left = {"hours left": seconds / 3600, "unlike": unlike}
@@ -252,9 +265,11 @@ def _print_totals(
         disk = f", about {megabytes(size)} of disk" if size else ""
         model_line = f"Models to store: {models}{disk}\n" if models else ""
         print(model_line, total, *(f"requires: {name}\n" for name in packages), sep="", end="")
-        unknown = f" (and {unlike} unlike any of them)" if unlike else ""
-        estimate = f", {seconds / 3600:.2g} hours of one job by those made here{unknown}" if seconds else ""
-        states = f"{len(done)} done, {len(operations) - len(done)} to make"
+        unlike_note = f" (and {unlike} unlike any of them)" if unlike else ""
+        estimate = (
+            f", {seconds / 3600:.2g} hours of one job by those made here{unlike_note}" if seconds else ""
+        )
+        states = f"{len(finished_runs)} done, {len(operations) - len(finished_runs)} to make"
         print(f"{format_count(len(operations), 'run')}: {states}{estimate}")
 
 
@@ -287,9 +302,9 @@ class _Total:
         assumption = "" if self.speed else ", about one core (--speed: yours)"
         needed_hours = numbers["operations"] / speed / 1e12 / 3600
         hours = f", {needed_hours:.2g} hours at {speed:g} TFLOP/s{assumption}"
-        unsized = format_count(int(numbers["unknown"]), "training")
-        rest = f" (and {unsized} of unknown size)" if numbers["unknown"] else ""
-        return f"Training: about {numbers['operations']:.1e} operations{rest}{hours}\n"
+        trainings = format_count(int(numbers["unknown"]), "training")
+        unknown_part = f" (and {trainings} of unknown size)" if numbers["unknown"] else ""
+        return f"Training: about {numbers['operations']:.1e} operations{unknown_part}{hours}\n"
 
 
 def _operations(count: float | None) -> str:
@@ -323,7 +338,8 @@ def _unread_sources(plan: "Planned") -> Iterator[str]:
         missing.setdefault(f"{corpus} {split}", []).append(language)
     if missing:
         names = ", ".join(
-            f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(missing.items())
+            f"{corpus_split} {' '.join(sorted(languages))}"
+            for corpus_split, languages in sorted(missing.items())
         )
         yield (
             f"not checked, because not on this machine: {names}. The ids of the runs will change when their "

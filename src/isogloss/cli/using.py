@@ -54,16 +54,16 @@ def print_predictions(
     translation: TranslationOptions,
     onnx: bool | None,
     int8: bool,
-    out: Path | None,
+    target: Path | None,
     quiet: bool,
 ) -> None:
     """Write predictions for a file while it is read. Several models predict with their mean probabilities."""
     if name == translation.translations == STANDARD_INPUT:
         raise ConfigError("--translations -: standard input is already read as FILE. Give a file.")
-    check_out(out, name, translation.translations)
+    check_out(target, name, translation.translations)
     file = open_file(name)
     model = load_predictor(runs, onnx=onnx, int8=int8, say=Display(quiet=quiet).say)
-    shows_progress = out is not None and not quiet and name != STANDARD_INPUT
+    shows_progress = target is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows_progress) as display, TemporaryDirectory() as folder:
         options = _with_translations(model, options, translation, Path(folder))
         options = replace(options, warn=_warner(display if shows_progress else Display(quiet=quiet)))
@@ -71,18 +71,18 @@ def print_predictions(
             check_translations(model, file, options)
         total = sum(1 for _ in file.read()) if shows_progress else 0
         lines = predict_file(model, file, options, on_progress=display.on_progress, lines=total)
-        if out is None:
+        if target is None:
             for line in lines:
                 show_line(line)
             return
-        with atomic_file(out.parent, out.name) as stream:
+        with atomic_file(target.parent, target.name) as stream:
             for line in lines:
-                with writing(out):
+                with writing(target):
                     stream.write(f"{line}\n")
     if options.as_json:
-        emit({"file": str(out)})
+        emit({"file": str(target)})
     elif not quiet:
-        show_line(out)
+        show_line(target)
 
 
 def print_scores(
@@ -124,7 +124,7 @@ def print_scores(
     Display().table((*FACT_COLUMNS, *names), cells)
 
 
-def push_to(run: Path, options: "PushOptions", *, dry_run: bool, to: Path | None, quiet: bool) -> None:
+def push_to(run: Path, options: "PushOptions", *, dry_run: bool, target: Path | None, quiet: bool) -> None:
     """Push a model, and print the commit.
 
     With ``dry_run``, write the model's folder, and print what would be uploaded.
@@ -135,11 +135,11 @@ def push_to(run: Path, options: "PushOptions", *, dry_run: bool, to: Path | None
     from isogloss.using.pushing import check_login, check_names, push
 
     check_names(options)
-    if to and not dry_run:
+    if target and not dry_run:
         raise ConfigError(
             "--to needs --dry-run, since only a dry run writes a folder. Add it, or remove --to."
         )
-    folder = from_home(to or options.name.rpartition("/")[2]).resolve()
+    folder = from_home(target or options.name.rpartition("/")[2]).resolve()
     if dry_run:
         check_free(folder, force=False)
     else:
@@ -169,9 +169,9 @@ def load_predictor(
     """
     from isogloss.using.onnx_model import find_onnx_model
 
-    found = find_onnx_model(folders, onnx=onnx, int8=int8, say=say)
-    if found is not None:
-        return found
+    onnx_model = find_onnx_model(folders, onnx=onnx, int8=int8, say=say)
+    if onnx_model is not None:
+        return onnx_model
     from isogloss.using.models import load_model
 
     return load_model(folders)
@@ -212,13 +212,13 @@ def open_file(name: str) -> File:
     return disk_file(path)
 
 
-def check_out(out: Path | None, *names: str) -> None:
+def check_out(target: Path | None, *names: str) -> None:
     """Raise ConfigError for an output file with a compressed suffix, or that is one of the input files."""
-    if out is not None and out.suffix in SUFFIXES[1:]:
-        raise ConfigError(f"--out {out}: output is not compressed. Remove {out.suffix} from the name.")
+    if target is not None and target.suffix in SUFFIXES[1:]:
+        raise ConfigError(f"--out {target}: output is not compressed. Remove {target.suffix} from the name.")
     for path in [Path(name) for name in names]:
-        if out is not None and out.is_file() and path.is_file() and out.samefile(path):
-            raise ConfigError(f"--out {out}: this is the input file ({path}). Choose a different name.")
+        if target is not None and target.is_file() and path.is_file() and target.samefile(path):
+            raise ConfigError(f"--out {target}: this is the input file ({path}). Choose a different name.")
 
 
 OWNERS = {

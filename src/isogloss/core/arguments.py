@@ -55,9 +55,9 @@ Returned = TypeVar("Returned")
 
 def describe_mismatch(details: Any, expected: Mapping[str, str] = EXPECTED) -> str:
     """Describe found and expected values of pydantic's error details, with the nearest name."""
-    allowed = expected.get(details["type"], details["msg"]).format(**details.get("ctx", {}))
-    near = did_you_mean(str(details["input"]), _QUOTED.findall(allowed))
-    return f"found {repr(details['input'])[:60]}; expected {allowed}.{near}"
+    expectation = expected.get(details["type"], details["msg"]).format(**details.get("ctx", {}))
+    suggestion = did_you_mean(str(details["input"]), _QUOTED.findall(expectation))
+    return f"found {repr(details['input'])[:60]}; expected {expectation}.{suggestion}"
 
 
 def checks_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -76,17 +76,17 @@ def checks_arguments(function: Callable[Parameters, Returned]) -> Callable[Param
         return {key: adapter_of(hint) for key, hint in hints.items() if key != "return" and is_checked(hint)}
 
     @wraps(function)
-    def checked(*args: Parameters.args, **named: Parameters.kwargs) -> Returned:
-        bound = signature.bind(*args, **named)
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        bound = signature.bind(*args, **kwargs)
         for key, adapter in adapters().items():
             if key in bound.arguments:
-                plain = make_plain(bound.arguments[key])
-                _check(f"{name}: {key}", plain, adapter)
-                if isinstance(plain, tuple):
-                    bound.arguments[key] = plain
+                value = make_plain(bound.arguments[key])
+                _check(f"{name}: {key}", value, adapter)
+                if isinstance(value, tuple):
+                    bound.arguments[key] = value
         return function(*bound.args, **bound.kwargs)
 
-    return checked
+    return wrapper
 
 
 def is_checked(hint: Any) -> bool:
@@ -105,15 +105,15 @@ def is_checked(hint: Any) -> bool:
 
 def adapter_of(hint: Any) -> TypeAdapter[Any]:
     """Return pydantic's adapter for a type, without conversions. Sequences of any kind are tuples to it."""
-    return TypeAdapter(_of_tuples(hint), config=ConfigDict(strict=True, allow_inf_nan=False))
+    return TypeAdapter(_use_tuples(hint), config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
-def _of_tuples(hint: Any) -> Any:
+def _use_tuples(hint: Any) -> Any:
     origin = get_origin(hint)
     if origin in (Sequence, Iterable):
-        return tuple[_of_tuples(get_args(hint)[0]), ...]  # type: ignore[misc]
+        return tuple[_use_tuples(get_args(hint)[0]), ...]  # type: ignore[misc]
     if origin in (Union, UnionType):
-        return Union[tuple(map(_of_tuples, get_args(hint)))]  # noqa: UP007 (of any number of types)
+        return Union[tuple(_use_tuples(argument) for argument in get_args(hint))]  # noqa: UP007 (of any number of types)
     return hint
 
 
@@ -132,7 +132,7 @@ def _check(argument: str, value: object, adapter: TypeAdapter[Any]) -> None:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        # Of the alternatives of a union, the one that got furthest is the one that was meant.
+        # In a union, the alternative that got furthest is the one that was meant.
         details = max(error.errors(include_url=False), key=_progress)
         items = [f"[{part}]" for part in details["loc"] if isinstance(part, int)]
         raise ConfigError(

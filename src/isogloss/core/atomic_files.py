@@ -39,26 +39,26 @@ _OUTAGE_NAMES = (
 OUTAGE_ERRORS = frozenset(getattr(errno, name) for name in _OUTAGE_NAMES if hasattr(errno, name))
 """System errors that may pass: the disk, or the server of a network file system, did not answer."""
 
-_guarded: list[tuple[Path, str]] = []
+_guarded_folders: list[tuple[Path, str]] = []
 """Folders, each with its mark: a file or folder that it contains while it can be reached."""
 
 
 @contextmanager
-def guarded(folder: Path, mark: str) -> Iterator[None]:
+def guard_folder(folder: Path, mark: str) -> Iterator[None]:
     """In this context, create no folders within ``folder`` while ``mark`` is missing from it."""
     entry = folder.absolute(), mark
-    _guarded.append(entry)
+    _guarded_folders.append(entry)
     try:
         yield
     finally:
-        _guarded.remove(entry)
+        _guarded_folders.remove(entry)
 
 
 def check_unicode(folder: Path) -> None:
     """Raise StorageError for a folder in which libraries can neither read nor write weights."""
-    if (shown := escape_surrogates(str(folder))) != str(folder):
+    if (readable := escape_surrogates(str(folder))) != str(folder):
         raise StorageError(
-            f"{shown}: this path has bytes that are not UTF-8, and files with weights cannot be read or "
+            f"{readable}: this path has bytes that are not UTF-8, and files with weights cannot be read or "
             f"written there. Rename the folder, or choose another one."
         )
 
@@ -71,9 +71,9 @@ def make_folder(folder: Path, name: str = "") -> None:
     path = folder / name
     if is_folder(folder, name) if name else folder.is_dir():
         return
-    for above, mark in _guarded:
-        if path.absolute().is_relative_to(above) and not is_reachable(above, mark):
-            raise OSError(errno.ENOTCONN, f"{above} has gone away", str(path))
+    for ancestor, mark in _guarded_folders:
+        if path.absolute().is_relative_to(ancestor) and not is_reachable(ancestor, mark):
+            raise OSError(errno.ENOTCONN, f"{ancestor} has gone away", str(path))
     make_folders(folder, name)
 
 
@@ -92,8 +92,8 @@ def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
     Errors of other files with the same numbers do not count, unless the folder is unreachable.
     """
     return not is_reachable(folder, mark) or any(
-        number in OUTAGE_ERRORS and _is_below(path, folder)
-        for number, path in map(_number_and_path, _with_causes(error))
+        error_number in OUTAGE_ERRORS and _is_below(path, folder)
+        for error_number, path in (_number_and_path(cause) for cause in _with_causes(error))
     )
 
 
@@ -125,14 +125,14 @@ def as_os_error(error: BaseException) -> OSError:
     """Return the system's error behind a library's error. If the library hides it, return a generic one."""
     if isinstance(error, OSError):
         return error
-    number = system_error(error)
-    return OSError(str(error)) if number is None else OSError(number, os.strerror(number))
+    error_number = system_error(error)
+    return OSError(str(error)) if error_number is None else OSError(error_number, os.strerror(error_number))
 
 
 def disk_error(error: BaseException) -> OSError | None:
     """Return the system's error if the disk is the reason. None if the file or its content is."""
-    number = system_error(error)
-    if number is None or number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
+    error_number = system_error(error)
+    if error_number is None or error_number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
         return None
     return as_os_error(error)
 
@@ -170,11 +170,11 @@ def open_atomically(
         if not is_swept:
             sweep(folder, name)
         try:
-            number = open_new_file(folder, temporary)
+            descriptor = open_new_file(folder, temporary)
         except FileNotFoundError:
             make_folder(folder, name.rpartition("/")[0])
-            number = open_new_file(folder, temporary)
-        file = os.fdopen(number, mode, encoding=encoding, newline=newline)
+            descriptor = open_new_file(folder, temporary)
+        file = os.fdopen(descriptor, mode, encoding=encoding, newline=newline)
     try:
         try:
             yield file
@@ -194,22 +194,22 @@ def open_atomically(
 
 def temporary_name(name: str, end: Literal["tmp", "old"]) -> str:
     """Return a hidden name next to another name that only this process uses."""
-    above, slash, last = name.rpartition("/")
-    return f"{above}{slash}.{last}.{this_process()}.{end}"
+    parent, slash, base = name.rpartition("/")
+    return f"{parent}{slash}.{base}.{this_process()}.{end}"
 
 
 def sweep(folder: Path, name: str) -> None:
     """Remove temporary files and folders next to a name, left by killed processes of this machine."""
-    above, slash, last = name.rpartition("/")
+    parent, slash, base = name.rpartition("/")
     try:
-        others = entries(folder, above)
+        siblings = entries(folder, parent)
     except FileNotFoundError:
         return
-    for entry in others:
-        if entry.name.startswith(f".{last}."):
-            process, _, end = entry.name.removeprefix(f".{last}.").partition(".")
+    for entry in siblings:
+        if entry.name.startswith(f".{base}."):
+            process, _, end = entry.name.removeprefix(f".{base}.").partition(".")
             if end in ("tmp", "old") and has_ended(process):
-                remove(folder, f"{above}{slash}{entry.name}")
+                remove(folder, f"{parent}{slash}{entry.name}")
 
 
 def sweep_folder(folder: Path, name: str = "") -> list[str]:
@@ -284,34 +284,36 @@ def _copy_permissions(folder: Path) -> None:
             path.chmod(mode if path.is_dir() else mode & 0o666)
 
 
-def _replace(folder: Path, name: str, new: str) -> None:
+def _replace(folder: Path, name: str, replacement: str) -> None:
     """Replace a folder by a new one. The old one is removed last, and restored on failure."""
-    old = temporary_name(name, "old")
-    remove(folder, old)
+    backup = temporary_name(name, "old")
+    remove(folder, backup)
     if is_taken(folder, name):
-        rename(folder, name, old)
+        rename(folder, name, backup)
     try:
-        rename(folder, new, name)
+        rename(folder, replacement, name)
     except OSError:
-        if not _are_equal(folder / name, folder / new):
-            if is_taken(folder, old):
-                rename(folder, old, name)
+        if not _are_equal(folder / name, folder / replacement):
+            if is_taken(folder, backup):
+                rename(folder, backup, name)
             raise
-    remove(folder, old)
+    remove(folder, backup)
 
 
-def _are_equal(folder: Path, other: Path) -> bool:
+def _are_equal(folder: Path, other_folder: Path) -> bool:
     if folder.is_symlink():
         return False
-    names, others = ({path.relative_to(first) for path in first.rglob("*")} for first in (folder, other))
-    pairs = [(folder / name, other / name) for name in names]
+    names, other_names = (
+        {path.relative_to(source) for path in source.rglob("*")} for source in (folder, other_folder)
+    )
+    pairs = [(folder / name, other_folder / name) for name in names]
     return (
         folder.is_dir()
-        and names == others
+        and names == other_names
         and all(
-            (first.is_dir() and second.is_dir())
-            or (first.is_file() and second.is_file() and cmp(first, second, shallow=False))
-            for first, second in pairs
+            (source.is_dir() and copy.is_dir())
+            or (source.is_file() and copy.is_file() and cmp(source, copy, shallow=False))
+            for source, copy in pairs
         )
     )
 
@@ -327,11 +329,11 @@ def reading(path: Path) -> Iterator[None]:
 
 def reading_error(path: Path, error: OSError) -> StorageError:
     """Build an error with the system's reason, which says that finished runs are kept."""
-    named = error.filename or path
-    file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path)
+    location = error.filename or path
+    file = os.fsdecode(location) if isinstance(location, str | bytes | os.PathLike) else str(path)
     advice = _describe_refusal(Path(file), error) or "Check the disk and the mount"
     return StorageError(
-        f"{named}: cannot read ({error.strerror or error}). {advice}, then run the same command again: "
+        f"{location}: cannot read ({error.strerror or error}). {advice}, then run the same command again: "
         f"finished runs are kept.",
         path=file,
         number=error.errno,
@@ -349,13 +351,13 @@ def writing(path: Path) -> Iterator[None]:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Build the error with the system's reason, and that finished runs are kept."""
-    full = error.errno in DISK_FULL_ERRORS or error.errno is None
+    is_full = error.errno in DISK_FULL_ERRORS or error.errno is None
     if isinstance(error, IrregularFileError):
         return StorageError(
             f"{error.filename}: cannot be opened ({error.strerror}). Remove it, or choose another folder, "
             f"then run the same command again: finished runs are kept."
         )
-    advice = _describe_refusal(path, error) or ("Free some space" if full else "Fix that")
+    advice = _describe_refusal(path, error) or ("Free some space" if is_full else "Fix that")
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {advice} or choose another place for it, then "
         f"run the same command again: finished runs are kept.",
@@ -368,13 +370,13 @@ def _describe_refusal(path: Path, error: OSError) -> str:
     """Describe owner and mode of the file or folder that refused access. Empty for other errors."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return ""
-    for above in (path, *path.parents):
+    for ancestor in (path, *path.parents):
         with suppress(OSError):
-            status = above.lstat()
+            status = ancestor.lstat()
             return (
-                f"{above} belongs to {_name_owner(above)} and has the mode {stat.filemode(status.st_mode)}. "
-                f"Ask for the right to use it (in a group's folder: chmod -R g+rwX, and chmod g+s for "
-                f"folders)"
+                f"{ancestor} belongs to {_name_owner(ancestor)} and has the mode "
+                f"{stat.filemode(status.st_mode)}. Ask for the right to use it (in a group's folder: chmod "
+                f"-R g+rwX, and chmod g+s for folders)"
             )
     return ""
 
@@ -383,9 +385,9 @@ def _name_owner(path: Path) -> str:
     """Return the user and the group of a file, by name where the system knows one."""
     status = path.lstat()
     names = []
-    for number, find in ((status.st_uid, path.owner), (status.st_gid, path.group)):
+    for owner_id, find in ((status.st_uid, path.owner), (status.st_gid, path.group)):
         try:
             names.append(find())
         except (KeyError, NotImplementedError, OSError):
-            names.append(str(number))
+            names.append(str(owner_id))
     return ":".join(names)

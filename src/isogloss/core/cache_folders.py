@@ -14,7 +14,7 @@ from isogloss.core.untrusted import user_cache
 T = TypeVar("T")
 
 
-def in_cache(write: Callable[[Path], T]) -> T:
+def write_to_cache(write: Callable[[Path], T]) -> T:
     """Call a function that writes below a folder with the user's cache.
 
     Where the cache cannot be used, call it with a folder that is removed when this process ends.

@@ -24,6 +24,7 @@ from typing import Any
 
 from isogloss.core import VERSION
 from isogloss.core.errors import one_line
+from isogloss.core.functions import never
 from isogloss.core.shared_files import (
     MOST_BYTES,
     IrregularFileError,
@@ -33,7 +34,7 @@ from isogloss.core.shared_files import (
     open_file,
     read_file,
 )
-from isogloss.core.untrusted import below, is_safe, parse_json
+from isogloss.core.untrusted import is_safe, join_safely, parse_json
 
 CHECKSUMS = "checksums.json"
 
@@ -78,7 +79,7 @@ def sha256_of(path: Path) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _sha256(path: Path, _size: int, _changed: int) -> bytes:
+def _sha256(path: Path, _size: int, _modification_time: int) -> bytes:
     with path.open("rb") as file:
         return file_digest(file, "sha256").digest()
 
@@ -88,17 +89,17 @@ def cached_checksum(folder: Path, name: str) -> Checksum:
     with open_file(folder, name) as file:
         status = os.fstat(file.fileno())
     facts = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    return _remembered(folder, name, facts)
+    return _cache_checksum(folder, name, facts)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(folder: Path, name: str, _facts: tuple[int, ...]) -> Checksum:
+def _cache_checksum(folder: Path, name: str, _facts: tuple[int, ...]) -> Checksum:
     return Checksum.of_file(folder, name)
 
 
-def find_differing_files(folder: Path, written: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
+def find_differing_files(folder: Path, checksums: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
     """Yield the names of files that differ from their checksums, and how. Missing files are skipped."""
-    for name, expected in written.items():
+    for name, expected in checksums.items():
         size = file_size(folder, name)
         if size is None:
             if is_taken(folder, name):
@@ -109,16 +110,16 @@ def find_differing_files(folder: Path, written: Mapping[str, Checksum]) -> Itera
             yield name, why
 
 
-def checksums_of(folder: Path, *, without: Callable[[str], bool] = lambda _: False) -> dict[str, Checksum]:
+def checksums_of(folder: Path, *, is_excluded: Callable[[str], bool] = never) -> dict[str, Checksum]:
     """Return the checksums of all files below a folder by their names within it.
 
-    Hidden files at the top level, links, and what ``without`` is true for, given the name of a file or folder
-    at the top level, are skipped.
+    Hidden files at the top level, links, and what ``is_excluded`` is true for, given the name of a file or
+    folder at the top level, are skipped.
     """
     return {
         name: Checksum.of_file(folder, name)
         for name in list_files(folder)
-        if not name.startswith(".") and not without(name.partition("/")[0])
+        if not name.startswith(".") and not is_excluded(name.partition("/")[0])
     }
 
 
@@ -132,12 +133,12 @@ def from_text(content: str | bytes, source: str | Path = CHECKSUMS) -> dict[str,
     try:
         entries = {name: dict(entry) for name, entry in parse_json(content).items()}
         for name in filterfalse(is_safe, entries):
-            below(Path(), name, source)
+            join_safely(Path(), name, source)
         checksums = {name: _checksum(**entry) for name, entry in entries.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
-    folders = {name[:at] for name in checksums for at, letter in enumerate(name) if letter == "/"}
-    for name in filter(folders.__contains__, checksums):
+    folders = {name[:position] for name in checksums for position, letter in enumerate(name) if letter == "/"}
+    for name in (name_of_file for name_of_file in checksums if folders.__contains__(name_of_file)):
         raise ValueError(f"{name[:120]!r} is a file and a folder")
     return checksums
 
@@ -160,14 +161,14 @@ def read_checksums(folder: Path) -> dict[str, Checksum]:
         raise ValueError(f"{CHECKSUMS} cannot be read: {_reason(error)}") from error
 
 
-def read_checked(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
+def read_checked(folder: Path, name: str, max_bytes: int = MOST_BYTES) -> bytes:
     """Return the content of a file of a run or checkpoint. Raises ValueError if it was changed.
 
     It is only read where a folder has no checksum of it.
     """
-    written = read_checksums(folder).get(name)
-    content = read_file(folder, name, most)
-    if written and (why := difference(Checksum.of(content), written)):
+    expected = read_checksums(folder).get(name)
+    content = read_file(folder, name, max_bytes)
+    if expected and (why := difference(Checksum.of(content), expected)):
         raise ValueError(why)
     return content
 
@@ -186,9 +187,9 @@ def unseal(content: bytes) -> Any:
     """
     body = parse_json(content)
     if isinstance(body, dict) and SEAL in body:
-        written = body.pop(SEAL)
-        if written != _seal(body):
-            raise ValueError(f"{SEAL} {written!r:.40} is not that of its content")
+        checksum = body.pop(SEAL)
+        if checksum != _seal(body):
+            raise ValueError(f"{SEAL} {checksum!r:.40} is not that of its content")
     return body
 
 
@@ -200,12 +201,12 @@ def _reason(error: ValueError) -> str:
     return str(error.strerror) if isinstance(error, IrregularFileError) else str(error)
 
 
-def difference(actual: Checksum, written: Checksum) -> str:
+def difference(actual: Checksum, expected: Checksum) -> str:
     """Describe how a file differs from what was written. Empty if it does not."""
-    if actual.size != written.size:
-        return f"{actual.size:,} bytes, of {written.size:,} that were written"
-    equal = not written.crc32 or actual.crc32 == written.crc32
-    return "" if equal else f"checksum {actual.crc32}, not {written.crc32} as it was written"
+    if actual.size != expected.size:
+        return f"{actual.size:,} bytes, of {expected.size:,} that were written"
+    equal = not expected.crc32 or actual.crc32 == expected.crc32
+    return "" if equal else f"checksum {actual.crc32}, not {expected.crc32} as it was written"
 
 
 def stamp(paths: Iterable[Path]) -> str:
@@ -213,7 +214,7 @@ def stamp(paths: Iterable[Path]) -> str:
     digest = sha256()
     for path in sorted(paths, key=str):
         for facts in _file_facts(path):
-            digest.update("\0".join(map(str, facts)).encode(errors="surrogateescape") + b"\n")
+            digest.update("\0".join(str(fact) for fact in facts).encode(errors="surrogateescape") + b"\n")
     return digest.hexdigest()[:16]
 
 
@@ -235,13 +236,13 @@ def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:
     if not is_folder:
         yield str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns
         return
-    visited: set[str] = set()
+    visited_paths: set[str] = set()
     for folder, folders, names in os.walk(path, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in visited:  # a link that leads back
+        real_path = os.path.realpath(folder)
+        if real_path in visited_paths:  # a link that leads back
             folders.clear()
             continue
-        visited.add(real)
+        visited_paths.add(real_path)
         folders.sort()
         for name in sorted(names):
             yield from _file_facts(Path(folder, name))

@@ -38,7 +38,7 @@ MAX_WORD, MAX_MESSAGE_START, MAX_MESSAGE_END = 300, 1000, 400
 """Maximum length of a shown message in characters: per word, and at the start and end of a longer message."""
 
 
-def shortened(message: str) -> str:
+def shorten_message(message: str) -> str:
     """Return a message in one line, without the ends of endless words and, if too long still, its middle."""
     text = re.sub(rf"(\S{{{MAX_WORD}}})\S+", r"\1…", " ".join(message.splitlines()))
     return (
@@ -54,7 +54,7 @@ class IsoglossError(Exception):
     exit_code = 1
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(shortened(masked(message)))
+        super().__init__(shorten_message(mask_secrets(message)))
 
 
 class InputError(IsoglossError):
@@ -105,7 +105,7 @@ class DivergedError(RunError):
 
 
 @contextmanager
-def located(location: str) -> Iterator[None]:
+def add_location(location: str) -> Iterator[None]:
     """Prefix input errors raised within with their location: a file, a field. Nested locations are joined.
 
     A location that begins with a dot or bracket continues the one around it: ``grid`` and ``.method[0]`` give
@@ -115,7 +115,7 @@ def located(location: str) -> Iterator[None]:
         yield
     except InputError as error:
         separator = "" if _FIELD.match(str(error)) else ": "
-        error.args = (shortened(masked(f"{location}{separator}{error}")),)
+        error.args = (shorten_message(mask_secrets(f"{location}{separator}{error}")),)
         raise
 
 
@@ -136,36 +136,36 @@ def explaining_missing_models() -> Iterator[None]:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the names, or an empty text."""
-    near = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    matches = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def did_you_mean_file(name: str, names: Iterable[str]) -> str:
     """Return `` Did you mean 'x.txt'?`` for the nearest of file names.
 
-    Stems decide, because many names share an ending. Of equal stems, the nearest whole name is suggested.
+    Stems decide, because many names share an ending. Among equal stems, the nearest whole name is suggested.
     """
-    by_stem = dict[str, list[str]]()
-    for other in names:
-        by_stem.setdefault(PurePath(other).stem, []).append(other)
-    near = get_close_matches(PurePath(name).stem, by_stem, n=1, cutoff=MIN_NAME_SIMILARITY)
-    if not near:
+    names_of_stems = dict[str, list[str]]()
+    for candidate in names:
+        names_of_stems.setdefault(PurePath(candidate).stem, []).append(candidate)
+    stems = get_close_matches(PurePath(name).stem, names_of_stems, n=1, cutoff=MIN_NAME_SIMILARITY)
+    if not stems:
         return ""
-    (nearest,) = get_close_matches(name, by_stem[near[0]], n=1, cutoff=0.0)
+    (nearest,) = get_close_matches(name, names_of_stems[stems[0]], n=1, cutoff=0.0)
     return f" Did you mean {nearest!r}?"
 
 
-def unknown_name(field: str, what: str, name: str, allowed: Iterable[str]) -> ConfigError:
+def unknown_name(field: str, thing: str, name: str, known_names: Iterable[str]) -> ConfigError:
     """Build the error for a name that is not in a table: the field, what was found, what is allowed."""
-    names, prefix = sorted({*allowed}), f"{field}: " if field else ""
-    return ConfigError(f"{prefix}no {what} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
+    names, prefix = sorted(set(known_names)), f"{field}: " if field else ""
+    return ConfigError(f"{prefix}no {thing} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
 
 
-def check_named(field: str, what: str, allowed: Collection[str], *names: str) -> None:
+def check_named(field: str, thing: str, known_names: Collection[str], *names: str) -> None:
     """Raise ConfigError at the first name that is not in a table."""
     for name in names:
-        if name not in allowed:
-            raise unknown_name(field, what, name, allowed)
+        if name not in known_names:
+            raise unknown_name(field, thing, name, known_names)
 
 
 def one_line(error: BaseException) -> str:
@@ -178,7 +178,7 @@ def one_line(error: BaseException) -> str:
     except Exception:
         message = "its message cannot be shown"
     name = type(error).__name__
-    return masked(f"{name}: {message}" if message else name)
+    return mask_secrets(f"{name}: {message}" if message else name)
 
 
 MASK = "***"
@@ -209,7 +209,7 @@ _SECRETS = re.compile(
 """Patterns of secrets. All repetitions before them are bounded, so that no message takes long."""
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Mask the secrets in a text: matches of a pattern, and values of this process's environment."""
     for value in _secrets():
         text = text.replace(value, MASK)
@@ -223,7 +223,7 @@ def without_secrets(text: str) -> str:
 
 def _secrets() -> Iterator[str]:
     """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
-    for name in filter(_names_a_secret, os.environ):
+    for name in (variable for variable in os.environ if _names_a_secret(variable)):
         value = os.environ[name]
         if len(value) >= MIN_SECRET_LENGTH and not os.path.exists(value):  # noqa: PTH110
             yield value

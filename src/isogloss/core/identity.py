@@ -49,20 +49,20 @@ def content(value: object) -> Any:
 
 def _content_of_part(part: Any) -> dict[str, object]:
     kind: Any = type(part)
-    header, declared = _form(kind)
+    header, form = _form(kind)
     version = getattr(part, "version", 1)
     if version != 1:
         header = {**header, "version": version}
     if package := package_of(kind.__module__):
         header = {**header, "package": package}
     parts: dict[str, object] = {}
-    for name, is_fraction, nested in declared:
+    for name, is_fraction, is_inline in form:
         value = getattr(part, name)
         if value is None:  # It is not there, so a part can gain a field and its runs keep their ids.
             continue
         # A whole number in a field of fractions is one: 0 and 0.0 are the same weight decay.
         data = content(float(value) if is_fraction and isinstance(value, int) else value)
-        if nested:  # Its fields are listed with the others.
+        if is_inline:  # Its fields are listed with the others.
             parts |= {key: inside for key, inside in data.items() if key not in ("kind", "package")}
         else:
             parts[name] = data

@@ -5,8 +5,8 @@ A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn`
 
 The names cover the languages of the corpora the toolkit reads; other codes (any two or three letters) are
 languages without an English name here. Facts (family, script, resource class, word order;
-``languages.tsv``) cover those of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions and
-the Wikipedias of 2020. A language without facts is unknown: nothing is guessed from its relatives.
+``languages.tsv``) cover languages of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions
+and the Wikipedias of 2020. A language without facts is unknown: nothing is guessed from its relatives.
 """
 
 import re
@@ -60,14 +60,14 @@ def is_language_code(text: str) -> bool:
     return bool(_CODE.fullmatch(text))
 
 
-def check_language(code: str, field: str) -> str:
+def check_language(language: str, field: str) -> str:
     """Return a field's code. Raises ConfigError if it does not have the form of a language code."""
-    if not is_language_code(code):
+    if not is_language_code(language):
         raise ConfigError(
-            f"{field}: {code!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
+            f"{field}: {language!r} is no language code. Use ISO 639-1 (en, sw), else 639-3 (yue); "
             f"the built-in languages are qaa to qai; a script or region may follow (zh-Hant, pt-BR)."
         )
-    return code
+    return language
 
 
 def canonical_language(text: str) -> str:
@@ -79,7 +79,7 @@ def canonical_language(text: str) -> str:
     becomes the code that replaced it (``iw``: ``he``). Scripts and regions may be in lower case
     (``zh-hant``, ``zh-hant-tw``). Other texts and codes of two letters are returned unchanged.
     """
-    return "".join(map(_canonical, _split_languages(text)))
+    return "".join(_canonical(part) for part in _split_languages(text))
 
 
 def _split_languages(text: str) -> list[str]:
@@ -110,7 +110,7 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
     ConfigError for texts that name none.
     """
     texts = tuple(texts)
-    languages = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
+    languages = dict.fromkeys(canonical_language(name) for name in " ".join(texts).replace(",", " ").split())
     if texts and not languages:
         raise ConfigError("--language: no language is given. Name some, as in --language de,fr.")
     return tuple(languages)
@@ -134,32 +134,34 @@ def _canonical(tag: str) -> str:
         standard = standard.replace(
             "fil", "tl"
         )  # To CLDR Tagalog is Filipino; corpora say tl, tgl and tgl_Latn.
-    plain, _, variety = standard.partition("_")
-    plain = _of_two_letters(plain)
-    if len(plain) == len(tag):
+    base, _, variety = standard.partition("_")
+    base = _shorten_code(base)
+    if len(base) == len(tag):
         return tag  # Three letters that ISO 639 has replaced by others.
-    return plain if not variety or is_usual_script(variety, plain) else f"{plain}_{variety}"
+    return base if not variety or is_usual_script(variety, base) else f"{base}_{variety}"
 
 
-def _of_two_letters(plain: str) -> str:
+def _shorten_code(base: str) -> str:
     """Return the two-letter code of the language that a three-letter code is the standard variety of.
 
     Other codes are returned unchanged.
     """
     from langcodes.data_dicts import NORMALIZED_MACROLANGUAGES
 
-    macrolanguage = NORMALIZED_MACROLANGUAGES.get(plain, "") if len(plain) == 3 else ""
-    return macrolanguage if len(macrolanguage) == 2 and macrolanguage != _AKAN else plain
+    macrolanguage = NORMALIZED_MACROLANGUAGES.get(base, "") if len(base) == 3 else ""
+    return macrolanguage if len(macrolanguage) == 2 and macrolanguage != _AKAN else base
 
 
-def is_usual_script(script: str, plain: str) -> bool:
+def is_usual_script(script: str, base: str) -> bool:
     """Return whether a language, given without script and region, is usually written in this script."""
-    return script in _usual_scripts(plain)
+    return script in _usual_scripts(base)
 
 
-def _usual_scripts(plain: str) -> tuple[str, ...]:
-    usual = base_and_script(plain)[1]
-    return ("Hang", usual) if usual == "Kore" else (usual,) if usual else ()  # FLORES has Hang, CLDR Kore.
+def _usual_scripts(base: str) -> tuple[str, ...]:
+    usual = base_and_script(base)[1]
+    if usual == "Kore":
+        return ("Hang", usual)  # FLORES has Hang, CLDR Kore.
+    return (usual,) if usual else ()
 
 
 @cache
@@ -169,26 +171,26 @@ def spellings(language: str) -> tuple[str, ...]:
     ``zh_Hant``, ``zh-Hant``, ``zho_Hant``; ``yo``, ``yor``, ``yor_Latn``; ``en-yo``, ``eng-yor``.
     """
     canonical = canonical_language(language)
-    tags = [language, *map("-".join, product(*map(_written, canonical.split("-"))))]
+    tags = [language, *map("-".join, product(*map(_list_spellings, canonical.split("-"))))]
     if "-" not in canonical:
         tags = [spelling for tag in tags for spelling in (tag, tag.replace("_", "-"))]
     return tuple(dict.fromkeys(tags))
 
 
-def _written(language: str) -> list[str]:
+def _list_spellings(language: str) -> list[str]:
     if is_built_in(language):
         return [language]
-    plain, _, variety = language.partition("_")
-    retired = [code for code, replacement in RETIRED.items() if replacement == plain]
-    codes = (plain, *codes_of_three_letters(plain), *retired)
-    endings = dict.fromkeys((variety, "", *_usual_scripts(plain)))
-    tags = [f"{code}_{ending}" if ending else code for ending in endings for code in codes]
+    base, _, variety = language.partition("_")
+    retired_codes = [base_code for base_code, replacement in RETIRED.items() if replacement == base]
+    codes = (base, *codes_of_three_letters(base), *retired_codes)
+    endings = dict.fromkeys((variety, "", *_usual_scripts(base)))
+    tags = [f"{base_code}_{ending}" if ending else base_code for ending in endings for base_code in codes]
     return [tag for tag in tags if _canonical(tag) == language]
 
 
-def codes_of_three_letters(plain: str) -> tuple[str, ...]:
+def codes_of_three_letters(base: str) -> tuple[str, ...]:
     """Return ISO 639-2 and 639-3's codes of a language of two letters: ``swa`` and ``swh`` of ``sw``."""
-    return tuple(_codes_of_three_letters().get(plain, ()))
+    return tuple(_codes_of_three_letters().get(base, ()))
 
 
 @cache
@@ -196,28 +198,28 @@ def _codes_of_three_letters() -> dict[str, list[str]]:
     from langcodes.data_dicts import LANGUAGE_ALPHA3, LANGUAGE_REPLACEMENTS, NORMALIZED_MACROLANGUAGES
 
     codes: dict[str, list[str]] = {}
-    for code in dict.fromkeys(
+    for long_code in dict.fromkeys(
         (*LANGUAGE_ALPHA3.values(), *NORMALIZED_MACROLANGUAGES, *LANGUAGE_REPLACEMENTS)
     ):
-        if len(code) == 3:
-            plain = _canonical(f"{code}_Zyyy").partition("_")[0]  # Any script: als is Albanian with one.
-            codes.setdefault(plain, []).append(code)
+        if len(long_code) == 3:
+            base = _canonical(f"{long_code}_Zyyy").partition("_")[0]  # Any script: als is Albanian with one.
+            codes.setdefault(base, []).append(long_code)
     return codes
 
 
 @cache
-def base_and_script(code: str) -> tuple[str, str]:
+def base_and_script(language: str) -> tuple[str, str]:
     """Return a language without script and region, and its (likely) script. Empty if unknown."""
     from langcodes import Language
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
-    tag = Language.get(code.replace("_", "-"))
-    listed = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
-    likely = tag.maximize().script if listed else tag.script
+    tag = Language.get(language.replace("_", "-"))
+    is_listed = {tag.language, tag.prefer_macrolanguage().language} & LIKELY_SUBTAGS.keys()
+    likely = tag.maximize().script if is_listed else tag.script
     return str(tag.language), str(likely or "")
 
 
-def language_of_variety(code: str) -> str:
+def language_of_variety(variety: str) -> str:
     """Return the language that a code's variety is the standard of, without script or region.
 
     ``ar`` of ``arb_Arab`` and ``sw`` of ``swh``; other members of a macrolanguage (``ary``) are separate
@@ -226,12 +228,12 @@ def language_of_variety(code: str) -> str:
     """
     from langcodes import Language, LanguageTagError, standardize_tag
 
-    if _BETWEEN_LANGUAGES.search(code):
-        return code
+    if _BETWEEN_LANGUAGES.search(variety):
+        return variety
     try:
-        return str(Language.get(standardize_tag(code, macro=True)).language)
+        return str(Language.get(standardize_tag(variety, macro=True)).language)
     except LanguageTagError:
-        return code
+        return variety
 
 
 def language_of_text(language: str) -> str:
@@ -239,17 +241,17 @@ def language_of_text(language: str) -> str:
     return language.rpartition("-")[2]
 
 
-def is_built_in(code: str) -> bool:
+def is_built_in(language: str) -> bool:
     """Return whether a code is one of qaa to qai. The private codes after them (UD's qtd) are the user's."""
-    return bool(_BUILT_IN.fullmatch(code))
+    return bool(_BUILT_IN.fullmatch(language))
 
 
-def language_name(code: str) -> str:
+def language_name(language: str) -> str:
     """Return the English name, with the script or region if any. Without a listed name, return the code."""
-    plain, _, variety = code.partition("_")
-    name = {**NAMES, **BUILT_IN_NAMES}.get(plain)
+    base, _, variety = language.partition("_")
+    name = {**NAMES, **BUILT_IN_NAMES}.get(base)
     if name is None:
-        return code
+        return language
     return f"{name} ({variety})" if variety else name
 
 
@@ -269,19 +271,19 @@ class LanguageFacts(NamedTuple):
     """Dominant order of subject, verb and object: SVO, SOV or VSO."""
 
 
-def language_facts(code: str) -> LanguageFacts:
+def language_facts(language: str) -> LanguageFacts:
     """Return the facts of a language by any of its codes: ``sw``, ``swa``, ``swh_Latn``, ``zho-Hans``.
 
     A pair such as ``en-sw`` has the facts of its last language. A macrolanguage and its standard variety
     (``ar``, ``arb``) are the same language; other members (``ary``) are separate languages.
     """
-    code = language_of_text(canonical_language(code))
-    if is_built_in(code):
+    language = language_of_text(canonical_language(language))
+    if is_built_in(language):
         return LanguageFacts()
     from langcodes import Language, LanguageTagError, standardize_tag  # 40 ms
 
     try:
-        tag = Language.get(standardize_tag(code, macro=True))
+        tag = Language.get(standardize_tag(language, macro=True))
         facts = all_language_facts().get(tag.to_alpha3(), LanguageFacts())
     except (LanguageTagError, LookupError):
         return LanguageFacts()
@@ -294,5 +296,6 @@ def all_language_facts() -> dict[str, LanguageFacts]:
     text = (files("isogloss.core") / "languages.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return {
-        code: LanguageFacts(*(UNKNOWN if fact == "-" else fact for fact in facts)) for code, *facts in rows
+        language: LanguageFacts(*(UNKNOWN if fact == "-" else fact for fact in facts))
+        for language, *facts in rows
     }

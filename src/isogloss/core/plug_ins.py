@@ -56,15 +56,15 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     cannot be imported, its name differs from the entry point's name, or isogloss already has the name.
     """
     if ":" in name:
-        return _imported(EntryPoint(name, name, PACKAGE), built_in)
+        return _import_plug_in(EntryPoint(name, name, PACKAGE), built_in)
     entries = [entry for entry in _entries(group) if entry.name == name]
     if len({entry.value for entry in entries}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_package(entry)}" for entry in entries))
         raise ConfigError(f"{name!r} is added by {several}. Name one of them: module:object.")
-    return _imported(entries[0], built_in) if entries else None
+    return _import_plug_in(entries[0], built_in) if entries else None
 
 
-def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
+def _import_plug_in(entry: EntryPoint, built_in: Collection[str]) -> object:
     module, _, attribute = entry.value.partition(":")
     where = f"plug-in {entry.value} of {_package(entry)}" if entry.dist else f"plug-in {entry.value}"
     if (top := module.partition(".")[0]) != PACKAGE:
@@ -75,15 +75,15 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
         if not is_of_code(error):
             raise
         raise ConfigError(
-            f"{where}: it cannot be imported ({one_line(error)}). Fix or install it, or leave it out."
+            f"{where}: it cannot be imported ({one_line(error)}). Fix or install it, or remove it."
         ) from error
     if not hasattr(owner, attribute):
-        near = did_you_mean(attribute, vars(owner))
-        raise ConfigError(f"{where}: module {module} has no {attribute!r}.{near} Name what it has.")
+        suggestion = did_you_mean(attribute, vars(owner))
+        raise ConfigError(f"{where}: module {module} has no {attribute!r}.{suggestion} Name what it has.")
     value = getattr(owner, attribute)
     name = getattr(value, "name", entry.name)
-    for reserved in {entry.name, name} & {*built_in}:
-        raise ConfigError(f"{where}: {reserved!r} is a name of isogloss's own. Give it another.")
+    for taken_name in {entry.name, name} & set(built_in):
+        raise ConfigError(f"{where}: {taken_name!r} is a name of isogloss's own. Give it another.")
     if entry.dist and name != entry.name:
         raise ConfigError(
             f"{where}: it calls itself {name!r}, its entry point {entry.name!r}. Make them one."
@@ -99,12 +99,12 @@ def plug_ins_named() -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, IsoglossError) or not is_of_code(error) or not (where := _raised_in(error)):
             raise
-        raise ConfigError(f"{where}. Fix it, or leave it out.") from error
+        raise ConfigError(f"{where}. Fix it, or remove it.") from error
 
 
 def _raised_in(error: BaseException) -> str:
     """Return the plug-in whose code raised an error, with the error and its line. Empty if none did."""
-    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+    for frame, line in reversed(list(walk_tb(error.__traceback__))):
         if where := _modules.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
             return f"{where}: {one_line(error)} ({Path(frame.f_code.co_filename).name}:{line})"
     return ""
@@ -122,8 +122,8 @@ def check_class(plug_in: Any, protocol: type[object], name: str) -> None:
 
     Its fields need defaults: titles and names of systems show the values that differ from them.
     """
-    frozen = isinstance(plug_in, type) and is_dataclass(plug_in) and plug_in.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if not frozen:
+    is_frozen = isinstance(plug_in, type) and is_dataclass(plug_in) and plug_in.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not is_frozen:
         raise ConfigError(f"plug-in {name}: found {plug_in!r:.80}; expected a frozen dataclass.")
     check_value(plug_in, protocol, name)
     try:
@@ -140,7 +140,7 @@ def _members(protocol: type[object]) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def described(plug_in: type[object]) -> str:
+def describe_plug_in(plug_in: type[object]) -> str:
     """Describe a plug-in's class by its docstring and its fields with their defaults."""
     summary = " ".join((plug_in.__doc__ or "").split())
     values = ", ".join(f"{name} = {value!r}" for name, value in values_of(plug_in()).items())
@@ -196,7 +196,11 @@ def _origin(top: str, declared_by: Distribution | None = None) -> str:
     names = () if declared_by else _all_packages(tuple(sys.path)).get(top, ())
     package = distribution(names[0]) if names else declared_by
     name = f"{package.name} {package.version}" if package else ""
-    return name if package and not _is_editable(package) else " ".join(filter(None, (name, _digest(top))))
+    return (
+        name
+        if package and not _is_editable(package)
+        else " ".join(text for text in (name, _digest(top)) if text)
+    )
 
 
 @cache

@@ -25,7 +25,7 @@ _PROCESS = re.compile(r"(?P<host>[^-]*)-(?P<number>[1-9][0-9]{0,9})(?:-(?P<start
 """The name of a process, which others may have written."""
 
 
-def launched() -> bool:
+def is_launched() -> bool:
     """Return whether, by the environment, a launcher started this process as one of several."""
     return any(os.environ.get(name, "1") != "1" for name in WORLD_SIZE_VARIABLES)
 
@@ -41,7 +41,7 @@ def this_process() -> str:
     HOST-PID-START: the hash of the host, the process number, and when it started, as the system reports it (0
     where it does not).
     """
-    return f"{host()}-{os.getpid()}-{_started(os.getpid())}"
+    return f"{host()}-{os.getpid()}-{_read_start(os.getpid())}"
 
 
 @cache
@@ -65,21 +65,21 @@ def has_ended(process: str) -> bool:
     match = _PROCESS.fullmatch(process)
     if match is None or match["host"] != host() or os.name == "nt":
         return False
-    number = int(match["number"])
-    started = match["started"] or ""
+    process_id = int(match["number"])
+    start = match["started"] or ""
     try:
-        os.kill(number, 0)
+        os.kill(process_id, 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # It is another user's.
+    except (OSError, OverflowError):  # It belongs to a different user.
         return False
-    return started not in ("", "0", _started(number))
+    return start not in ("", "0", _read_start(process_id))
 
 
-def _started(number: int) -> str:
+def _read_start(process_id: int) -> str:
     """Return when a process started, in ticks since the machine started. 0 if unknown."""
     try:
-        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return "0"
     return "ended" if stat[0] == "Z" else stat[19]

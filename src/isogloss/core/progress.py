@@ -35,15 +35,19 @@ def no_progress(_: Progress) -> None:
     """Ignore progress."""
 
 
+def _no_remark(_: object) -> str:
+    return ""
+
+
 def one_by_one(
     things: Sequence[Thing],
-    what: str,
+    activity: str,
     on_progress: OnProgress,
-    remark: Callable[[Thing], str] = lambda _: "",
+    remark: Callable[[Thing], str] = _no_remark,
 ) -> Iterator[Thing]:
     """Yield things one by one and report their number. An empty sequence reports nothing."""
-    for done, thing in enumerate(things):
-        on_progress(Progress(what, done, len(things), remark(thing)))
+    for index, thing in enumerate(things):
+        on_progress(Progress(activity, index, len(things), remark(thing)))
         yield thing
     if things:
-        on_progress(Progress(what, len(things), len(things)))
+        on_progress(Progress(activity, len(things), len(things)))

@@ -21,7 +21,7 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, re
 from isogloss.core.errors import StorageError, one_line, without_secrets
 from isogloss.core.identity import ID, identity
 from isogloss.core.shared_files import MOST_BYTES, IrregularFileError, entries, read_file
-from isogloss.core.untrusted import fitting, parse_json
+from isogloss.core.untrusted import convert_json, parse_json
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
@@ -137,7 +137,7 @@ def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | N
     What killed processes left in the folder was removed before (``Store.start``).
     """
     body = record.body()
-    body["warnings"] = [*map(without_secrets, record.warnings)]
+    body["warnings"] = [without_secrets(warning) for warning in record.warnings]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
     checksums = as_text({**(files or {}), RECORD: Checksum.of(content)})
@@ -161,37 +161,37 @@ def read_with_checksums(folder: Path) -> tuple[Record, dict[str, Checksum]]:
     try:
         files = read_checksums(folder)
         if files and RECORD not in files:
-            raise _damaged(path, f"{CHECKSUMS} has no checksum of it")
-        written = files.pop(RECORD, None)
-        content = read_file(folder, RECORD, max(written.size, MOST_BYTES) if written else MOST_BYTES)
-        if written and (wrong := difference(Checksum.of(content), written)):
-            raise _damaged(path, wrong)
+            raise _damage_error(path, f"{CHECKSUMS} has no checksum of it")
+        checksum = files.pop(RECORD, None)
+        content = read_file(folder, RECORD, max(checksum.size, MOST_BYTES) if checksum else MOST_BYTES)
+        if checksum and (wrong := difference(Checksum.of(content), checksum)):
+            raise _damage_error(path, wrong)
         body = parse_json(content)
         if not isinstance(body, dict) or body.keys() | {"read"} != Record.__dataclass_fields__.keys():
-            raise _damaged(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
-        record = fitting(Record, body)
+            raise _damage_error(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
+        record = convert_json(Record, body)
         wrong = _wrong(record, folder.name)
     except IrregularFileError as error:
-        raise _damaged(path, str(error.strerror)) from error
+        raise _damage_error(path, str(error.strerror)) from error
     except ValueError as error:
-        raise _damaged(path, one_line(error)) from error
+        raise _damage_error(path, one_line(error)) from error
     except OSError as error:
         raise StorageError(
             f"{path}: cannot read this record ({error.strerror or error}). Check the folder, or run again."
         ) from error
     if wrong:
-        raise _damaged(path, wrong)
+        raise _damage_error(path, wrong)
     return record, files
 
 
-def run_files(out: Path, *names: str) -> Iterator[Path]:
+def run_files(folder: Path, *names: str) -> Iterator[Path]:
     """Yield the files of these names in the folders below one, each folder read once: there may be many."""
-    for folder in entries(out) if out.is_dir() else ():
-        if folder.is_folder:
+    for run_folder in entries(folder) if folder.is_dir() else ():
+        if run_folder.is_folder:
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-                inside = entries(out, folder.name)
+                inside = entries(folder, run_folder.name)
                 yield from (
-                    out / folder.name / entry.name
+                    folder / run_folder.name / entry.name
                     for entry in inside
                     if entry.name in names and entry.is_file
                 )
@@ -200,7 +200,7 @@ def run_files(out: Path, *names: str) -> Iterator[Path]:
 def read_made(folder: Path) -> Made:
     """Return time, machine and versions of a run. If unknown, return an empty ``Made``."""
     with suppress(OSError, ValueError):
-        return fitting(Made, unseal(read_file(folder, MADE)))
+        return convert_json(Made, unseal(read_file(folder, MADE)))
     return Made()
 
 
@@ -210,12 +210,13 @@ def understanding(path: Path) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its run is none of isogloss's: {one_line(error):.200}") from error
+        raise _damage_error(path, f"its run is none of isogloss's: {one_line(error):.200}") from error
 
 
-def _damaged(path: Path, what: str) -> StorageError:
+def _damage_error(path: Path, damage: str) -> StorageError:
     return StorageError(
-        f"{path}: this record is damaged ({what}). Delete the file and run again; only this run is repeated."
+        f"{path}: this record is damaged ({damage}). Delete the file and run again; only this run is "
+        f"repeated."
     )
 
 

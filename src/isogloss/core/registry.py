@@ -88,10 +88,10 @@ class Registry(Mapping[str, Entry]):
         """Return the statement that defines an object, and those that follow it."""
         module, _, attribute = self.places[name].partition(":")
         body = _parse_module(module)
-        defined = [
+        is_definition = [
             getattr(node, "name", "") == attribute or attribute in _list_assigned_names(node) for node in body
         ]
-        return body[defined.index(True) :]
+        return body[is_definition.index(True) :]
 
 
 def _import_object(path: str) -> Any:

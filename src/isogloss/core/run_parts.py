@@ -80,7 +80,10 @@ def values_of(value: object) -> dict[str, object]:
     values: dict[str, object] = {}
     for field in fields(value):  # type: ignore[arg-type]
         current = getattr(value, field.name)
-        values |= values_of(current) if is_nested(field) else {field.name: current}
+        if is_nested(field):
+            values |= values_of(current)
+        else:
+            values[field.name] = current
     return values
 
 
@@ -284,17 +287,17 @@ class Updates:
         """Replace a radius of 0 by None. Raises ConfigError for settings that a graph cannot capture."""
         if self.sam_radius == 0:
             object.__setattr__(self, "sam_radius", None)
-        others = {
+        settings = {
             "sam_radius": self.sam_radius is not None,
             "accumulation": (self.accumulation or 1) > 1,
             "gradient_checkpointing": self.gradient_checkpointing,
             "optimizer_states": self.optimizer_states,
         }
-        refused = " and ".join(name for name, value in others.items() if value)
-        if self.capture and refused:
+        conflicts = " and ".join(name for name, value in settings.items() if value)
+        if self.capture and conflicts:
             raise ConfigError(
-                f"capture makes an update one graph, and {refused} makes it another. Leave capture out, or "
-                f"{refused}."
+                f"capture makes an update one graph, and {conflicts} makes it another. Remove capture, or "
+                f"{conflicts}."
             )
 
 

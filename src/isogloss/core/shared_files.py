@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
+from operator import attrgetter
 from pathlib import Path
 
 MOST_BYTES = 64 << 20
@@ -67,30 +68,30 @@ class _Place:
     path: Path
 
 
-def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
+def read_file(folder: Path, name: str, max_bytes: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
-    Raises IrregularFileError for a link, pipe or folder, and beyond ``most`` bytes.
+    Raises IrregularFileError for a link, pipe or folder, and beyond ``max_bytes`` bytes.
     """
     with open_file(folder, name) as file:
-        return _content(file, folder / name, most)
+        return _content(file, folder / name, max_bytes)
 
 
 def open_file(folder: Path, name: str) -> FileIO:
     """Open a file for reading."""
-    with _at(folder, name) as entry:
-        return FileIO(_opened(entry, os.O_RDONLY), "rb")
+    with _open_parent(folder, name) as entry:
+        return FileIO(_open_descriptor(entry, os.O_RDONLY), "rb")
 
 
 def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
     """Create a file and return whether it was created. No two processes create the same file."""
-    with _at(folder, name) as entry:
+    with _open_parent(folder, name) as entry:
         try:
-            number = _made(entry, os.O_WRONLY)
+            descriptor = _create_descriptor(entry, os.O_WRONLY)
         except FileExistsError:
             return False
         try:
-            with FileIO(number, "wb") as file:
+            with FileIO(descriptor, "wb") as file:
                 _write(file, content)
         except OSError:  # A full disk allows an empty file, which other processes would wait for.
             with suppress(OSError):
@@ -104,7 +105,7 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
 
     That takes no space, and a full disk leaves what was in it.
     """
-    with _at(folder, name) as entry, FileIO(_opened(entry, os.O_RDWR), "r+b") as file:
+    with _open_parent(folder, name) as entry, FileIO(_open_descriptor(entry, os.O_RDWR), "r+b") as file:
         _check_single(file, entry.path)
         content = change(_content(file, entry.path, MOST_BYTES))
         if content is not None:
@@ -117,8 +118,8 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
 def append_file(folder: Path, name: str, content: bytes) -> None:
     """Append to a file, and create it if it is missing."""
     with (
-        _at(folder, name) as entry,
-        FileIO(_opened(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
+        _open_parent(folder, name) as entry,
+        FileIO(_open_descriptor(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
     ):
         _check_single(file, entry.path)
         _share(entry.folder, file.fileno())
@@ -127,12 +128,12 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
 
 def open_new_file(folder: Path, name: str) -> int:
     """Return the descriptor of a new file for writing. An entry with its name is removed."""
-    with _at(folder, name) as entry:
+    with _open_parent(folder, name) as entry:
         try:
-            return _made(entry, os.O_WRONLY)
+            return _create_descriptor(entry, os.O_WRONLY)
         except FileExistsError:
             _remove(entry)
-            return _made(entry, os.O_WRONLY)
+            return _create_descriptor(entry, os.O_WRONLY)
 
 
 def is_file(folder: Path, name: str) -> bool:
@@ -175,7 +176,7 @@ def check_folder(folder: Path, name: str) -> None:
 def file_size(folder: Path, name: str) -> int | None:
     """Return the size of a regular file. None for anything else."""
     try:
-        with _at(folder, name) as entry:
+        with _open_parent(folder, name) as entry:
             status = _status(entry)
     except (FileNotFoundError, NotADirectoryError, IrregularFileError):
         return None
@@ -184,15 +185,15 @@ def file_size(folder: Path, name: str) -> int | None:
 
 def entries(folder: Path, name: str = "") -> list[FolderEntry]:
     """List what is in a folder below a folder, sorted by name."""
-    with _folder(folder, name) as opened, os.scandir(opened) as listed:
+    with _folder(folder, name) as opened_folder, os.scandir(opened_folder) as items:
         return sorted(
             (
                 FolderEntry(
                     entry.name, entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False)
                 )
-                for entry in listed
+                for entry in items
             ),
-            key=lambda entry: entry.name,
+            key=attrgetter("name"),
         )
 
 
@@ -225,10 +226,10 @@ def make_folders(folder: Path, name: str = "") -> None:
                 path.mkdir(exist_ok=True)
             except FileExistsError:
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
-            with _at(path.parent, path.name) as entry:
+            with _open_parent(path.parent, path.name) as entry:
                 _share_folder(entry)
     for count in range(1, len(parts) + 1):
-        with _at(top, "/".join(parts[:count])) as entry:
+        with _open_parent(top, "/".join(parts[:count])) as entry:
             try:
                 os.mkdir(entry.name, dir_fd=entry.folder)
             except FileExistsError:
@@ -241,7 +242,7 @@ def make_folders(folder: Path, name: str = "") -> None:
 
 def make_new_folder(folder: Path, name: str) -> None:
     """Make an empty folder. An entry with its name is removed."""
-    with _at(folder, name) as entry:
+    with _open_parent(folder, name) as entry:
         try:
             os.mkdir(entry.name, dir_fd=entry.folder)
         except FileExistsError:
@@ -250,20 +251,20 @@ def make_new_folder(folder: Path, name: str) -> None:
         _share_folder(entry)
 
 
-def rename(folder: Path, name: str, new: str) -> None:
+def rename(folder: Path, name: str, new_name: str) -> None:
     """Rename a file or folder. A file, link or pipe with the new name is replaced."""
-    with _at(folder, name) as source, _at(folder, new) as target:
+    with _open_parent(folder, name) as source, _open_parent(folder, new_name) as target:
         os.replace(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
 
 
 def remove(folder: Path, name: str) -> None:
     """Remove a file, a link itself, or a folder with all that is in it, if it is there."""
-    with suppress(FileNotFoundError, NotADirectoryError), _at(folder, name) as entry:
+    with suppress(FileNotFoundError, NotADirectoryError), _open_parent(folder, name) as entry:
         _remove(entry)
 
 
 @contextmanager
-def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
+def lock_file(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
     """Lock a file. Yields False if a different process has the lock, unless ``wait``.
 
     Raises OSError if the file cannot be written.
@@ -284,8 +285,8 @@ def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
         return
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-    with _at(folder, name) as entry:
-        file = FileIO(_opened(entry, os.O_RDWR | os.O_CREAT), "r+b")
+    with _open_parent(folder, name) as entry:
+        file = FileIO(_open_descriptor(entry, os.O_RDWR | os.O_CREAT), "r+b")
         _share(entry.folder, file.fileno())
     with file:
         try:
@@ -301,27 +302,27 @@ def _split(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     parts = tuple(name.split("/")) if name else ()
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise IrregularFileError(errno.EINVAL, "this name leads out of the folder", str(folder / name))
-    above = folder.parts
-    for at in range(len(above) - 1, -1, -1):
-        if RUN.fullmatch(above[at]):
-            return Path(*above[:at]), (*above[at:], *parts)
+    components = folder.parts
+    for index in range(len(components) - 1, -1, -1):
+        if RUN.fullmatch(components[index]):
+            return Path(*components[:index]), (*components[index:], *parts)
     return folder, parts
 
 
 @contextmanager
-def _at(folder: Path, name: str) -> Iterator[_Place]:
+def _open_parent(folder: Path, name: str) -> Iterator[_Place]:
     """Open the folder that contains a name."""
     top, parts = _split(folder, name)
     sys.audit("isogloss.shared_file", str(folder / name))
-    *between, last = parts
+    *middle, base = parts
     if not _HAS_DESCRIPTORS:
         for count in range(1, len(parts)):
             if os.path.islink(top.joinpath(*parts[:count])):  # noqa: PTH114
                 raise IrregularFileError(errno.ELOOP, NO_LINK, str(top.joinpath(*parts[:count])))
         yield _Place(None, str(top.joinpath(*parts)), folder / name)
         return
-    with _descriptor(top, between) as number:
-        yield _Place(number, last, folder / name)
+    with _descriptor(top, middle) as descriptor:
+        yield _Place(descriptor, base, folder / name)
 
 
 @contextmanager
@@ -330,85 +331,87 @@ def _folder(folder: Path, name: str) -> Iterator[int | str]:
     top, parts = _split(folder, name)
     sys.audit("isogloss.shared_file", str(folder / name))
     if not _HAS_DESCRIPTORS:
-        with _at(folder, f"{name}/x" if name else "x") as entry:
+        with _open_parent(folder, f"{name}/x" if name else "x") as entry:
             yield str(Path(entry.name).parent)
         return
-    with _descriptor(top, parts, os.O_RDONLY) as number:
-        yield number
+    with _descriptor(top, parts, os.O_RDONLY) as descriptor:
+        yield descriptor
 
 
 @contextmanager
-def _descriptor(top: Path, parts: tuple[str, ...] | list[str], last: int = _PASSED) -> Iterator[int]:
+def _descriptor(top: Path, parts: tuple[str, ...] | list[str], last_mode: int = _PASSED) -> Iterator[int]:
     """Open a folder below another one part by part."""
-    mode = _PASSED if parts else last
-    number = os.open(top, mode | getattr(os, "O_DIRECTORY", 0) | _CLOSED_AT_EXEC)
+    mode = _PASSED if parts else last_mode
+    descriptor = os.open(top, mode | getattr(os, "O_DIRECTORY", 0) | _CLOSED_AT_EXEC)
     try:
         for count, part in enumerate(parts, start=1):
-            mode = last if count == len(parts) else _PASSED
+            mode = last_mode if count == len(parts) else _PASSED
             try:
-                inner = os.open(part, mode | _FOLDER, dir_fd=number)
+                inner = os.open(part, mode | _FOLDER, dir_fd=descriptor)
             except OSError as error:
                 path = top.joinpath(*parts[:count])
-                raise _explained(_Place(number, part, path), error) from None
-            os.close(number)
-            number = inner
-        yield number
+                raise _explain_error(_Place(descriptor, part, path), error) from None
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
-def _explained(entry: _Place, error: OSError) -> OSError:
+def _explain_error(entry: _Place, error: OSError) -> OSError:
     """Return the error with its path. It is an IrregularFileError if a link is in a folder's place."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR) and stat.S_ISLNK(_mode_of(entry)):
         return IrregularFileError(errno.ELOOP, NO_LINK, str(entry.path))
     return OSError(error.errno, error.strerror, str(entry.path))
 
 
-def _opened(entry: _Place, flags: int) -> int:
+def _open_descriptor(entry: _Place, flags: int) -> int:
     """Open a regular file."""
     try:
-        number = os.open(entry.name, flags | _NO_WAIT, 0o666, dir_fd=entry.folder)
+        descriptor = os.open(entry.name, flags | _NO_WAIT, 0o666, dir_fd=entry.folder)
     except OSError as error:
         mode = _mode_of(entry)
         if mode and not stat.S_ISREG(mode):
             raise _irregular(entry) from None
         raise OSError(error.errno, error.strerror, str(entry.path)) from None
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise _irregular(entry)
-    return number
+    return descriptor
 
 
-def _made(entry: _Place, flags: int) -> int:
+def _create_descriptor(entry: _Place, flags: int) -> int:
     try:
-        number = os.open(entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder)
+        descriptor = os.open(
+            entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder
+        )
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(entry.path)) from None
-    _share(entry.folder, number)
-    return number
+    _share(entry.folder, descriptor)
+    return descriptor
 
 
 def _share_folder(entry: _Place) -> None:
     """Share a folder that was just made, as ``_share`` does."""
     if entry.folder is None:
         return
-    number = os.open(entry.name, os.O_RDONLY | _FOLDER, dir_fd=entry.folder)
+    descriptor = os.open(entry.name, os.O_RDONLY | _FOLDER, dir_fd=entry.folder)
     try:
-        _share(entry.folder, number)
+        _share(entry.folder, descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)
 
 
-def _share(folder: int | None, number: int) -> None:
+def _share(folder: int | None, descriptor: int) -> None:
     """Give an open file or folder the permissions that a group's folder (setgid) gives to its group."""
     if folder is None:
         return
-    above = os.fstat(folder)
-    status = os.fstat(number)
-    missing = above.st_mode & (0o070 if stat.S_ISDIR(status.st_mode) else 0o060) & ~status.st_mode
-    if missing and above.st_mode & stat.S_ISGID and above.st_gid == status.st_gid:
-        with suppress(OSError):  # It is another user's, or the file system knows no modes.
-            os.fchmod(number, stat.S_IMODE(status.st_mode) | missing)
+    parent_status = os.fstat(folder)
+    status = os.fstat(descriptor)
+    missing = parent_status.st_mode & (0o070 if stat.S_ISDIR(status.st_mode) else 0o060) & ~status.st_mode
+    if missing and parent_status.st_mode & stat.S_ISGID and parent_status.st_gid == status.st_gid:
+        with suppress(OSError):  # It belongs to a different user, or the file system knows no modes.
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) | missing)
 
 
 def _write(file: FileIO, content: bytes) -> None:
@@ -418,11 +421,11 @@ def _write(file: FileIO, content: bytes) -> None:
         left = left[file.write(left) or 0 :]
 
 
-def _content(file: FileIO, path: Path, most: int) -> bytes:
+def _content(file: FileIO, path: Path, max_bytes: int) -> bytes:
     size = os.fstat(file.fileno()).st_size
-    if size > most:
+    if size > max_bytes:
         raise IrregularFileError(
-            errno.EINVAL, f"{size:,} bytes, of at most {most:,} that are read", str(path)
+            errno.EINVAL, f"{size:,} bytes, of at most {max_bytes:,} that are read", str(path)
         )
     return file.readall()
 
@@ -464,7 +467,7 @@ def _mode_of(entry: _Place) -> int:
 def _mode(folder: Path, name: str) -> int:
     """Return the mode of an entry. 0 if it is missing or behind a link."""
     try:
-        with _at(folder, name) as entry:
+        with _open_parent(folder, name) as entry:
             return _status(entry).st_mode
     except (FileNotFoundError, NotADirectoryError, IrregularFileError):
         return 0

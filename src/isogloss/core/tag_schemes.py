@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
+from isogloss.core.functions import never
+
 NO_TAG = ""
 """The tag of a word that has none in a sentence where others have."""
 
@@ -102,11 +104,11 @@ class TagScheme:
             return letter
         return self.separator.join((type_name, letter) if self.is_suffix else (letter, type_name))
 
-    def allowed(self) -> str:
+    def describe_tags(self) -> str:
         """Return the tags of the scheme as a text for error messages."""
         if self.name == BRACKETS:
             return "(TYPE*, *, *)"
-        return ", ".join([self.outside, *map(self.tag, MARKS[self.name])])
+        return ", ".join([self.outside, *(self.tag(mark) for mark in MARKS[self.name])])
 
     def remarks(self) -> Iterator[str]:
         """Yield how the tags differ from plain BIO, in words."""
@@ -259,6 +261,14 @@ def decide_scheme(tags: Iterable[str], name: str = "") -> TagScheme:
     return counts.decide(name)
 
 
+def _begins_inside(previous: "_Mark", mark: "_Mark", _: "_Mark") -> bool:
+    return mark.letter == "I" and previous.type != mark.type
+
+
+def _begins_after_other(previous: "_Mark", mark: "_Mark", _: "_Mark") -> bool:
+    return mark.letter == "B" and previous.type != mark.type
+
+
 @dataclass
 class TagCounts:
     """Counts of the tags of a file, which decide its scheme."""
@@ -302,9 +312,7 @@ class TagCounts:
 
     def count_begun_inside(self, scheme: TagScheme) -> int:
         """Count the spans that begin with I-."""
-        return self._count(
-            scheme, lambda previous, mark, _: mark.letter == "I" and previous.type != mark.type
-        )
+        return self._count(scheme, _begins_inside)
 
     def count_odd(self, scheme: TagScheme) -> int:
         """Count the tags that do not follow their scheme."""
@@ -321,64 +329,76 @@ class TagCounts:
 
     def _count(self, scheme: TagScheme, rule: "_Rule") -> int:
         count = 0
-        for triple, number in self.neighbours.items():
-            previous, mark, after = scheme.marks(triple)
-            if mark.type and rule(previous, mark, after):
-                count += number
+        for triple, frequency in self.neighbours.items():
+            previous, mark, following = scheme.marks(triple)
+            if mark.type and rule(previous, mark, following):
+                count += frequency
         return count
 
     def _find_notation(self) -> TagScheme | None:
         """Return the notation of tags with types, with their outside symbol. None for labels of words."""
         matching = defaultdict[TagScheme, Counter[str]](Counter)
         for tag, count in self.tags.items():
-            for notation in _list_notations(tag):
-                matching[notation][tag] = count
+            for candidate in _list_notations(tag):
+                matching[candidate][tag] = count
         if not matching:
             return None
-        best = max(matching, key=lambda notation: (matching[notation].total(), notation == PLAIN_BIO))
-        outside = self._find_outside(best, matching[best])
-        return None if outside is None else replace(best, outside=outside)
+        notation = max(matching, key=lambda candidate: (matching[candidate].total(), candidate == PLAIN_BIO))
+        outside = self._find_outside(notation, matching[notation])
+        return None if outside is None else replace(notation, outside=outside)
 
-    def _find_outside(self, notation: TagScheme, marked: Counter[str]) -> str | None:
+    def _find_outside(self, notation: TagScheme, typed_tags: Counter[str]) -> str | None:
         """Return the outside symbol of a notation. None if too many tags do not fit it."""
-        others = Counter({tag: count for tag, count in self.tags.items() if tag and tag not in marked})
-        letter_o = OUTSIDE.lower() if notation.is_lower and not others[OUTSIDE] else OUTSIDE
-        symbol = max(others, key=lambda tag: (others[tag], tag == letter_o), default=OUTSIDE)
+        other_tags = Counter(
+            {tag: count for tag, count in self.tags.items() if tag and tag not in typed_tags}
+        )
+        letter_o = OUTSIDE.lower() if notation.is_lower and not other_tags[OUTSIDE] else OUTSIDE
+        symbol = max(other_tags, key=lambda tag: (other_tags[tag], tag == letter_o), default=OUTSIDE)
         letters = defaultdict[str, set[str]](set)
-        for tag in marked:
+        for tag in typed_tags:
             if parts := _parts(tag, notation):
                 letters[parts.type].add(parts.letter.upper())
-        is_paired = any(map(_are_paired, letters.values()))
+        is_paired = any(_are_paired(type_letters) for type_letters in letters.values())
         is_plain = notation == PLAIN_BIO
         begins = {"B", "I"} & set().union(*letters.values())
-        if others[letter_o] and self._fits(marked, others[letter_o]):
-            return letter_o if is_plain or is_paired or (begins and len(others) == 1) else None
+        if other_tags[letter_o] and self._fits(typed_tags, other_tags[letter_o]):
+            return letter_o if is_plain or is_paired or (begins and len(other_tags) == 1) else None
         is_usual = not notation.is_lower and not notation.is_suffix
-        if is_paired and self._fits(marked, others[symbol]) and (is_usual or len(others) <= _MAX_OTHER_TAGS):
+        if (
+            is_paired
+            and self._fits(typed_tags, other_tags[symbol])
+            and (is_usual or len(other_tags) <= _MAX_OTHER_TAGS)
+        ):
             return symbol
-        if is_plain and begins and len(others) == 1:
+        if is_plain and begins and len(other_tags) == 1:
             return symbol
-        return OUTSIDE if is_plain and self._fits(marked, 0) else None
+        return OUTSIDE if is_plain and self._fits(typed_tags, 0) else None
 
-    def _fits(self, marked: Counter[str], outside: int) -> bool:
-        return 2 * (marked.total() + outside) > self._words
+    def _fits(self, typed_tags: Counter[str], outside: int) -> bool:
+        return 2 * (typed_tags.total() + outside) > self._words
 
     def _find_untyped_notation(self) -> TagScheme | None:
         """Return the notation of tags such as B, I, O. None for labels of words."""
         for is_lower in (False, True):
             letters = _LETTERS.lower() if is_lower else _LETTERS
-            marked = Counter({tag: count for tag, count in self.tags.items() if tag and tag in letters})
-            marked = Counter({tag: count for tag, count in marked.items() if len(tag) == 1})
-            others = Counter({tag: count for tag, count in self.tags.items() if tag and tag not in marked})
-            used = {tag.upper() for tag in marked}
+            mark_tags = Counter({tag: count for tag, count in self.tags.items() if tag and tag in letters})
+            mark_tags = Counter({tag: count for tag, count in mark_tags.items() if len(tag) == 1})
+            other_tags = Counter(
+                {tag: count for tag, count in self.tags.items() if tag and tag not in mark_tags}
+            )
+            used_marks = {tag.upper() for tag in mark_tags}
             letter_o = OUTSIDE.lower() if is_lower else OUTSIDE
-            has_scheme = any(used <= {*marks} for marks in MARKS.values())
-            if not marked or not has_scheme or len(others) > _MAX_OTHER_TAGS:
+            has_scheme = any(used_marks <= set(marks) for marks in MARKS.values())
+            if not mark_tags or not has_scheme or len(other_tags) > _MAX_OTHER_TAGS:
                 continue
-            symbol = letter_o if letter_o in others else max(others, key=others.__getitem__, default=letter_o)
-            if not self._fits(marked, others[symbol]):
+            symbol = (
+                letter_o
+                if letter_o in other_tags
+                else max(other_tags, key=other_tags.__getitem__, default=letter_o)
+            )
+            if not self._fits(mark_tags, other_tags[symbol]):
                 continue
-            if _are_paired(used) or (others[letter_o] and used & {"B", "I"}):
+            if _are_paired(used_marks) or (other_tags[letter_o] and used_marks & {"B", "I"}):
                 return TagScheme(name=BIO, outside=symbol, is_lower=is_lower, has_types=False)
         return None
 
@@ -393,12 +413,10 @@ class TagCounts:
             ioe1 = replace(notation, name=IOE1)
             ioe2 = replace(notation, name=IOE2)
             return IOE1 if self.count_odd(ioe1) < self.count_odd(ioe2) else IOE2
-        best = max(MARKS, key=lambda name: sum(letters[mark] for mark in MARKS[name]))
-        if best != BIO:
-            return best
-        begun = self._count(
-            notation, lambda previous, mark, _: mark.letter == "B" and previous.type != mark.type
-        )
+        scheme = max(MARKS, key=lambda name: sum(letters[mark] for mark in MARKS[name]))
+        if scheme != BIO:
+            return scheme
+        begun = self._count(notation, _begins_after_other)
         return IOB1 if self.count_begun_inside(notation) and not begun else BIO
 
 
@@ -417,8 +435,8 @@ def _list_notations(tag: str) -> Iterator[TagScheme]:
 
 def _are_paired(letters: Collection[str]) -> bool:
     """Return whether the marks of one type begin and continue spans."""
-    used = {*letters}
-    return bool(used & _BEGINNINGS and used & _CONTINUATIONS) or {"I", "E"} <= used
+    marks = set(letters)
+    return bool(marks & _BEGINNINGS and marks & _CONTINUATIONS) or {"I", "E"} <= marks
 
 
 _Rule = Callable[[_Mark, _Mark, _Mark], bool]
@@ -433,17 +451,17 @@ def _is_odd_in_iob1(previous: _Mark, mark: _Mark, _: _Mark) -> bool:
     return mark.letter == "B" and previous.type != mark.type
 
 
-def _is_odd_in_ioe1(_: _Mark, mark: _Mark, after: _Mark) -> bool:
-    return mark.letter == "E" and after.type != mark.type
+def _is_odd_in_ioe1(_: _Mark, mark: _Mark, following: _Mark) -> bool:
+    return mark.letter == "E" and following.type != mark.type
 
 
-def _is_odd_in_ioe2(_: _Mark, mark: _Mark, after: _Mark) -> bool:
-    return mark.letter == "I" and after.type != mark.type
+def _is_odd_in_ioe2(_: _Mark, mark: _Mark, following: _Mark) -> bool:
+    return mark.letter == "I" and following.type != mark.type
 
 
-def _is_odd_in_iobes(previous: _Mark, mark: _Mark, after: _Mark) -> bool:
+def _is_odd_in_iobes(previous: _Mark, mark: _Mark, following: _Mark) -> bool:
     continues = previous.type == mark.type and previous.letter in "BI"
-    is_continued = after.type == mark.type and after.letter in "IE"
+    is_continued = following.type == mark.type and following.letter in "IE"
     return (mark.letter in "IE" and not continues) or (mark.letter in "BI" and not is_continued)
 
 
@@ -452,5 +470,5 @@ _ODD: Mapping[str, _Rule] = {
     IOB1: _is_odd_in_iob1,
     IOE1: _is_odd_in_ioe1,
     IOE2: _is_odd_in_ioe2,
-    BRACKETS: lambda _, __, ___: False,
+    BRACKETS: never,
 }

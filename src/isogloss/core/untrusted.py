@@ -66,7 +66,7 @@ def read_regular(path: Path) -> bytes:
         return file.readall()
 
 
-def fitting(shape: type[T], value: object) -> T:
+def convert_json(shape: type[T], value: object) -> T:
     """Convert a value of JSON to a type, such as a dataclass.
 
     Raises ValueError with the first wrong field.
@@ -74,9 +74,9 @@ def fitting(shape: type[T], value: object) -> T:
     try:
         return cast(T, _adapter(cast(Hashable, shape)).validate_python(value))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "all of it"
-        raise ValueError(f"{where:.60}: {first['msg']:.200}") from error
+        details = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in details["loc"]) or "all of it"
+        raise ValueError(f"{where:.60}: {details['msg']:.200}") from error
 
 
 @cache
@@ -139,14 +139,16 @@ RUN_MARKS = ("record.json", ".claims")
 
 def check_outside_runs(folder: Path) -> None:
     """Raise StorageError for a folder of runs, of a run, or within one: nothing else belongs there."""
-    real = Path(os.path.realpath(folder))
+    real_folder = Path(os.path.realpath(folder))
     patterns = [pattern for mark in RUN_MARKS for pattern in (mark, f"*/{mark}")]
-    is_of_runs = real.is_dir() and any(next(real.glob(pattern), None) for pattern in patterns)
-    if is_of_runs or any((above / mark).exists() for above in real.parents for mark in RUN_MARKS):
+    is_of_runs = real_folder.is_dir() and any(next(real_folder.glob(pattern), None) for pattern in patterns)
+    if is_of_runs or any((parent / mark).exists() for parent in real_folder.parents for mark in RUN_MARKS):
         raise StorageError(f"{folder}: runs are here, and nothing else belongs there. Choose another folder.")
 
 
-def below(folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError) -> Path:
+def join_safely(
+    folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError
+) -> Path:
     """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
 
     The name has / between its parts. An ``error`` that begins with the ``source`` refuses a name that is
@@ -154,10 +156,10 @@ def below(folder: Path, name: str, source: str | Path = "", error: type[InputErr
     """
     if is_safe(name):
         return folder / name
-    shown = plain(repr(name)[:120])
+    readable = plain(repr(name)[:120])
     raise error(
-        f"{source or folder}: the name {shown} leads out of the folder or is invalid; nothing was written. "
-        f"Its source cannot be trusted: use another copy of it."
+        f"{source or folder}: the name {readable} leads out of the folder or is invalid; nothing was "
+        f"written. Its source cannot be trusted: use another copy of it."
     )
 
 
@@ -174,7 +176,7 @@ def _is_safe(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return (
-        not FORBIDDEN_CHARACTERS & {*name}
+        not FORBIDDEN_CHARACTERS & set(name)
         and not any(part in ("", ".", "..") for part in parts)
         and not any(unicodedata.category(letter) == "Cc" for letter in name)
         and max(sizes) <= MAX_NAME_BYTES

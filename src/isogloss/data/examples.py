@@ -254,9 +254,9 @@ def _fits(value: object, kind: object) -> bool:
     )
 
 
-def _damage_error(path: Path, what: str) -> StorageError:
+def _damage_error(path: Path, damage: str) -> StorageError:
     return StorageError(
-        f"{path}: {what}. Delete the record.json of its folder and run again; only this run is repeated."
+        f"{path}: {damage}. Delete the record.json of its folder and run again; only this run is repeated."
     )
 
 

@@ -50,9 +50,11 @@ class File:
         for line_number, line in enumerate(self.read(), start=1):
             yield line_number, line.removesuffix("\n").removesuffix("\r")
 
-    def broken(self, number: int, problem: str, expected: str, advice: str = "Correct the line") -> DataError:
+    def broken(
+        self, line_number: int, problem: str, expected: str, advice: str = "Correct the line"
+    ) -> DataError:
         """Build the error for a broken line: its number, what was found, what is expected, and advice."""
-        return DataError(f"{self.name}:{number}: {short(problem)}; expected {expected}. {advice}.")
+        return DataError(f"{self.name}:{line_number}: {short(problem)}; expected {expected}. {advice}.")
 
     @property
     def plain_name(self) -> str:

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from isogloss.core.errors import DataError, located, one_line
+from isogloss.core.errors import DataError, add_location, one_line
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
@@ -206,7 +206,7 @@ class HubDatasets:
         name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
         def read() -> Iterator[str]:
-            with located(name):
+            with add_location(name):
                 folder = self.local or _download_split(entry)
                 rows = _rows(_parquet(folder, entry))
                 yield from (
@@ -218,7 +218,7 @@ class HubDatasets:
             if self.local:
                 version = "+".join(file.fingerprint() for file in _parquet(self.local, entry))
             else:
-                with located(name):
+                with add_location(name):
                     version = _dataset(entry).partition("@")[2]
             return sha256("\n".join((*facts, version)).encode()).hexdigest()
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isogloss.core.errors import ConfigError, DataError, located, one_line
+from isogloss.core.errors import ConfigError, DataError, add_location, one_line
 from isogloss.data.files import File
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def hub_file(dataset: str, path: str) -> File:
     name = f"hub:{dataset}/{path}"
 
     def read() -> Iterator[str]:
-        with located(name):
+        with add_location(name):
             builder = _builder(dataset, config, str(library().config.HF_DATASETS_CACHE))
             attempt(builder.download_and_prepare)
             yield from json_lines(attempt(lambda: builder.as_dataset(split=split)))

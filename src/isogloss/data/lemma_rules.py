@@ -33,9 +33,14 @@ MOST_RULES = 4_000
 KEEP = "keep"
 LITERAL = "is"
 
+
+def _capitalize(text: str) -> str:
+    return text[:1].title() + text[1:]
+
+
 CASES: Mapping[str, Callable[[str], str]] = {
-    "lower": lambda text: text,
-    "title": lambda text: text[:1].title() + text[1:],
+    "lower": str,
+    "title": _capitalize,
     "upper": str.upper,
 }
 """Functions that restore the case of a lemma from its lower case."""

@@ -22,7 +22,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.records import Value
 from isogloss.core.rows.models import ByMeasure
 from isogloss.core.shared_files import is_taken
-from isogloss.core.untrusted import fitting, parse_json
+from isogloss.core.untrusted import convert_json, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ class PathSentence:
 def path_sentence(answer: str) -> PathSentence | None:
     """Read a sentence from the JSON stored as an example's prediction, or None from any other JSON."""
     try:
-        sentence = fitting(PathSentence, parse_json(answer))
+        sentence = convert_json(PathSentence, parse_json(answer))
     except ValueError:
         return None
     label_rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
@@ -163,9 +163,9 @@ def _open(path: Path) -> "parquet.ParquetFile":
     return file
 
 
-def _unreadable(path: Path, what: str, error: Exception) -> StorageError:
+def _unreadable(path: Path, content: str, error: Exception) -> StorageError:
     return StorageError(
-        f"{path}: these {what} cannot be read ({' '.join(str(error).split())}). Delete the folder's "
+        f"{path}: these {content} cannot be read ({' '.join(str(error).split())}). Delete the folder's "
         f"record.json and run again; only this run is repeated."
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.core.errors import DataError, located
+from isogloss.core.errors import DataError, add_location
 from isogloss.core.rows.encoders import AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -28,16 +28,16 @@ class Anisotropy(Diagnostic):
         from isogloss.similarity.geometry import mean_cosine
         from isogloss.training.states import StateOptions, layers_once
 
-        loaded = setting.encoder(setting.subjects[0])
-        with located(self.name):
-            layers = layers_once(loaded[0], self.layers)
+        encoder = setting.encoder(setting.subjects[0])
+        with add_location(self.name):
+            layers = layers_once(encoder[0], self.layers)
         request = StateOptions(layers=layers, limit=self.limit, precision=setting.precision)
-        first, *others = setting.languages
+        pivot, *partners = setting.languages
         texts: dict[str, list[str]] = {}
-        for other in others:
-            pairs = list(setting.bitext(f"{first}-{other}"))
-            texts.setdefault(first, [pair.first for pair in pairs])
-            texts[other] = [pair.second for pair in pairs]
+        for partner in partners:
+            pairs = list(setting.bitext(f"{pivot}-{partner}"))
+            texts.setdefault(pivot, [pair.first for pair in pairs])
+            texts[partner] = [pair.second for pair in pairs]
         rows: list[AnisotropyRow] = []
         for language, lines in texts.items():
             if len(lines) < 2:
@@ -45,7 +45,7 @@ class Anisotropy(Diagnostic):
                     f"{self.name}: {len(lines)} sentences of {language}; 2 or more are needed. "
                     f"Choose another split."
                 )
-            states = setting.parallel.states(loaded, lines, language, request)
+            states = setting.parallel.states(encoder, lines, language, request)
             rows += [
                 AnisotropyRow(
                     model=setting.subjects[0].id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from isogloss.core.errors import DataError, located
+from isogloss.core.errors import DataError, add_location
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import CkaRow
 from isogloss.core.run_parts import Positive, Whole
@@ -39,7 +39,7 @@ class Cka(Diagnostic):
 
     def rows(
         self,
-        loaded: LoadedEncoder,
+        encoder: LoadedEncoder,
         text: ParallelText,
         languages: tuple[str, str],
         *,
@@ -56,21 +56,23 @@ class Cka(Diagnostic):
         from isogloss.training.states import StateOptions
 
         name = "-".join(languages)
-        with located(self.name):
-            layers = layer_numbers(self.layers, loaded)
+        with add_location(self.name):
+            layers = layer_numbers(self.layers, encoder)
         pairs = text.pairs(*languages)
         if len(pairs) < MIN_UNBIASED_SENTENCES:
             raise DataError(
                 f"{self.name}: {len(pairs)} translations {name}; {MIN_UNBIASED_SENTENCES} or more are "
                 f"needed, and more than the states have dimensions are better. Choose another split."
             )
-        streamed = StreamedCka()
+        cka_sums = StreamedCka()
         request = StateOptions(layers=tuple(layers), limit=self.limit, precision=precision)
-        blocks = parallel_states(loaded, text, pairs, languages, request)
-        for number, (x, y) in enumerate(blocks, start=1):
-            streamed.add(x, y)
-            on_progress(Progress(self.name, number, -(-len(pairs) // PAIRS_PER_BLOCK), name))
-        for layer, cka, debiased in zip(layers, streamed.compute(), streamed.compute_debiased(), strict=True):
+        blocks = parallel_states(encoder, text, pairs, languages, request)
+        for count, (x, y) in enumerate(blocks, start=1):
+            cka_sums.add(x, y)
+            on_progress(Progress(self.name, count, -(-len(pairs) // PAIRS_PER_BLOCK), name))
+        for layer, cka, debiased_cka in zip(
+            layers, cka_sums.compute(), cka_sums.compute_debiased(), strict=True
+        ):
             yield CkaRow(
                 model=model,
                 first=languages[0],
@@ -78,5 +80,5 @@ class Cka(Diagnostic):
                 layer=layer,
                 sentences=len(pairs),
                 cka=float(cka),
-                debiased=float(debiased),
+                debiased=float(debiased_cka),
             )

@@ -70,8 +70,10 @@ class GradientConflict(Diagnostic):
         from isogloss.training.gradient_conflict import ConflictSampling, Pool, masked_parts, text_losses
 
         model, tokenizer = setting.masked_lm(setting.subjects[0])
-        most = 2 * self.batch * self.draws
-        text = {language: self._read(setting, language, tokenizer, most) for language in setting.languages}
+        max_lines = 2 * self.batch * self.draws
+        text = {
+            language: self._read(setting, language, tokenizer, max_lines) for language in setting.languages
+        }
         longest = max((len(row) for rows in text.values() for row in rows), default=0) + 2
         setting.warn_of_length(self.name, "limit", longest)
         masking = Masking(
@@ -80,8 +82,8 @@ class GradientConflict(Diagnostic):
             first_position=family_of(model).first_position,
         )
 
-        def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
-            rows = [text[language][number] for number in numbers]
+        def losses(language: str, indices: Sequence[int], seed: int) -> Iterable[Tensor]:
+            rows = [text[language][index] for index in indices]
             batches = masked_parts(rows, masking, seed=seed, budget=self.batch_subwords, language=language)
             return text_losses(model, batches, precision=setting.precision)
 
@@ -97,12 +99,12 @@ class GradientConflict(Diagnostic):
         ]
 
     def _read(
-        self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, most: int
+        self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, max_lines: int
     ) -> list[np.ndarray]:
         from isogloss.tasks.masked_lm import subwords_of
 
-        read = subwords_of(islice(setting.text(language), most), tokenizer)
-        return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in read if ids]
+        sentences = subwords_of(islice(setting.text(language), max_lines), tokenizer)
+        return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in sentences if ids]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,9 @@ def _conflicts(
 ) -> list[ConflictRow]:
     from isogloss.training.gradient_conflict import sampled_conflict
 
-    rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, sampling, on_progress=setting.on_progress)]
+    rows: list[dict[str, Any]] = list(
+        sampled_conflict(model, pool, sampling, on_progress=setting.on_progress)
+    )
     return [ConflictRow(model=setting.subjects[0].id, **row) for row in rows]
 
 
@@ -158,6 +162,6 @@ def overlap(x: Sequence[np.ndarray], y: Sequence[np.ndarray], *, special: Sequen
     for subword in special:
         counts_x.pop(subword, None)
         counts_y.pop(subword, None)
-    n, m = max(1, counts_x.total()), max(1, counts_y.total())
+    total_x, total_y = max(1, counts_x.total()), max(1, counts_y.total())
     shared = counts_x.keys() & counts_y.keys()
-    return math.fsum(min(counts_x[subword] / n, counts_y[subword] / m) for subword in shared)
+    return math.fsum(min(counts_x[subword] / total_x, counts_y[subword] / total_y) for subword in shared)

@@ -77,7 +77,9 @@ class LabelFree(Diagnostic):
             language: {"confidence": float(units.confidence.mean()), "entropy": float(units.entropy.mean())}
             for language, units in read.items()
         }
-        sources = [code for code in read if role_of(code, setting.source) == "source"]
+        sources = [
+            language_code for language_code in read if role_of(language_code, setting.source) == "source"
+        ]
         if sources:
             _estimate_scores(read, sources, signals)
         for language, steadiness in self._steadiness(model, read).items():
@@ -87,31 +89,31 @@ class LabelFree(Diagnostic):
                 model=setting.subjects[0].id,
                 language=language,
                 split=setting.split,
-                signal=name,
+                signal=signal,
                 value=value,
                 examples=len(read[language].evaluation.examples),
             )
             for language, values in signals.items()
-            for name, value in values.items()
+            for signal, value in values.items()
         ]
 
     def _read(self, setting: MeasureSetting, model: Model, language: str) -> _Read:
         evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
         scores = evaluation.scores(model)
-        predicted = evaluation.task.decode(evaluation.examples, evaluation.rows, scores)
-        setting.keep(kept_predictions(language, evaluation, predicted, {}))
-        return _Read(evaluation, *_units(evaluation, scores), predicted)
+        predictions = evaluation.task.decode(evaluation.examples, evaluation.rows, scores)
+        setting.keep(kept_predictions(language, evaluation, predictions, {}))
+        return _Read(evaluation, *_units(evaluation, scores), predictions)
 
     def _steadiness(self, model: Model, read: Mapping[str, _Read]) -> dict[str, float]:
         """Return for each language the share of units whose best label stays, over all draws."""
-        unchanged: dict[str, list[float]] = {language: [] for language in read if self.draws}
+        shares_of_languages: dict[str, list[float]] = {language: [] for language in read if self.draws}
         for draw in range(self.draws):
-            moved = moved_weights(model, self.noise, seed=draw)
-            for language, shares in unchanged.items():
+            moved_model = moved_weights(model, self.noise, seed=draw)
+            for language, shares in shares_of_languages.items():
                 evaluation = read[language].evaluation
-                *_, best = _units(evaluation, evaluation.scores(moved))
-                shares.append(float((best == read[language].best).double().mean()))
-        return {language: fmean(shares) for language, shares in unchanged.items()}
+                *_, labels = _units(evaluation, evaluation.scores(moved_model))
+                shares.append(float((labels == read[language].best).double().mean()))
+        return {language: fmean(shares) for language, shares in shares_of_languages.items()}
 
 
 def _estimate_scores(
@@ -125,10 +127,10 @@ def _estimate_scores(
         signals[language]["score"] = evaluation.task.score(evaluation.gold, read[language].predicted)
     score = fmean(signals[language]["score"] for language in sources)
     confidence = torch.cat([read[language].confidence for language in sources])
-    for language in read.keys() - {*sources}:
-        here = read[language].confidence
-        signals[language]["atc"] = estimated_by_threshold(confidence, score, here)
-        signals[language]["doc"] = score - float(confidence.mean() - here.mean())
+    for language in read.keys() - set(sources):
+        target_confidence = read[language].confidence
+        signals[language]["atc"] = estimated_by_threshold(confidence, score, target_confidence)
+        signals[language]["doc"] = score - float(confidence.mean() - target_confidence.mean())
 
 
 def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> float:
@@ -136,10 +138,10 @@ def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> floa
 
     Confidences [unit], of the same kind of unit in both; ``score`` in [0, 1].
     """
-    below = round((1 - score) * len(source))
-    if below == len(source):
+    position = round((1 - score) * len(source))
+    if position == len(source):
         return float((target > source.max()).double().mean())
-    return float((target >= source.sort().values[below]).double().mean())
+    return float((target >= source.sort().values[position]).double().mean())
 
 
 def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -169,9 +171,9 @@ def moved_weights(model: nn.Module, noise: float, *, seed: int) -> nn.Module:
     """Return a copy of a model, each weight moved by ``noise`` times its tensor's root mean square."""
     import torch
 
-    moved, generator = deepcopy(model), torch.Generator().manual_seed(seed)
+    moved_model, generator = deepcopy(model), torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weight in moved.parameters():
+        for weight in moved_model.parameters():
             step = torch.randn(weight.shape, generator=generator).to(weight)
             weight.add_(step, alpha=noise * float(weight.float().square().mean().sqrt()))
-    return moved
+    return moved_model

@@ -74,12 +74,12 @@ class Interpolation(Diagnostic):
         """Return a row for each point and language, scored on dev data."""
         from isogloss.diagnostics.weight_space import load_corners, moves_on_path, score_points
 
-        moved, ends = load_corners(setting, self.part)
-        first, last = (subject.id for subject in setting.subjects)
+        models, ends = load_corners(setting, self.part)
+        start_id, end_id = (subject.id for subject in setting.subjects)
         return [
-            PathPointRow(start=first, end=last, part=self.part, alpha=alpha, **scored)
-            for alpha, scored in score_points(
-                setting, self.part, moved, self.alphas, moves_on_path(*ends), self.sentences
+            PathPointRow(start=start_id, end=end_id, part=self.part, alpha=alpha, **scores)
+            for alpha, scores in score_points(
+                setting, self.part, models, self.alphas, moves_on_path(*ends), self.sentences
             )
         ]
 
@@ -111,20 +111,20 @@ class Plane(Diagnostic):
         from isogloss.diagnostics.weight_space import load_corners, moves_on_plane, score_points
 
         moved, corners = load_corners(setting, self.part)
-        points = [(first, second) for first in self.alphas for second in self.alphas]
+        points = [(alpha_x, alpha_y) for alpha_x in self.alphas for alpha_y in self.alphas]
         ids = zip(("origin", "first", "second"), (subject.id for subject in setting.subjects), strict=True)
         models: dict[str, str] = dict(ids)
         return [
-            PlanePointRow(**models, part=self.part, alpha_first=first, alpha_second=second, **scored)
-            for (first, second), scored in score_points(
+            PlanePointRow(**models, part=self.part, alpha_first=alpha_x, alpha_second=alpha_y, **scores)
+            for (alpha_x, alpha_y), scores in score_points(
                 setting, self.part, moved, points, moves_on_plane(*corners)
             )
         ]
 
 
-def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
+def _check(where: str, part: str, methods: tuple[str, ...], *, count: int) -> None:
     check_named(where, "part", (*MODEL_PARTS, FACTORS), part)
-    if len(between) != count:
+    if len(methods) != count:
         raise ConfigError(
-            f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."
+            f"{where}: between names {len(methods)} methods, but {count} are needed: {list(methods)}."
         )

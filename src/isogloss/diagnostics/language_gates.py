@@ -106,7 +106,7 @@ class LanguageGates(Diagnostic):
         from isogloss.encoders.gates import NONE
 
         kinds = self._kinds()
-        allowed = {
+        conditions = {
             "attention": {kinds.attention, kinds.feed_forward} != {NONE},
             "sparsity": self.sparsity < 1,
             "penalty": bool(self.penalty or self.sparsity),
@@ -115,8 +115,8 @@ class LanguageGates(Diagnostic):
             "masked": self.masked > 0,
             "start": 0 < self.start < 1,
         }
-        for field, fine in allowed.items():
-            if not fine:
+        for field, is_met in conditions.items():
+            if not is_met:
                 raise ConfigError(
                     f"{self.name}: {field} cannot be {getattr(self, field)} here. Gates must be in attention "
                     f"or feed-forward, sparsity is below 1 (or 0, and penalty above 0), start is "
@@ -143,7 +143,9 @@ class LanguageGates(Diagnostic):
         )
         text = {language: self._text(setting, language, tokenizer, masking) for language in setting.languages}
         masks = [
-            self._learned(setting, (model, masking), groups[language], (language, language_text.blocks), draw)
+            self._learn_mask(
+                setting, (model, masking), groups[language], (language, language_text.blocks), draw
+            )
             for language, language_text in text.items()
             for draw in range(self.draws)
         ]
@@ -187,21 +189,21 @@ class LanguageGates(Diagnostic):
                 f"split or corpus, read more lines (examples), or lower block."
             )
         held_out = max(1, min(held_out, len(blocks) // HELD_OUT_EVERY))
-        held_numbers = set(np.linspace(0, len(blocks) - 1, held_out).astype(int).tolist())
-        held_blocks = [block for number, block in enumerate(blocks) if number in held_numbers]
+        held_indices = set(np.linspace(0, len(blocks) - 1, held_out).astype(int).tolist())
+        held_blocks = [block for index, block in enumerate(blocks) if index in held_indices]
         seed = derive(self.seed, language, "held out")
         return _Text(
-            [block for number, block in enumerate(blocks) if number not in held_numbers],
+            [block for index, block in enumerate(blocks) if index not in held_indices],
             masked_parts(held_blocks, masking, seed=seed, budget=self.batch_subwords, language=language),
         )
 
     def _rows(self) -> int:
         return max(1, self.batch_subwords // self.block)
 
-    def _learned(
+    def _learn_mask(
         self,
         setting: MeasureSetting,
-        loaded: tuple[nn.Module, Masking],
+        model_and_masking: tuple[nn.Module, Masking],
         groups: Sequence[GateGroup],
         text: tuple[str, Sequence[np.ndarray]],
         draw: int,
@@ -219,13 +221,15 @@ class LanguageGates(Diagnostic):
             start=self.start,
         )
         seed = derive(self.seed, text[0], draw)
-        learned = learn_gates(loaded, groups, text, training, seed=seed, on_progress=setting.on_progress)
+        gates = learn_gates(
+            model_and_masking, groups, text, training, seed=seed, on_progress=setting.on_progress
+        )
         return Mask(
             language=text[0],
             draw=draw,
             kinds=self._kinds(),
-            log_alpha=learned.log_alpha,
-            above=learned.threshold,
+            log_alpha=gates.log_alpha,
+            above=gates.threshold,
         )
 
 
@@ -260,7 +264,7 @@ def _perplexity_rows(
 
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
-    for number, mask in enumerate(runs, start=1):
+    for count, mask in enumerate(runs, start=1):
         gates = {name: gate.to(device) for name, gate in mask.gates().items()} if mask else {}
         for language, language_text in text.items():
             with with_gates(model, groups[language], gates):
@@ -272,7 +276,7 @@ def _perplexity_rows(
                 draw=mask.draw if mask else None,
                 perplexity=value if math.isfinite(value) else None,
             )
-        setting.on_progress(Progress("perplexity", number, len(runs), mask.language if mask else "unpruned"))
+        setting.on_progress(Progress("perplexity", count, len(runs), mask.language if mask else "unpruned"))
 
 
 def gate_cosine(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float | None:
@@ -292,8 +296,8 @@ def correlation(x: Float[Tensor, " gate"], y: Float[Tensor, " gate"]) -> float |
 
 def jaccard(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
     """Return the Jaccard index of the gates that two masks keep. None if none is kept."""
-    either = int((x | y).sum())
-    return int((x & y).sum()) / either if either else None
+    union = int((x | y).sum())
+    return int((x & y).sum()) / union if union else None
 
 
 def similarity_rows(
@@ -302,25 +306,25 @@ def similarity_rows(
     """Yield a row for each pair of masks and part of the model. Pairs of one language are the control."""
     from isogloss.encoders.gates import open_probability
 
-    for first, second in combinations(masks, 2):
+    for mask_x, mask_y in combinations(masks, 2):
         for (layer, module), part in parts_of(groups).items():
-            x, y = log_alphas(first, part), log_alphas(second, part)
-            open_first, open_second = x > first.above, y > second.above
+            x, y = log_alphas(mask_x, part), log_alphas(mask_y, part)
+            open_x, open_y = x > mask_x.above, y > mask_y.above
             yield MaskSimilarityRow(
                 model=model,
-                first=first.language,
-                first_draw=first.draw,
-                second=second.language,
-                second_draw=second.draw,
+                first=mask_x.language,
+                first_draw=mask_x.draw,
+                second=mask_y.language,
+                second_draw=mask_y.draw,
                 layer=layer,
                 module=module,
                 gates=len(x),
                 cosine=gate_cosine(x, y),
                 correlation=correlation(x, y),
                 open_cosine=gate_cosine(open_probability(x), open_probability(y)),
-                overlap=jaccard(open_first, open_second),
-                only_first=int((open_first & ~open_second).sum()),
-                only_second=int((open_second & ~open_first).sum()),
+                overlap=jaccard(open_x, open_y),
+                only_first=int((open_x & ~open_y).sum()),
+                only_second=int((open_y & ~open_x).sum()),
             )
 
 
@@ -355,25 +359,25 @@ def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specif
     for group in groups:
         kept_by = {
             language: torch.stack(
-                [mask.kept(group.name).flatten() for mask in masks if mask.language == language]
+                [mask.find_kept(group.name).flatten() for mask in masks if mask.language == language]
             )
             for language in languages
         }
-        for keeps, prunes in permutations(languages, 2):
-            only = kept_by[keeps].all(dim=0) & ~kept_by[prunes].any(dim=0)
-            specific[keeps, prunes, group.name] = only.nonzero().flatten()
+        for keeper, pruner in permutations(languages, 2):
+            only = kept_by[keeper].all(dim=0) & ~kept_by[pruner].any(dim=0)
+            specific[keeper, pruner, group.name] = only.nonzero().flatten()
     return specific
 
 
 def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGatesRow]:
     """Yield a row for each pair of languages and part: gates and parameters that only the first keeps."""
-    for keeps, prunes in dict.fromkeys((keeps, prunes) for keeps, prunes, _ in specific):
+    for keeper, pruner in dict.fromkeys((keeper, pruner) for keeper, pruner, _ in specific):
         for (layer, module), part in parts_of(groups).items():
-            counts = [len(specific[keeps, prunes, group.name]) for group in part]
+            counts = [len(specific[keeper, pruner, group.name]) for group in part]
             yield SpecificGatesRow(
                 model=model,
-                keeps=keeps,
-                prunes=prunes,
+                keeps=keeper,
+                prunes=pruner,
                 layer=layer,
                 module=module,
                 gates=sum(counts),

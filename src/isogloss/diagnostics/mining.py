@@ -77,24 +77,24 @@ class Mining(Diagnostic):
         """Return a row for each split and layer, for each pair of the first language with a further one."""
         from isogloss.training.states import pooling_warning
 
-        loaded = setting.encoder(setting.subjects[0])
-        if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
+        encoder = setting.encoder(setting.subjects[0])
+        if self.pooling is None and (warning := pooling_warning(encoder[0], self.name)):
             setting.warn(warning)
-        first, *others = setting.languages
+        pivot, *partners = setting.languages
         rows: list[MiningRow] = []
-        for number, other in enumerate(others):
-            setting.on_progress(Progress(self.name, number, len(others), f"{first}-{other}"))
+        for index, partner in enumerate(partners):
+            setting.on_progress(Progress(self.name, index, len(partners), f"{pivot}-{partner}"))
             thresholds: dict[int, float] = {}
             for split in dict.fromkeys((TUNING_SPLIT, setting.split)):
-                for layer, mined in self._mined(setting, loaded, (first, other), split):
+                for layer, candidates in self._mine_candidates(setting, encoder, (pivot, partner), split):
                     if split == TUNING_SPLIT:
-                        thresholds[layer] = best_threshold(mined)
-                    frame = (setting.subjects[0].id, first, other, split)
-                    rows.append(self._row(frame, layer, mined, thresholds[layer]))
+                        thresholds[layer] = best_threshold(candidates)
+                    frame = (setting.subjects[0].id, pivot, partner, split)
+                    rows.append(self._row(frame, layer, candidates, thresholds[layer]))
         return rows
 
-    def _mined(
-        self, setting: MeasureSetting, loaded: LoadedEncoder, languages: tuple[str, str], split: str
+    def _mine_candidates(
+        self, setting: MeasureSetting, encoder: LoadedEncoder, languages: tuple[str, str], split: str
     ) -> Iterator[tuple[int, "Mined"]]:
         import torch
 
@@ -108,17 +108,17 @@ class Mining(Diagnostic):
                 f"{self.name}: {pair} {split}: no sentence has a translation. Choose another pair."
             )
         states = [
-            self._states(setting, loaded, language, texts)
+            self._states(setting, encoder, language, texts)
             for language, texts in zip(languages, (sides.first, sides.second), strict=True)
         ]
         for index, layer in enumerate(self.layers or (self.layer,)):
-            x, y = (directions(side[index], centred=self.centred).to(loaded[0].device) for side in states)
+            x, y = (directions(side[index], centred=self.centred).to(encoder[0].device) for side in states)
             pairs, scores = mine(x, y, neighbours=self.neighbours, margin=self.margin)
             correct = torch.tensor([(i, j) in sides.gold for i, j in pairs.tolist()])
             yield layer, Mined(scores, correct, sides)
 
     def _states(
-        self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
+        self, setting: MeasureSetting, encoder: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
         import torch
 
@@ -130,27 +130,29 @@ class Mining(Diagnostic):
             precision=setting.precision,
             pooling=self.pooling,
         )
-        parts = (texts[at : at + SENTENCES_IN_MEMORY] for at in range(0, len(texts), SENTENCES_IN_MEMORY))
-        return torch.cat([setting.parallel.states(loaded, part, language, request) for part in parts], dim=1)
+        parts = (
+            texts[start : start + SENTENCES_IN_MEMORY] for start in range(0, len(texts), SENTENCES_IN_MEMORY)
+        )
+        return torch.cat([setting.parallel.states(encoder, part, language, request) for part in parts], dim=1)
 
     def _row(
-        self, frame: tuple[str, str, str, str], layer: int, mined: "Mined", threshold: float
+        self, frame: tuple[str, str, str, str], layer: int, candidates: "Mined", threshold: float
     ) -> MiningRow:
-        model, first, second, split = frame
-        passed, precision, recall, f1 = scores_at(mined, threshold)
+        model, first_language, second_language, split = frame
+        count, precision, recall, f1 = scores_at(candidates, threshold)
         return MiningRow(
             model=model,
-            first=first,
-            second=second,
+            first=first_language,
+            second=second_language,
             split=split,
             layer=layer,
             centred=self.centred,
             margin=self.margin,
             neighbours=self.neighbours,
-            sentences_first=len(mined.sides.first),
-            sentences_second=len(mined.sides.second),
-            gold=len(mined.sides.gold),
-            mined=passed,
+            sentences_first=len(candidates.sides.first),
+            sentences_second=len(candidates.sides.second),
+            gold=len(candidates.sides.gold),
+            mined=count,
             threshold=threshold,
             precision=precision,
             recall=recall,
@@ -178,28 +180,38 @@ class Mined:
 
 def unique_sides(texts: Sequence[ComparableText]) -> SentencePools:
     """Return each sentence once, sorted, so that the order reveals no pairs."""
-    first, second = (
+    first_texts, second_texts = (
         sorted({text for text in side if text})
         for side in ((pair.first for pair in texts), (pair.second for pair in texts))
     )
-    of_first, of_second = ({text: number for number, text in enumerate(side)} for side in (first, second))
-    gold = {(of_first[text.first], of_second[text.second]) for text in texts if text.first and text.second}
-    return SentencePools(first, second, gold)
+    first_indices, second_indices = (
+        {text: index for index, text in enumerate(side)} for side in (first_texts, second_texts)
+    )
+    gold = {
+        (first_indices[text.first], second_indices[text.second])
+        for text in texts
+        if text.first and text.second
+    }
+    return SentencePools(first_texts, second_texts, gold)
 
 
-def best_threshold(mined: Mined) -> float:
+def best_threshold(candidates: Mined) -> float:
     """Return the threshold with the highest F1: half way between the last pair it lets pass and the next."""
     import torch
 
-    scores, gold = mined.scores, len(mined.sides.gold)
-    f1 = 2 * mined.correct.double().cumsum(0) / (torch.arange(1, len(scores) + 1) + gold)
+    scores, gold = candidates.scores, len(candidates.sides.gold)
+    f1 = 2 * candidates.correct.double().cumsum(0) / (torch.arange(1, len(scores) + 1) + gold)
     f1[:-1][scores[1:] == scores[:-1]] = -1  # Pairs of equal scores pass together.
-    last = int(f1.argmax())
-    return float(scores[last : last + 2].mean())
+    cutoff = int(f1.argmax())
+    return float(scores[cutoff : cutoff + 2].mean())
 
 
-def scores_at(mined: Mined, threshold: float) -> tuple[int, float, float, float]:
+def scores_at(candidates: Mined, threshold: float) -> tuple[int, float, float, float]:
     """Return the number of pairs above a threshold, and their precision (0 of none), recall and F1."""
-    passing = mined.scores >= threshold
-    passed, right, gold = int(passing.sum()), int(mined.correct[passing].sum()), len(mined.sides.gold)
-    return passed, right / max(passed, 1), right / gold, 2 * right / (passed + gold)
+    passing = candidates.scores >= threshold
+    count, correct_count, gold = (
+        int(passing.sum()),
+        int(candidates.correct[passing].sum()),
+        len(candidates.sides.gold),
+    )
+    return count, correct_count / max(count, 1), correct_count / gold, 2 * correct_count / (count + gold)

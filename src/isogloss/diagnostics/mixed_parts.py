@@ -9,5 +9,5 @@ FACTORS = "factors"
 
 INCOMPATIBLE_MIXUPS = (
     "these models mix inputs with translations in different layers or ways, so points between them are not "
-    "meaningful. Take x-mixup models that differ in ratio and weights only, or leave inputs out."
+    "meaningful. Take x-mixup models that differ in ratio and weights only, or remove inputs."
 )

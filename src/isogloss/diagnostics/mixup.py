@@ -97,33 +97,33 @@ class MixupSweep(Diagnostic):
         return [
             row
             for language in _targets(setting)
-            for row in self._of_language(setting, setting.paired(language), model, language)
+            for row in self._sweep_language(setting, setting.paired(language), model, language)
         ]
 
-    def _of_language(
+    def _sweep_language(
         self, setting: MeasureSetting, scorer: Evaluation, model: nn.Module, language: str
     ) -> Iterator[SweepPointRow]:
         from isogloss.encoders.mixup import check_mixup
 
-        trained = scorer.mixup.layer, scorer.mixup.ratio
-        points = grid_of(trained, self.ratios, self.layers)
+        trained_point = scorer.mixup.layer, scorer.mixup.ratio
+        points = grid_of(trained_point, self.ratios, self.layers)
         for layer, _ in points:
             check_mixup(model.config, layer, scorer.mixup.mixed)
         score = cache(lambda layer, ratio: mixing_at(scorer, layer, ratio).score(model))
         share = cache(lambda layer: mean_share(scorer, model, layer))
-        for done, (layer, ratio) in enumerate(points):
-            setting.on_progress(Progress(self.name, done, len(points), language))
+        for count, (layer, ratio) in enumerate(points):
+            setting.on_progress(Progress(self.name, count, len(points), language))
             yield SweepPointRow(
                 model=setting.subjects[0].id,
                 language=language,
                 split=setting.split,
                 layer=layer,
                 ratio=ratio,
-                trained=(layer, ratio) == trained,
+                trained=(layer, ratio) == trained_point,
                 mean=ratio * share(layer),
                 metric=scorer.metric,
                 # Without a ratio nothing is mixed, in whichever layer.
-                score=score(layer if ratio else trained[0], ratio),
+                score=score(layer if ratio else trained_point[0], ratio),
                 baseline=scorer.baseline,
                 examples=len(scorer.examples),
             )
@@ -131,7 +131,7 @@ class MixupSweep(Diagnostic):
 
 
 def _targets(setting: MeasureSetting) -> list[str]:
-    return [code for code in setting.languages if role_of(code, setting.source) == "target"]
+    return [language for language in setting.languages if role_of(language, setting.source) == "target"]
 
 
 def ratio_summary(ratios: Float[Tensor, "example"]) -> dict[str, float]:
@@ -145,11 +145,11 @@ def ratio_summary(ratios: Float[Tensor, "example"]) -> dict[str, float]:
 
 
 def grid_of(
-    trained: tuple[int, float], ratios: Sequence[float], layers: Sequence[int]
+    trained_point: tuple[int, float], ratios: Sequence[float], layers: Sequence[int]
 ) -> list[tuple[int, float]]:
     """Return the layers and largest ratios to try, in rising order, including the trained pair."""
-    points = {(layer, ratio) for layer in layers or trained[:1] for ratio in ratios}
-    return sorted(points | {trained})
+    points = {(layer, ratio) for layer in layers or trained_point[:1] for ratio in ratios}
+    return sorted(points | {trained_point})
 
 
 def mixing_at(scorer: Evaluation, layer: int, ratio: float) -> Evaluation:
@@ -183,20 +183,20 @@ class LinkAttention(Diagnostic):
         """Return, for each language after the first, a row for each layer, of attention to the first."""
         from isogloss.encoders.mixup import Mixup
 
-        loaded = setting.encoder(setting.subjects[0])
-        first, *others = setting.languages
+        encoder = setting.encoder(setting.subjects[0])
+        pivot, *partners = setting.languages
         rows: list[LinkAttentionRow] = []
-        for other in others:
-            pairs = self._pairs(setting, loaded, f"{first}-{other}")
-            for look, layer in product(self.looks, range(1, loaded[0].config.num_hidden_layers + 1)):
+        for partner in partners:
+            pairs = self._pairs(setting, encoder, f"{pivot}-{partner}")
+            for look, layer in product(self.looks, range(1, encoder[0].config.num_hidden_layers + 1)):
                 mixup = Mixup(layer=layer, learned=False, attends=None if look == "attention" else look)
-                scores = _over_pairs(setting, loaded, pairs, mixup)
+                scores = _score_links(setting, encoder, pairs, mixup)
                 mass, hits, chance = scores.mean(dim=0).tolist()
                 rows.append(
                     LinkAttentionRow(
                         model=setting.subjects[0].id,
-                        first=first,
-                        second=other,
+                        first=pivot,
+                        second=partner,
                         layer=layer,
                         look=look,
                         subwords=len(scores),
@@ -207,10 +207,10 @@ class LinkAttention(Diagnostic):
                 )
         return rows
 
-    def _pairs(self, setting: MeasureSetting, loaded: LoadedEncoder, name: str) -> AlignedBitext:
+    def _pairs(self, setting: MeasureSetting, encoder: LoadedEncoder, name: str) -> AlignedBitext:
 
         pairs = read_bitext(
-            {name: setting.bitext(name)}, loaded[1], PairEncoding(pulled="words", longest=self.longest)
+            {name: setting.bitext(name)}, encoder[1], PairEncoding(pulled="words", longest=self.longest)
         )
         if not pairs.rows[0]["pulled"]:
             raise DataError(
@@ -220,8 +220,8 @@ class LinkAttention(Diagnostic):
         return pairs
 
 
-def _over_pairs(
-    setting: MeasureSetting, loaded: LoadedEncoder, pairs: AlignedBitext, mixup: Mixup
+def _score_links(
+    setting: MeasureSetting, encoder: LoadedEncoder, pairs: AlignedBitext, mixup: Mixup
 ) -> Float[Tensor, "subword 3"]:
     """Return mass, hit and chance of each linked subword of the second language."""
     import torch
@@ -229,45 +229,45 @@ def _over_pairs(
     from isogloss.training.precision import release_memory
 
     parts = []
-    batches = in_batches([pairs.length(number) for number in range(len(pairs))])
-    for done, numbers in enumerate(batches, start=1):
-        weights = _weights(loaded, pairs, numbers, mixup, setting.precision)
-        parts.append(on_links(weights, *_links(pairs, numbers, weights.shape[1:])))
-        setting.on_progress(Progress("link attention", done, len(batches), f"layer {mixup.layer}"))
+    batches = in_batches([pairs.length(index) for index in range(len(pairs))])
+    for count, indices in enumerate(batches, start=1):
+        weights = _weights(encoder, pairs, indices, mixup, setting.precision)
+        parts.append(on_links(weights, *_links(pairs, indices, weights.shape[1:])))
+        setting.on_progress(Progress("link attention", count, len(batches), f"layer {mixup.layer}"))
     release_memory()
     return torch.cat(parts)
 
 
 def _weights(
-    loaded: LoadedEncoder, pairs: AlignedBitext, numbers: Sequence[int], mixup: Mixup, precision: str
+    encoder: LoadedEncoder, pairs: AlignedBitext, indices: Sequence[int], mixup: Mixup, precision: str
 ) -> Float[Tensor, "pair target source"]:
     """Return the weights of Eq. 3, the mean over heads, on the CPU."""
     from isogloss.encoders.mixup import mixing
     from isogloss.training.precision import scoring
 
-    texts = [pairs[number][side].tolist() for side in (0, 1) for number in numbers]
-    sides = zip(*(pairs.languages(number) for number in numbers), strict=True)
+    texts = [pairs[index][side].tolist() for side in (0, 1) for index in indices]
+    sides = zip(*(pairs.languages(index) for index in indices), strict=True)
     ids, mask = pad_rows(texts, pairs.padding), padding_mask([len(text) for text in texts])
-    model = loaded[0].base_model
+    model = encoder[0].base_model
     model.eval()
     with scoring(model, precision) as device:
         ids, mask = ids.to(device), mask.to(device)
-        with mixing(loaded[0], mixup, mask, tuple(code for side in sides for code in side)) as trace:
+        with mixing(encoder[0], mixup, mask, tuple(language for side in sides for language in side)) as trace:
             model(input_ids=ids, attention_mask=mask)
     return trace.weights.float().mean(dim=1).cpu()
 
 
 def _links(
-    pairs: AlignedBitext, numbers: Sequence[int], shape: Sequence[int]
+    pairs: AlignedBitext, indices: Sequence[int], shape: Sequence[int]
 ) -> tuple[Bool[Tensor, "pair target source"], Float[Tensor, " pair"]]:
     """Return the subwords of linked words, and the number of subwords of each source."""
     import torch
 
-    links = torch.zeros(len(numbers), *shape, dtype=torch.bool)
-    for row, number in enumerate(numbers):
-        for begin, end, other_begin, other_end in pairs[number].aligned:
+    links = torch.zeros(len(indices), *shape, dtype=torch.bool)
+    for row, index in enumerate(indices):
+        for begin, end, other_begin, other_end in pairs[index].aligned:
             links[row, other_begin:other_end, begin:end] = True
-    return links, torch.tensor([float(len(pairs[number].source)) for number in numbers])
+    return links, torch.tensor([float(len(pairs[index].source)) for index in indices])
 
 
 def on_links(

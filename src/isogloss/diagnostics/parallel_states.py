@@ -26,19 +26,19 @@ def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]
     ``rows`` is called with the encoder and its tokenizer, parallel text, the two languages, ``model`` and
     ``precision``.
     """
-    subject, (first, *others) = setting.subjects[0], setting.languages
-    loaded = setting.encoder(subject)
+    subject, (pivot, *partners) = setting.subjects[0], setting.languages
+    encoder = setting.encoder(subject)
     return [
         row
-        for other in others
+        for partner in partners
         for row in rows(
-            loaded, setting.parallel, (first, other), model=subject.id, precision=setting.precision
+            encoder, setting.parallel, (pivot, partner), model=subject.id, precision=setting.precision
         )
     ]
 
 
 def parallel_states(
-    loaded: LoadedEncoder,
+    encoder: LoadedEncoder,
     text: ParallelText,
     pairs: Sequence[Pair],
     languages: tuple[str, str],
@@ -48,10 +48,10 @@ def parallel_states(
 
     Memory does not grow with the text.
     """
-    first, second = languages
+    first_language, second_language = languages
     for start in range(0, len(pairs), PAIRS_PER_BLOCK):
         block = pairs[start : start + PAIRS_PER_BLOCK]
         yield (
-            text.states(loaded, [pair.first for pair in block], first, request),
-            text.states(loaded, [pair.second for pair in block], second, request),
+            text.states(encoder, [pair.first for pair in block], first_language, request),
+            text.states(encoder, [pair.second for pair in block], second_language, request),
         )

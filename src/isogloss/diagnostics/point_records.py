@@ -51,9 +51,11 @@ class PointRecords:
     _added: dict[str, Contributions] = field(default_factory=dict)
     _labels: dict[float, list[tuple[str, ...]]] = field(default_factory=dict)
 
-    def add(self, point: Sequence[float], scored: tuple[float, Contributions, list[Answer]]) -> None:
+    def add(
+        self, point: Sequence[float], evaluation_result: tuple[float, Contributions, list[Answer]]
+    ) -> None:
         """Record a point, as returned by ``score_by_example``. Planes record only the axes."""
-        _, parts, answers = scored
+        _, parts, answers = evaluation_result
         if len(point) == 1 or 0 in point:
             self._added[measure_at(self.evaluation.metric, point)] = parts
         if self.sentences:
@@ -63,11 +65,11 @@ class PointRecords:
     def predictions(self, language: str) -> Predictions:
         """Return contributions of all examples, and the sentences whose predictions change most."""
         examples = self.evaluation.examples
-        texts = {number: _stored(self._sentence(number)) for number in self._changing()}
+        texts = {index: _to_json(self._sentence(index)) for index in self._changing()}
         return Predictions(
             language=language,
             ids=[example.id for example in examples],
-            predicted=[texts.get(number, "null") for number in range(len(examples))],
+            predicted=[texts.get(index, "null") for index in range(len(examples))],
             contributions=self._added,
         )
 
@@ -75,23 +77,28 @@ class PointRecords:
         """Return the numbers of the examples with most units whose label at α = 1 is not that at α = 0."""
         if not self.sentences:
             return []
-        start, end = (self._labels[min(self._labels, key=lambda at: abs(at - to))] for to in (0, 1))
-        changes = [sum(map(str.__ne__, *sides)) for sides in zip(start, end, strict=True)]
+        start_labels, end_labels = (
+            self._labels[min(self._labels, key=lambda alpha: abs(alpha - end_alpha))] for end_alpha in (0, 1)
+        )
+        changes = [sum(map(str.__ne__, *sides)) for sides in zip(start_labels, end_labels, strict=True)]
         units = [units_of(example) for example in self.evaluation.examples]
-        long = [len(of) > READABLE_WORDS or sum(map(len, of)) > READABLE_CHARACTERS for of in units]
-        order = sorted(range(len(units)), key=lambda number: (long[number], -changes[number]))
+        is_long = [
+            len(words) > READABLE_WORDS or sum(len(word) for word in words) > READABLE_CHARACTERS
+            for words in units
+        ]
+        order = sorted(range(len(units)), key=lambda index: (is_long[index], -changes[index]))
         return order[: self.sentences]
 
-    def _sentence(self, number: int) -> PathSentence:
-        units = units_of(self.evaluation.examples[number])
+    def _sentence(self, index: int) -> PathSentence:
+        units = units_of(self.evaluation.examples[index])
         return PathSentence(
             units=units,
-            gold=labels_of(self.evaluation.gold[number], len(units)),
-            predicted=tuple((alpha, self._labels[alpha][number]) for alpha in sorted(self._labels)),
+            gold=labels_of(self.evaluation.gold[index], len(units)),
+            predicted=tuple((alpha, self._labels[alpha][index]) for alpha in sorted(self._labels)),
         )
 
 
-def _stored(sentence: PathSentence) -> str:
+def _to_json(sentence: PathSentence) -> str:
     return json.dumps(asdict(sentence), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -107,7 +114,9 @@ def units_of(example: Example) -> tuple[str, ...]:
         case Question():
             return (f"{example.question} / {example.passage}",)
         case Choice():
-            return (" / ".join(filter(None, (example.context, example.question, *example.options))),)
+            return (
+                " / ".join(text for text in (example.context, example.question, *example.options) if text),
+            )
     raise TypeError(f"{type(example).__name__} has no labels.")
 
 
@@ -120,6 +129,6 @@ def labels_of(answer: Answer, units: int) -> tuple[str, ...]:
         case GoldAnswers():
             return (" | ".join(answer.texts),)
         case tuple():
-            labels = tuple(map(str, answer))
+            labels = tuple(str(label) for label in answer)
             return labels if len(labels) == units else (", ".join(labels),)
     return (str(answer),)

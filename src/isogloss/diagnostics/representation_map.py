@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from jaxtyping import Float
 
-from isogloss.core.errors import DataError, located
+from isogloss.core.errors import DataError, add_location
 from isogloss.core.rows.encoders import MapPointRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
@@ -57,57 +57,61 @@ class RepresentationMap(Diagnostic):
 
         from isogloss.training.states import StateOptions
 
-        loaded = setting.encoder(setting.subjects[0])
-        with located(self.name):
-            (layer,) = layer_numbers((self.layer,), loaded)
+        encoder = setting.encoder(setting.subjects[0])
+        with add_location(self.name):
+            (layer,) = layer_numbers((self.layer,), encoder)
         request = StateOptions(layers=(layer,), limit=self.limit, precision=setting.precision)
         texts = self._texts(setting)
         states = [
-            setting.parallel.states(loaded, lines, language, request)[0] for language, lines in texts.items()
+            setting.parallel.states(encoder, lines, language, request)[0] for language, lines in texts.items()
         ]
         frame = setting.subjects[0].id, layer
-        return [*map_points(frame, torch.stack(states), list(texts), self.points)]
+        return list(map_points(frame, torch.stack(states), list(texts), self.points))
 
     def _texts(self, setting: MeasureSetting) -> dict[str, list[object]]:
         """Return by language the sentences that are in every pair."""
-        first, *others = setting.languages
-        sides = {other: {pair.key: pair for pair in setting.parallel.pairs(first, other)} for other in others}
+        pivot, *partners = setting.languages
+        sides = {
+            partner: {pair.key: pair for pair in setting.parallel.pairs(pivot, partner)}
+            for partner in partners
+        }
         all_sides = list(sides.values())
         shared = [
             key for key in (all_sides[0] if all_sides else ()) if all(key in side for side in all_sides)
         ]
         if len(shared) < MIN_MAP_SENTENCES:
             raise DataError(
-                f"{self.name}: {len(shared)} sentences of {first} are translated into all of "
-                f"{', '.join(others) or 'no language'}; {MIN_MAP_SENTENCES} or more are needed. Take bitext "
-                f"that is parallel in all languages (bible, tico19), a parallel test set, or fewer languages."
+                f"{self.name}: {len(shared)} sentences of {pivot} are translated into all of "
+                f"{', '.join(partners) or 'no language'}; {MIN_MAP_SENTENCES} or more are needed. Take "
+                f"bitext that is parallel in all languages (bible, tico19), a parallel test set, or fewer "
+                f"languages."
             )
-        chosen = spaced(shared, self.sentences)
-        texts = {other: [side[key].second for key in chosen] for other, side in sides.items()}
-        return {first: [all_sides[0][key].first for key in chosen], **texts}
+        keys = space_evenly(shared, self.sentences)
+        texts = {partner: [side[key].second for key in keys] for partner, side in sides.items()}
+        return {pivot: [all_sides[0][key].first for key in keys], **texts}
 
 
 def map_points(
     frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
 ) -> Iterator[MapPointRow]:
     """Yield the languages' centroids, then at most ``points`` items of each. ``about`` is model and layer."""
-    from isogloss.similarity.geometry import between_share, principal_components
+    from isogloss.similarity.geometry import language_variance_share, principal_components
 
     states = states.double()
     flat = states.flatten(0, 1)
-    directions, explained = principal_components(flat, COMPONENTS)
-    projected = (states - flat.mean(dim=0)) @ directions.T
+    directions, variance_shares = principal_components(flat, COMPONENTS)
+    projections = (states - flat.mean(dim=0)) @ directions.T
     row = partial(MapPointRow, model=frame[0], layer=frame[1], sentences=states.shape[1])
-    centroid = partial(row, explained_x=float(explained[0]), explained_y=float(explained[1]))
-    between = between_share(states)
-    for language, (x, y) in zip(languages, projected.mean(dim=1).tolist(), strict=True):
-        yield centroid(what="centroid", language=language, x=x, y=y, between=between)
-    for language, points_of_language in zip(languages, projected, strict=True):
-        for x, y in spaced(points_of_language.tolist(), points):
+    centroid = partial(row, explained_x=float(variance_shares[0]), explained_y=float(variance_shares[1]))
+    language_share = language_variance_share(states)
+    for language, (x, y) in zip(languages, projections.mean(dim=1).tolist(), strict=True):
+        yield centroid(what="centroid", language=language, x=x, y=y, between=language_share)
+    for language, points_of_language in zip(languages, projections, strict=True):
+        for x, y in space_evenly(points_of_language.tolist(), points):
             yield row(what="sentence", language=language, x=x, y=y)
 
 
-def spaced(items: Sequence[Item], count: int) -> list[Item]:
+def space_evenly(items: Sequence[Item], count: int) -> list[Item]:
     """Return at most ``count`` items, evenly spaced from the first."""
     if len(items) <= count:
         return list(items)

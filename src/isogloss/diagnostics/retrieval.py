@@ -53,16 +53,16 @@ class Retrieval(Diagnostic):
         from isogloss.diagnostics.parallel_states import rows_of_pairs
         from isogloss.training.states import pooling_warning
 
-        def rows(loaded: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
-            if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
+        def rows(encoder: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
+            if self.pooling is None and (warning := pooling_warning(encoder[0], self.name)):
                 setting.warn(warning)
-            return self.rows(loaded, *arguments, **options)
+            return self.rows(encoder, *arguments, **options)
 
         return rows_of_pairs(setting, rows)
 
     def rows(
         self,
-        loaded: LoadedEncoder,
+        encoder: LoadedEncoder,
         text: ParallelText,
         languages: tuple[str, str],
         *,
@@ -74,29 +74,30 @@ class Retrieval(Diagnostic):
         from isogloss.similarity.nearest import directions, retrieval_accuracy
         from isogloss.training.states import StateOptions
 
-        first, second = languages
+        first_language, second_language = languages
         request = StateOptions(
             layers=self.layers or (self.layer,), limit=self.limit, precision=precision, pooling=self.pooling
         )
-        pairs = text.pairs(first, second)
+        pairs = text.pairs(first_language, second_language)
         if not pairs:
             raise DataError(
-                f"{self.name}: no translations {first}-{second} to look for. Choose another split."
+                f"{self.name}: no translations {first_language}-{second_language} to look for. Choose "
+                f"another split."
             )
-        first_states = text.states(loaded, [pair.first for pair in pairs], first, request)
-        on_progress(Progress(self.name, 1, 2, first))
-        second_states = text.states(loaded, [pair.second for pair in pairs], second, request)
-        on_progress(Progress(self.name, 2, 2, second))
+        first_states = text.states(encoder, [pair.first for pair in pairs], first_language, request)
+        on_progress(Progress(self.name, 1, 2, first_language))
+        second_states = text.states(encoder, [pair.second for pair in pairs], second_language, request)
+        on_progress(Progress(self.name, 2, 2, second_language))
         for index, layer in enumerate(self.layers or (self.layer,)):
-            for centred in (True, False) if self.centred is None else (self.centred,):
-                x, y = (directions(side[index], centred=centred) for side in (first_states, second_states))
+            for is_centred in (True, False) if self.centred is None else (self.centred,):
+                x, y = (directions(side[index], centred=is_centred) for side in (first_states, second_states))
                 for neighbours in dict.fromkeys((0, self.csls)):
                     yield RetrievalRow(
                         model=model,
-                        first=first,
-                        second=second,
+                        first=first_language,
+                        second=second_language,
                         layer=layer,
-                        centred=centred,
+                        centred=is_centred,
                         similarity=f"CSLS {neighbours}" if neighbours else "cosine",
                         candidates=len(x),
                         accuracy_forward=retrieval_accuracy(x, y, neighbours=neighbours),

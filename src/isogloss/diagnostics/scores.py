@@ -29,10 +29,10 @@ class Scores(Diagnostic):
         rows: list[ScoreRow] = []
         for language in setting.languages:
             evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
-            predicted = evaluation.predict(model)
-            contributions = evaluation.task.contributions(evaluation.gold, predicted)
-            setting.keep(kept_predictions(language, evaluation, predicted, contributions))
-            measures = all_measures(evaluation.task, evaluation.gold, predicted)
+            predictions = evaluation.predict(model)
+            contributions = evaluation.task.contributions(evaluation.gold, predictions)
+            setting.keep(kept_predictions(language, evaluation, predictions, contributions))
+            measures = all_measures(evaluation.task, evaluation.gold, predictions)
             rows += [
                 ScoreRow(
                     model=setting.subjects[0].id,
@@ -40,11 +40,11 @@ class Scores(Diagnostic):
                     split=setting.split,
                     metric=name,
                     score=score,
-                    main=number == 0,
-                    baseline=None if number else evaluation.baseline,
+                    main=index == 0,
+                    baseline=None if index else evaluation.baseline,
                     examples=len(evaluation.examples),
                 )
-                for number, (name, score) in enumerate(measures.items())
+                for index, (name, score) in enumerate(measures.items())
             ]
         return rows
 
@@ -72,7 +72,7 @@ def run_variance(scores: Iterable[ScoreRow], sources: Collection[str]) -> list[S
         groups.setdefault((row.language, row.split, row.metric), []).append(row)
     rows: list[SeedSpreadRow] = []
     for (language, split, metric), group in groups.items():
-        over = mean_std([row.score for row in group])
+        statistics = mean_std([row.score for row in group])
         rows.append(
             SeedSpreadRow(
                 models=" ".join(sorted({row.model for row in group})),
@@ -80,9 +80,9 @@ def run_variance(scores: Iterable[ScoreRow], sources: Collection[str]) -> list[S
                 role=role_of(language, sources) if sources else "",
                 split=split,
                 metric=metric,
-                seeds=over.n,
-                mean=over.mean,
-                std=over.std if over.n > 1 else None,
+                seeds=statistics.n,
+                mean=statistics.mean,
+                std=statistics.std if statistics.n > 1 else None,
             )
         )
     return rows

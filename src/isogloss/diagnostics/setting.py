@@ -56,7 +56,7 @@ def main_scores(subjects: Iterable[Subject]) -> list[ScoreRow]:
 
 
 def kept_predictions(
-    language: str, evaluation: Evaluation, predicted: Sequence[object], contributions: ByMeasure
+    language: str, evaluation: Evaluation, predictions: Sequence[object], contributions: ByMeasure
 ) -> Predictions:
     """Return answers as stored next to a record, with their contributions to the measures, if any."""
     return Predictions(
@@ -64,7 +64,7 @@ def kept_predictions(
         ids=[example.id for example in evaluation.examples],
         predicted=[
             json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=asdict)
-            for answer in predicted
+            for answer in predictions
         ],
         contributions=contributions,
     )
@@ -126,11 +126,12 @@ class MeasureSetting:
         gradients large. ``field`` of the diagnostic ``where`` sets the length. Nothing is known of encoders
         that were not pretrained here.
         """
-        trained = self.subjects[0].trained_length
-        if trained is not None and longest > trained:
+        trained_length = self.subjects[0].trained_length
+        if trained_length is not None and longest > trained_length:
             self.warn(
                 f"{where}: rows of up to {longest} subwords, but the encoder was pretrained on rows of "
-                f"{trained}: untrained positions can dominate losses and gradients. Set {field} = {trained}."
+                f"{trained_length}: untrained positions can dominate losses and gradients. Set {field} = "
+                f"{trained_length}."
             )
 
 
@@ -162,9 +163,9 @@ class Diagnostic(Named, Protocol):
         """Return rows of the kinds that ``core.rows`` declares for it."""
 
 
-def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:
+def layer_numbers(layers: Sequence[int], encoder: LoadedEncoder) -> list[int]:
     """Return layers counted from 0 (the embeddings). -1 is the last. An empty sequence means all layers."""
     from isogloss.training.states import layers_once
 
-    count: int = loaded[0].config.num_hidden_layers + 1
-    return [layer % count for layer in layers_once(loaded[0], layers)] or list(range(count))
+    count: int = encoder[0].config.num_hidden_layers + 1
+    return [layer % count for layer in layers_once(encoder[0], layers)] or list(range(count))

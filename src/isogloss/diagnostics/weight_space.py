@@ -45,13 +45,13 @@ def on_plane(
     origin: Float[Tensor, "..."], corners: tuple[Tensor, Tensor], alphas: tuple[float, float], *, out: Tensor
 ) -> None:
     """Write θ_ST + α₁(θ_S-θ_ST) + α₂(θ_T-θ_ST) (Eq. 3) into ``out``. Equal to a path on both axes."""
-    first, second = corners
+    corner_x, corner_y = corners
     if alphas[0] == 0:
-        torch.lerp(origin, second, alphas[1], out=out)
+        torch.lerp(origin, corner_y, alphas[1], out=out)
         return
-    torch.lerp(origin, first, alphas[0], out=out)
+    torch.lerp(origin, corner_x, alphas[0], out=out)
     if alphas[1] != 0:
-        out.add_(second - origin, alpha=alphas[1])
+        out.add_(corner_y - origin, alpha=alphas[1])
 
 
 def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[float, float, float | None]:
@@ -59,18 +59,21 @@ def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[f
 
     ``weights`` are (origin, first, second) tensors; sums run in float64, one tensor at a time.
     """
-    square_first = square_second = product = 0.0
-    for origin, first, second in weights:
-        x, y = (first.double() - origin.double()).flatten(), (second.double() - origin.double()).flatten()
-        square_first, square_second, product = (
-            square_first + float(x @ x),
-            square_second + float(y @ y),
+    square_x = square_y = product = 0.0
+    for origin, weights_x, weights_y in weights:
+        x, y = (
+            (weights_x.double() - origin.double()).flatten(),
+            (weights_y.double() - origin.double()).flatten(),
+        )
+        square_x, square_y, product = (
+            square_x + float(x @ x),
+            square_y + float(y @ y),
             product + float(x @ y),
         )
-    if square_first == 0 or square_second == 0:
-        return sqrt(square_first), sqrt(square_second), None
-    cosine = max(-1.0, min(1.0, product / sqrt(square_first * square_second)))
-    return sqrt(square_first), sqrt(square_second), degrees(acos(cosine))
+    if square_x == 0 or square_y == 0:
+        return sqrt(square_x), sqrt(square_y), None
+    cosine = max(-1.0, min(1.0, product / sqrt(square_x * square_y)))
+    return sqrt(square_x), sqrt(square_y), degrees(acos(cosine))
 
 
 def delta_between(
@@ -80,8 +83,8 @@ def delta_between(
 
     ``models`` are the origin, the first and the second; ModelError where one lacks a parameter.
     """
-    origin, first, second = matching_weights(names, models)
-    norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
+    origin, first_weights, second_weights = matching_weights(names, models)
+    norm_first, norm_second, angle = norms_and_angle(zip(origin, first_weights, second_weights, strict=True))
     return DeltaRow(
         **dict(zip(("origin", "first", "second"), ids, strict=True)),
         part=part,
@@ -117,7 +120,7 @@ def load_corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weight
 def score_points(
     setting: MeasureSetting,
     part: str,
-    moved: Moved,
+    models: Moved,
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
     sentences: int | None = None,
@@ -126,19 +129,24 @@ def score_points(
 
     The contributions of examples, and some sentences, are stored.
     """
-    sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
+    sources, (model, names, mixups) = setting.source or setting.languages[:1], models
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
-    records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
-    ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
+    records = {
+        language: PointRecords(language_evaluation, sentences)
+        for language, language_evaluation in evaluations.items()
+    }
+    ratios = [count.clone() for mixup in mixups[:1] for count in _ratio_of(mixup)]
     states = RememberedStates() if part == HEAD and not mixups else None
-    for number, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
+    for count, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
-            evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
+            evaluations = {
+                name_of_language: replace(e, mixup=moved_mixup) for name_of_language, e in evaluations.items()
+            }
         for language, evaluation in evaluations.items():
             with recalled_states(states, model, language):
-                scored = evaluation.score_by_example(model)
-            records[language].add(np.atleast_1d(cast(float, point)).tolist(), scored)
+                scores = evaluation.score_by_example(model)
+            records[language].add(np.atleast_1d(cast(float, point)).tolist(), scores)
             yield (
                 point,
                 LanguageScore(
@@ -146,10 +154,10 @@ def score_points(
                     role=role_of(language, sources),
                     split=setting.split,
                     metric=evaluation.metric,
-                    score=scored[0],
+                    score=scores[0],
                 ),
             )
-        setting.on_progress(Progress("path", number, len(points)))
+        setting.on_progress(Progress("path", count, len(points)))
     for language, record in records.items():
         setting.keep(record.predictions(language))
 
@@ -163,7 +171,7 @@ def recalled_states(
     """
     if states is None or not hasattr(model, "base_model"):
         return nullcontext()
-    return states.recalled(cast(Model, model), language=language)
+    return states.recall(cast(Model, model), language=language)
 
 
 def visit_points(
@@ -192,21 +200,21 @@ def visit_points(
 def moves_on_path(start: Weights, end: Weights) -> Callable[[float, Weights], None]:
     """Return a function that writes the weights at α between two models (Eqs 1, 2)."""
 
-    def move(alpha: float, out: Weights) -> None:
-        for x, y, mixed in zip(start, end, out, strict=True):
-            on_path(x, y, alpha, out=mixed)
+    def move(alpha: float, targets: Weights) -> None:
+        for x, y, target in zip(start, end, targets, strict=True):
+            on_path(x, y, alpha, out=target)
 
     return move
 
 
 def moves_on_plane(
-    origin: Weights, first: Weights, second: Weights
+    origin: Weights, first_weights: Weights, second_weights: Weights
 ) -> Callable[[tuple[float, float], Weights], None]:
     """Return a function that writes the weights at (α₁, α₂) on the plane through three models (Eq. 3)."""
 
-    def move(alphas: tuple[float, float], out: Weights) -> None:
-        for o, x, y, mixed in zip(origin, first, second, out, strict=True):
-            on_plane(o, (x, y), alphas, out=mixed)
+    def move(alphas: tuple[float, float], targets: Weights) -> None:
+        for o, x, y, target in zip(origin, first_weights, second_weights, targets, strict=True):
+            on_plane(o, (x, y), alphas, out=target)
 
     return move
 
@@ -235,12 +243,12 @@ def _ratio_of(mixup: Mixup) -> Weights:
     return [*ratio, torch.tensor(mixup.ratio, dtype=torch.float64)]
 
 
-def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
+def _mixing_so(mixup: Mixup, values: Weights) -> Mixup:
     """Return the same mixup with a different ratio. λ₀ is clipped to a share where a path is extended."""
     ratio = LearnedRatio()
-    for weight, number in zip(ratio.parameters(), numbers, strict=False):
-        weight.data.copy_(number)
-    return replace(mixup, ratio=min(1.0, max(0.0, float(numbers[-1]))), ratio_module=ratio)
+    for weight, value in zip(ratio.parameters(), values, strict=False):
+        weight.data.copy_(value)
+    return replace(mixup, ratio=min(1.0, max(0.0, float(values[-1]))), ratio_module=ratio)
 
 
 def parameter_names(model: nn.Module, part: str) -> list[str]:
@@ -267,8 +275,8 @@ def weights_of(model: nn.Module, names: Iterable[str]) -> Weights:
 def matching_weights(names: Sequence[str], models: Sequence[nn.Module]) -> list[Weights]:
     """Return each model's parameters by name. Raises ModelError for missing parameters or other shapes."""
     weights = [weights_of(model, names) for model in models]
-    for name, first, *others in zip(names, *weights, strict=True):
-        if any(other.shape != first.shape for other in others):
+    for name, tensor, *counterparts in zip(names, *weights, strict=True):
+        if any(counterpart.shape != tensor.shape for counterpart in counterparts):
             raise ModelError(
                 f"these models cannot be mixed: {name} has another shape in one of them. All must come from "
                 f"one encoder and task, with adapters of one rank where factors are mixed."
@@ -283,13 +291,17 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
     One that has several names is replaced under all of them: mT5's embeddings have two.
     """
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    new = {id(parameters[name]): weight for name, weight in weights.items()}
-    replaced = [(name.rpartition("."), weight) for name, weight in parameters.items() if id(weight) in new]
-    originals = [(model.get_submodule(path), last, weight) for (path, _, last), weight in replaced]
+    new_weights = {id(parameters[attribute]): weight for attribute, weight in weights.items()}
+    places = [
+        (attribute.rpartition("."), weight)
+        for attribute, weight in parameters.items()
+        if id(weight) in new_weights
+    ]
+    originals = [(model.get_submodule(path), leaf, weight) for (path, _, leaf), weight in places]
     try:
-        for owner, name, weight in originals:
-            setattr(owner, name, new[id(weight)])
+        for owner, attribute, weight in originals:
+            setattr(owner, attribute, new_weights[id(weight)])
         yield
     finally:
-        for owner, name, weight in originals:
-            setattr(owner, name, weight)
+        for owner, attribute, weight in originals:
+            setattr(owner, attribute, weight)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, add_location, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.rows.encoders import DimensionShareRow, DistanceBinRow, WordDistanceRow
@@ -78,33 +78,33 @@ class WordDistance(Diagnostic):
         from isogloss.similarity.word_pairs import SquaredDifferences
 
         subject = setting.subjects[0]
-        loaded = setting.encoder(subject)
-        width = loaded[0].config.hidden_size
+        encoder = setting.encoder(subject)
+        width = encoder[0].config.hidden_size
         if max(self.dimensions or (0,)) > width:
             raise ConfigError(
                 f"{self.name}: dimensions: found {max(self.dimensions or ())}; states of this encoder have "
                 f"{width}. Use numbers up to {width}."
             )
-        first, *others = setting.languages
+        pivot, *partners = setting.languages
         rows: list[Row] = []
-        for other in others:
+        for partner in partners:
             squares = SquaredDifferences() if self.dimensions else None
             counts = self.counts(
-                loaded,
-                setting.bitext(f"{first}-{other}"),
-                f"{first}-{other}",
+                encoder,
+                setting.bitext(f"{pivot}-{partner}"),
+                f"{pivot}-{partner}",
                 precision=setting.precision,
                 on_progress=setting.on_progress,
                 squares=squares,
             )
-            rows += distance_rows((subject.id, first, other), counts, self.bins)
+            rows += distance_rows((subject.id, pivot, partner), counts, self.bins)
             if squares:
-                rows += make_share_rows((subject.id, first, other), squares, self.dimensions or ())
+                rows += make_share_rows((subject.id, pivot, partner), squares, self.dimensions or ())
         return rows
 
     def counts(
         self,
-        loaded: LoadedEncoder,
+        encoder: LoadedEncoder,
         bitext: Iterable[Translation],
         pair: str,
         *,
@@ -120,11 +120,13 @@ class WordDistance(Diagnostic):
         from isogloss.similarity.word_pairs import LinkedSentence, WordPairs, count_word_distances
         from isogloss.training.states import layers_once
 
-        with located(self.name):
-            layers = layers_once(loaded[0], self.layers)
-        first, _, second = pair.partition("-")
-        linked = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
-        sentences = [item for item in linked if max(len(item.first), len(item.second)) <= self.longest]
+        with add_location(self.name):
+            layers = layers_once(encoder[0], self.layers)
+        first_language, _, second_language = pair.partition("-")
+        linked_sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
+        sentences = [
+            item for item in linked_sentences if max(len(item.first), len(item.second)) <= self.longest
+        ]
         options = WordPairs(
             layers=layers,
             distances=self.distances,
@@ -134,7 +136,12 @@ class WordDistance(Diagnostic):
             random=np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair))),
         )
         counts = count_word_distances(
-            loaded, sentences, (first, second), options, squares=squares, on_progress=on_progress
+            encoder,
+            sentences,
+            (first_language, second_language),
+            options,
+            squares=squares,
+            on_progress=on_progress,
         )
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
@@ -151,15 +158,15 @@ def make_share_rows(
     from isogloss.similarity.word_pairs import compute_share_of_largest
 
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
-    for layer, (related, unrelated) in squares.sums.items():
-        for number in dimensions:
+    for layer, (related_squares, unrelated_squares) in squares.sums.items():
+        for dimension_count in dimensions:
             yield DimensionShareRow(
                 **columns,
                 layer=layer,
-                dimensions=number,
-                width=len(related),
-                related_share=compute_share_of_largest(related, number),
-                unrelated_share=compute_share_of_largest(unrelated, number),
+                dimensions=dimension_count,
+                width=len(related_squares),
+                related_share=compute_share_of_largest(related_squares, dimension_count),
+                unrelated_share=compute_share_of_largest(unrelated_squares, dimension_count),
             )
 
 
@@ -171,26 +178,28 @@ def distance_rows(
     ``ids`` are the subject, the first language and the second.
     """
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
-    for (layer, kind), (near, far) in counts.items():
-        separated = separation(near, far)
+    for (layer, kind), (related_distances, unrelated_distances) in counts.items():
+        auc = separation(related_distances, unrelated_distances)
         yield WordDistanceRow(
             **columns,
             layer=layer,
             distance=kind,
-            related_mean=near.mean,
-            unrelated_mean=far.mean,
-            auc=separated.auc,
-            auc_within=separated.within,
-            related_pairs=near.number,
-            unrelated_pairs=far.number,
+            related_mean=related_distances.mean,
+            unrelated_mean=unrelated_distances.mean,
+            auc=auc.auc,
+            auc_within=auc.within,
+            related_pairs=related_distances.number,
+            unrelated_pairs=unrelated_distances.number,
         )
-        for low, high, (related, unrelated) in histogram((near, far), bins):
+        for low, high, (related_count, unrelated_count) in histogram(
+            (related_distances, unrelated_distances), bins
+        ):
             yield DistanceBinRow(
                 **columns,
                 layer=layer,
                 distance=kind,
                 low=low,
                 high=high,
-                related=related,
-                unrelated=unrelated,
+                related=related_count,
+                unrelated=unrelated_count,
             )

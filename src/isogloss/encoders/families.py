@@ -18,6 +18,11 @@ from isogloss.encoders.family import Ability, Config, EncoderFamily, Model, Site
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+
+def _two_segments(_: Architecture) -> dict[str, object]:
+    return {"type_vocab_size": 2}
+
+
 BERT = EncoderFamily(
     name="bert",
     first_position=0,
@@ -44,7 +49,7 @@ BERT = EncoderFamily(
         "feed_forward": "intermediate_size",
         "positions": "max_position_embeddings",
     },
-    extra_config=lambda _: {"type_vocab_size": 2},
+    extra_config=_two_segments,
     dropouts=("hidden_dropout_prob", "attention_probs_dropout_prob"),
     tokenizer="BertTokenizer",
     masked_lm_scores=lambda model, states: model.cls(states),
@@ -56,11 +61,16 @@ Two segments, positions from 0; post-norm layers as in the original Transformer,
 dropout, residual and norm (Vaswani et al. 2017, Section 3.1).
 """
 
+
+def _one_segment(_: Architecture) -> dict[str, object]:
+    return {"type_vocab_size": 1}
+
+
 XLM_ROBERTA = replace(
     BERT,
     name="xlm-roberta",
     first_position=2,
-    extra_config=lambda _: {"type_vocab_size": 1},
+    extra_config=_one_segment,
     tokenizer="XLMRobertaTokenizer",
     masked_lm_scores=lambda model, states: model.lm_head(states),
     renamed_choices={  # Both heads have the same layers: dense, tanh, one score.
@@ -489,14 +499,14 @@ def has_text_head(config: Config) -> bool:
 def check_new(name: str, where: str) -> None:
     """Raise ConfigError for an unknown family, ModelError for one without new encoders."""
     check_named(where, "encoder family", FAMILIES, name)
-    what = f"{where}: a new encoder learns by masked language modelling"
-    require(FAMILIES[name], "new-encoders", what=what)
+    use = f"{where}: a new encoder learns by masked language modelling"
+    require(FAMILIES[name], "new-encoders", use=use)
 
 
-def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
+def require(family: EncoderFamily, *abilities: Ability, use: str) -> None:
     """Raise ModelError, with the reason and alternatives, unless a family has these abilities.
 
-    ``what`` explains the requirement, as in "X-Mixup mixes after a post-norm self-attention". With
+    ``use`` explains the requirement, as in "X-Mixup mixes after a post-norm self-attention". With
     ``family_named``, plans can be checked before anything is loaded.
     """
     for ability in abilities:
@@ -505,5 +515,5 @@ def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
                 name for name in FAMILIES.places if not FAMILIES[name].lacks.keys() & set(abilities)
             ]
             raise ModelError(
-                f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(alternatives)}."
+                f"{use}; {family.name} {family.lacks[ability]}. Use {' or '.join(alternatives)}."
             )

@@ -27,7 +27,7 @@ from pydantic import Field
 from isogloss.core.atomic_files import check_unicode, disk_error, reading_error
 from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
-from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, from_home, is_there, join_safely, parse_json, read_regular
 from isogloss.data.files import some
 from isogloss.encoders.hub import hub_folder, is_hub_name
 
@@ -97,10 +97,10 @@ def existing_folder(path: Path) -> Path:
         exists = is_there(path)
         if exists and path.is_dir():
             return path
-    what = "this is a file, not a model folder" if exists else "no such folder"
+    kind = "this is a file, not a model folder" if exists else "no such folder"
     neighbours = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
-        f"{path}: {what}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
+        f"{path}: {kind}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
         f"or a model's name on the Hugging Face hub."
     )
 
@@ -244,7 +244,7 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """
     if (folder / DIFFERENCE).is_file():
         name = str(read_json(folder / DIFFERENCE).get("weights"))
-        return [below(folder, name, folder / DIFFERENCE, ModelError)]
+        return [join_safely(folder, name, folder / DIFFERENCE, ModelError)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if (folder / SHARDS).is_file():
@@ -266,7 +266,7 @@ def _shards(folder: Path) -> list[Path]:
     names = index.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
-    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted(set(names.values()))]
+    return [join_safely(folder, name, folder / SHARDS, ModelError) for name in sorted(set(names.values()))]
 
 
 @dataclass
@@ -298,7 +298,7 @@ def read_json(path: Path) -> Json:
             f"{path}: expected a JSON object, not a list or a single value. Copy or download the file again."
         )
     try:
-        fitting(_CheckedFields, content)
+        convert_json(_CheckedFields, content)
     except ValueError as error:
         raise ModelError(f"{path}: {error}. Copy or download the file again.") from error
     return content
@@ -402,7 +402,7 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
 
 
 @contextmanager
-def loading(folder: Path, what: str) -> Iterator[None]:
+def loading(folder: Path, content: str) -> Iterator[None]:
     """Turn the various errors of transformers for a folder into a ModelError.
 
     transformers takes a file that cannot be looked at for a missing one: it reports a wrong name, or loads a
@@ -417,13 +417,13 @@ def loading(folder: Path, what: str) -> Iterator[None]:
         if failure := disk_error(error):
             raise reading_error(folder, failure) from error
         raise ModelError(
-            f"{folder}: transformers cannot load this folder with {what} ({one_line(error):.300}). "
+            f"{folder}: transformers cannot load this folder with {content} ({one_line(error):.300}). "
             f"Copy or download the folder again."
         ) from error
 
 
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP)
-"""Errors of looking at a file that are due to its name or link, and no failure of the disk."""
+"""Errors of looking at a file that are due to its name or link, not to the disk."""
 
 
 class _Looks:

@@ -349,13 +349,13 @@ class Mask:
     above: float = CLOSED_BELOW
     """Gates with a larger log α are kept."""
 
-    def kept(self, group: str) -> Tensor:
+    def find_kept(self, group: str) -> Tensor:
         """Return [gate]: whether each gate of a group is kept."""
         return self.log_alpha[group] > self.above
 
     def gates(self) -> dict[str, Tensor]:
         """Return the binary gates of each group: 0 (pruned) or 1 (kept)."""
-        return {name: self.kept(name).to(log_alpha.dtype) for name, log_alpha in self.log_alpha.items()}
+        return {name: self.find_kept(name).to(log_alpha.dtype) for name, log_alpha in self.log_alpha.items()}
 
 
 def mask_tensors(masks: Iterable[Mask]) -> dict[str, Tensor]:

@@ -488,8 +488,9 @@ def _check_fit(
     lacking = {name for name in fit.missing if _part(model, name) not in _PARTS[tolerance.new]}
     if lacking and is_difference:
         raise ModelError(
-            f"{folder}: these adapters were saved without {_shorten(lacking)}, which their base also lacks: "
-            f"it was random when they were trained. Save it with them (modules_to_save), or use the encoder."
+            f"{folder}: these adapters were saved without {_shorten_message(lacking)}, which their base also "
+            f"lacks: it was random when they were trained. Save it with them (modules_to_save), or use the "
+            f"encoder."
         )
     check_complete(folder, auto_class if tolerance.new != "heads" else "encoder", lacking)
     _check_shapes(folder, {name for name in fit.misshapen if _part(model, name) not in _PARTS[tolerance.new]})
@@ -550,15 +551,15 @@ def check_complete(folder: Path, kind: str, missing: set[str]) -> None:
     """Raise ModelError if weights are missing that this kind of model requires."""
     if missing:
         raise ModelError(
-            f"{folder}: the weights lack {_shorten(missing)}, so this is not a complete {kind}. Give a "
-            f"complete one, or copy or download this one again."
+            f"{folder}: the weights lack {_shorten_message(missing)}, so this is not a complete {kind}. Give "
+            f"a complete one, or copy or download this one again."
         )
 
 
 def _check_shapes(folder: Path, names: set[str]) -> None:
     if names:
         raise ModelError(
-            f"{folder}: config.json and the weights do not belong together: {_shorten(names)} has "
+            f"{folder}: config.json and the weights do not belong together: {_shorten_message(names)} has "
             f"a different shape in the weights. Copy or download the folder again."
         )
 
@@ -567,8 +568,8 @@ def _check_used(folder: Path, names: set[str]) -> None:
     if names:
         raise ModelError(
             f"{folder}: config.json and the weights do not belong together: the weights have "
-            f"{_shorten(names)}, which a model of this configuration lacks. Copy or download the folder "
-            f"again."
+            f"{_shorten_message(names)}, which a model of this configuration lacks. Copy or download the "
+            f"folder again."
         )
 
 
@@ -582,11 +583,11 @@ def _check_fractions(folder: Path, weights: Mapping[str, Tensor], unused_names: 
     }
     if integers:
         raise ModelError(
-            f"{folder}: {_shorten(integers)} is stored as integers: these weights are quantized. "
+            f"{folder}: {_shorten_message(integers)} is stored as integers: these weights are quantized. "
             f"Give the folder of the model in 16 or 32 bits."
         )
 
 
-def _shorten(names: set[str]) -> str:
+def _shorten_message(names: set[str]) -> str:
     first_name, *other_names = sorted(names)
     return f"{first_name} (and {len(other_names)} more)" if other_names else first_name

@@ -141,7 +141,7 @@ def check_mixup(config: Config, layer: int, mixed: Mixed | None = None) -> None:
     """Raise ModelError for a family that cannot mix, ConfigError for a layer that does not exist."""
     family = family_named(config.model_type, "X-Mixup")
     if mixed is None:
-        require(family, "post-norm", "projections", what=NEEDS)
+        require(family, "post-norm", "projections", use=NEEDS)
     layers = config.num_hidden_layers
     if not 1 <= layer <= layers:
         raise ConfigError(f"X-Mixup: no layer {layer} to mix in: this encoder has the layers 1 to {layers}.")

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain, islice, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,31 +87,35 @@ def read_subwords(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
         tokenizer.backend_tokenizer.model = _load_state(state).model
 
 
-def added_subwords(old: "PreTrainedTokenizerFast", new: "PreTrainedTokenizerFast") -> dict[int, str]:
+def added_subwords(
+    old_tokenizer: "PreTrainedTokenizerFast", new_tokenizer: "PreTrainedTokenizerFast"
+) -> dict[int, str]:
     """Return the subwords that were added to a tokenizer, by id, ascending."""
-    last_id = max(old.get_vocab().values())
-    return {subword: piece for piece, subword in _sort_by_id(new.get_vocab()) if subword > last_id}
+    last_id = max(old_tokenizer.get_vocab().values())
+    return {subword: piece for piece, subword in _sort_by_id(new_tokenizer.get_vocab()) if subword > last_id}
 
 
-def subword_averages(old: "PreTrainedTokenizerFast", added: Mapping[int, str]) -> dict[int, Parts]:
+def subword_averages(
+    old_tokenizer: "PreTrainedTokenizerFast", new_subwords: Mapping[int, str]
+) -> dict[int, Parts]:
     """Split each new subword into old ones, without unknown subwords."""
-    state = json.loads(old.backend_tokenizer.to_str())
-    words = old.backend_tokenizer.model
+    state = json.loads(old_tokenizer.backend_tokenizer.to_str())
+    words = old_tokenizer.backend_tokenizer.model
     inside = None
     if state["model"]["type"] == "WordPiece":
         inside = _inner_word_piece(state)
     averages: dict[int, Parts] = {}
-    for subword, piece in added.items():
+    for subword, piece in new_subwords.items():
         continues = inside is not None and piece.startswith(CONTINUING)
         tokens = inside.tokenize(piece[2:]) if inside and continues else words.tokenize(piece)
-        averages[subword] = Counter(token.id for token in tokens if token.id != old.unk_token_id)
+        averages[subword] = Counter(token.id for token in tokens if token.id != old_tokenizer.unk_token_id)
     return averages
 
 
 def word_translations(
-    old: "PreTrainedTokenizerFast",
-    new: "PreTrainedTokenizerFast",
-    added: Container[int],
+    old_tokenizer: "PreTrainedTokenizerFast",
+    new_tokenizer: "PreTrainedTokenizerFast",
+    new_subwords: Container[int],
     pairs: Iterable[Translation],
 ) -> dict[int, Parts]:
     """Return for each new subword the old subwords of the words to which its words are linked.
@@ -122,20 +127,20 @@ def word_translations(
     pair_iterator = iter(pairs)
     while batch := list(islice(pair_iterator, AT_ONCE)):
         words = [pair_words(pair) for pair in batch]
-        source_splits = split_words([source_words for source_words, _ in words], old)
-        target_splits = split_words([target_words for _, target_words in words], new)
+        source_splits = split_words([source_words for source_words, _ in words], old_tokenizer)
+        target_splits = split_words([target_words for _, target_words in words], new_tokenizer)
         for pair, source_split, target_split in zip(batch, source_splits, target_splits, strict=True):
             source = _subwords_by_word(source_split)
             target = _subwords_by_word(target_split)
             for i, j in pair.links or ():
                 for subword in target[j]:
-                    if subword not in added:
+                    if subword not in new_subwords:
                         continue
                     parts = weights.setdefault(subword, {})
                     for part in source[i]:
                         parts[part] = parts.get(part, 0) + 1 / len(source[i])
     for parts in weights.values():
-        parts.pop(old.unk_token_id, None)
+        parts.pop(old_tokenizer.unk_token_id, None)
     return dict(weights)
 
 
@@ -185,7 +190,7 @@ def _subwords_by_word(split: SplitWords) -> list[tuple[int, ...]]:
 
 
 def _sort_by_id(vocabulary: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(vocabulary.items(), key=lambda pair: pair[1])
+    return sorted(vocabulary.items(), key=itemgetter(1))
 
 
 def _load_state(state: Mapping[str, object]) -> "Tokenizer":

@@ -32,7 +32,7 @@ class RememberedStates:
     _outputs: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @contextmanager
-    def recalled(self, model: Model, *, language: str = "") -> Iterator[None]:
+    def recall(self, model: Model, *, language: str = "") -> Iterator[None]:
         """Let a model's encoder return the stored output for a batch that it has seen in a language.
 
         ``language`` separates languages, because their modules differ. Outputs are stored and used in
@@ -90,7 +90,7 @@ def _bytes_of(output: object) -> int:
         case Tensor():
             return output.nbytes
         case Mapping():
-            return sum(map(_bytes_of, output.values()))
+            return sum(_bytes_of(part) for part in output.values())
         case tuple() | list():
             return sum(map(_bytes_of, output))
     return 0

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, normalize
 
 from isogloss.core.errors import ModelError
-from isogloss.core.untrusted import below, parse_json, read_regular
+from isogloss.core.untrusted import join_safely, parse_json, read_regular
 from isogloss.encoders import folders
 from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.sentence_parts import POOLINGS, SentenceParts
@@ -46,14 +46,14 @@ def read_sentence_parts(folder: Path) -> SentenceParts:
     """
     parts = _list_parts(folder)
     if [kind for kind, _ in parts[:2]] != ["Transformer", "Pooling"]:
-        raise _unsupported(folder, f"the list {', '.join(kind for kind, _ in parts)}")
+        raise _unsupported_error(folder, f"the list {', '.join(kind for kind, _ in parts)}")
     steps = tuple(_step(folder, kind, path) for kind, path in parts[2:])
     settings = _json(folder / SETTINGS)
     prompts = _json(folder / PROMPTS)
     name = prompts.get("default_prompt_name")
     pooling = _json(parts[1][1] / folders.CONFIG)
     if name is not None and not pooling.get("include_prompt", True):
-        raise _unsupported(folder, "a pooling without its prompt")
+        raise _unsupported_error(folder, "a pooling without its prompt")
     return SentenceParts(
         _poolings(pooling, folder),
         steps,
@@ -73,7 +73,8 @@ def _list_parts(folder: Path) -> list[tuple[str, Path]]:
             f"{folder / PARTS}: expected a list of parts with type and path. Copy the folder again."
         ) from error
     return [
-        (kind, below(folder, path, folder / PARTS, ModelError) if path else folder) for kind, path in parts
+        (kind, join_safely(folder, path, folder / PARTS, ModelError) if path else folder)
+        for kind, path in parts
     ]
 
 
@@ -89,7 +90,7 @@ def _poolings(body: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     else:
         names = [name for name, field in _FIELDS.items() if body.get(field)]
     if not names or not set(names) <= POOLINGS.keys():
-        raise _unsupported(folder, f"pooling {names}")
+        raise _unsupported_error(folder, f"pooling {names}")
     return tuple(name for name in POOLINGS if name in names)
 
 
@@ -97,17 +98,17 @@ def _step(folder: Path, kind: str, path: Path) -> Callable[[Tensor], Tensor]:
     if kind == "Normalize":
         return lambda vectors: normalize(vectors, dim=1)
     if kind != "Dense":
-        raise _unsupported(folder, kind)
+        raise _unsupported_error(folder, kind)
     body = _json(path / folders.CONFIG)
     activation = str(body.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
     if activation not in _ACTIVATIONS:
-        raise _unsupported(folder, f"Dense with activation {activation}")
+        raise _unsupported_error(folder, f"Dense with activation {activation}")
     if not (path / folders.WEIGHTS).is_file():
-        raise _unsupported(folder, f"Dense without {path.name}/{folders.WEIGHTS}")
+        raise _unsupported_error(folder, f"Dense without {path.name}/{folders.WEIGHTS}")
     weights = read_weights(path / folders.WEIGHTS)
     weight_names = {"linear.weight", *(["linear.bias"] if body.get("bias", True) else [])}
     if weights.keys() != weight_names:
-        raise _unsupported(folder, f"Dense with {', '.join(sorted(weights))}")
+        raise _unsupported_error(folder, f"Dense with {', '.join(sorted(weights))}")
     weight = weights["linear.weight"].float()
     bias = weights.get("linear.bias")
 
@@ -118,9 +119,9 @@ def _step(folder: Path, kind: str, path: Path) -> Callable[[Tensor], Tensor]:
     return dense
 
 
-def _unsupported(folder: Path, what: str) -> ModelError:
+def _unsupported_error(folder: Path, part: str) -> ModelError:
     return ModelError(
-        f"{folder / PARTS}: {what} is not supported. Known: Transformer, Pooling ({', '.join(POOLINGS)}), "
+        f"{folder / PARTS}: {part} is not supported. Known: Transformer, Pooling ({', '.join(POOLINGS)}), "
         f'Dense ({", ".join(_ACTIVATIONS)}, as safetensors), Normalize. Remove pooling = "model", or compute '
         f"the vectors with sentence-transformers."
     )

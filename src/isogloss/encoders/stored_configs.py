@@ -69,5 +69,5 @@ def _is_plain(fields: Mapping[str, Any]) -> bool:
         and all(type(flag) is bool for flag in flags)
         and all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in names)
         and isinstance(labels, dict)
-        and sorted(labels) == sorted(str(number) for number in range(len(labels)))
+        and sorted(labels) == sorted(str(value) for value in range(len(labels)))
     )

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -182,7 +183,7 @@ def _complete(encoding: "Encoding", count: int, unknown_id: int) -> SplitWords:
         return SplitWords(tuple(subwords), tuple(words))
     missing_words = set(range(count)) - set(words)
     pairs = [*zip(words, subwords, strict=True), *((word, unknown_id) for word in missing_words)]
-    pairs.sort(key=lambda pair: pair[0])  # Stable: the subwords of a word keep their order.
+    pairs.sort(key=itemgetter(0))  # Stable: the subwords of a word keep their order.
     return SplitWords(tuple(subword for _, subword in pairs), tuple(word for word, _ in pairs))
 
 

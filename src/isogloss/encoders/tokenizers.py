@@ -81,9 +81,9 @@ def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTraine
             setattr(tokenizer, name, getattr(tokenizer, substitute))
     lacking = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None]
     if lacking or not tokenizer.is_fast:
-        what = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
+        advice = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
         raise ModelError(
-            f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
+            f"{folder}: this tokenizer cannot be used: {advice}. Save a complete fast tokenizer there."
         )
     if own_frame:
         set_own_frame(tokenizer)

@@ -95,8 +95,7 @@ def choose_devices(
     """
     if not gpus_here and request not in ("", CPU_NAME):
         raise ConfigError(
-            f"devices {request}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
-            "leave it out."
+            f"devices {request}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or remove it."
         )
     if request in ("", ALL) or not gpus_here:
         return tuple(gpus_here)
@@ -298,7 +297,9 @@ class MemoryNeeds:
 
     def _estimate(self, run: Run) -> int | None:
         uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
-        return peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16, gpu=True))
+        return peak_memory(
+            run, self.context.sources.encoders, device_type=Machine(half=uses_bfloat16, gpu=True)
+        )
 
 
 Seat = Literal["", "alone", "shared"]
@@ -335,20 +336,20 @@ class Room:
     """None if each process has a separate device."""
 
     @contextmanager
-    def reserve(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
+    def reserve(self, run: Run, leases: Leases, *, is_exclusive: bool) -> Iterator[Seat]:
         """Reserve the memory that a run needs on this machine, or the whole machine.
 
         Yields an empty seat if other runs use too much memory.
         """
         need = self.needs.find_need(run) if self.needs else None
-        entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
+        entry = _Running(self.folder, identity(run), self.device.visible, need, is_exclusive, monotonic())
         with self._others() as running:
             has_room = self._has_room(entry, running.values(), leases)
             if has_room:
                 running[this_process()] = entry
         memory = self.device.memory
         fits_beside_others = memory is None or (need is not None and need <= memory)
-        is_alone = alone or self.needs is None or not fits_beside_others
+        is_alone = is_exclusive or self.needs is None or not fits_beside_others
         try:
             if has_room:
                 yield "alone" if is_alone else "shared"

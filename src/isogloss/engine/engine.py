@@ -24,6 +24,7 @@ from typing import cast
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
+from isogloss.core.functions import always, do_nothing, never
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.processes import cores, interruptible
@@ -51,7 +52,7 @@ def make_planned(
     plan: Planned,
     execution: Execution,
     *,
-    announce: Announce = lambda *_: None,
+    announce: Announce = do_nothing,
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make the runs without a record. Damaged runs count as runs without a record."""
@@ -268,7 +269,7 @@ def make_together(
     plan: Planned,
     execution: Execution,
     *,
-    announce: Announce = lambda *_: None,
+    announce: Announce = do_nothing,
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make the runs without a record one after the other, each in all processes.
@@ -283,7 +284,7 @@ def make_together(
         without_retrying = replace(execution, retry_failed=False)
         context, missing, damage = prepare_runs(plan, without_retrying, no_progress)
     tally = Tally(plan, announce, on_progress, Outcome(damaged=damage), missing)
-    with interruptible(), plan.store.guarded():
+    with interruptible(), plan.store.guard_folder():
         for run in plan.runs:
             event = _make_together(context, run, tally) if is_main_process() else _help(context, run)
             state, message = from_main_process(partial(_state_and_message, event))
@@ -301,7 +302,7 @@ def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
         nonlocal has_helped
         tally(event)
         if event.state == "begun" and run.trains:
-            has_helped = from_main_process(lambda: True)
+            has_helped = from_main_process(always)
 
     need_ids = [identity(need) for need in needs(run)]
     failed_need = next((need_id for need_id in need_ids if need_id in tally.outcome.failed), "")
@@ -316,7 +317,7 @@ def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
                 time.sleep(CHECK_EVERY)
                 event = work.attempt(run)
     if not has_helped:
-        from_main_process(lambda: False)
+        from_main_process(never)
     return event
 
 
@@ -333,7 +334,7 @@ def _outage_as_error(store: Store) -> Iterator[None]:
 
 def _help(context: RunContext, run: Run) -> RunEvent:
     """Help the main process with trainings, on its request."""
-    if from_main_process(lambda: False):
+    if from_main_process(never):
         with suppress(ConfigError, DataError, ModelError, RunError):  # The main process also fails.
             compute_without_recording(context, run)
     return RunEvent(identity(run), "done")

@@ -84,12 +84,12 @@ class Execution:
                     )
         if self.engine == "serial" and self.jobs > 1:
             raise ConfigError(
-                f"--jobs {self.jobs}: --engine serial makes one run after the other. Leave either out."
+                f"--jobs {self.jobs}: --engine serial makes one run after the other. Remove either."
             )
         if self.devices and self.beyond:
             raise ConfigError(
                 f"--devices is for this machine (--engine serial or processes); found --engine "
-                f"{self.engine}. Leave it out: there each run is given its own."
+                f"{self.engine}. Remove it: there each run is given its own."
             )
 
     @property

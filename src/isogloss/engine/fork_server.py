@@ -15,7 +15,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 
-from isogloss.core.processes import launched
+from isogloss.core.processes import is_launched
 
 IMPORTED_ONCE = (
     "isogloss.engine.workers",
@@ -52,7 +52,7 @@ def start_method(*, uses_devices: bool) -> BaseContext:
 
 def start_early(processes: int) -> None:
     """Start the server's imports before this process plans, if several processes will be forked from it."""
-    if processes < 2 or launched() or any(Path(file).exists() for file in GPU_FILES):
+    if processes < 2 or is_launched() or any(Path(file).exists() for file in GPU_FILES):
         return
     if start_method(uses_devices=False).get_start_method() == "forkserver":
         with hangups_blocked():

@@ -157,7 +157,7 @@ def _check_address(address: str) -> None:
 def _no_cluster(address: str, error: Exception) -> ConfigError:
     return ConfigError(
         f"--address {address}: no connection to a Ray cluster ({str(error).splitlines()[0]}). Start one (ray "
-        f"start --head), or leave --address out for this machine alone."
+        f"start --head), or remove --address for this machine alone."
     )
 
 
@@ -245,7 +245,7 @@ class RayTasks:
         gpu_needs = MemoryNeeds(self.context)
         for key, run in self._missing.items():
             uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
-            need = peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16))
+            need = peak_memory(run, self.context.sources.encoders, device_type=Machine(half=uses_bfloat16))
             if need == 0 or not uses_gpus:
                 cpu_runs[key] = need
             else:
@@ -549,12 +549,14 @@ class _Assignment:
         return Room(folder, device, (device,), MemoryNeeds(context))
 
 
-def _work(packed: Pickled, needy_runs: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
+def _work(
+    pickled_plan: Pickled, needy_runs: Set[str], queue: Queue, assignment: _Assignment
+) -> Exception | None:
     """Work on a plan, and return an error if it concerns all runs."""
     if not assignment.gpu_share:  # Ray hides no GPU from a task without one.
         hide_gpus()
     try:
-        context, runs = packed.load()
+        context, runs = pickled_plan.load()
         if problem := _describe_missing_folder(context.store, assignment.mark):
             return ConfigError(f"Ray node {platform.node()}: {problem}")
         reports = _Reports(queue, assignment.number)

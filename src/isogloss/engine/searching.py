@@ -19,7 +19,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import ConfigError, StorageError, located, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, add_location, unknown_name
+from isogloss.core.functions import do_nothing
 from isogloss.core.identity import identity
 from isogloss.core.records import Row
 from isogloss.planning.plan import Planned, plan_recipe
@@ -161,7 +162,7 @@ def search(
     *,
     to: Path | None = None,
     command: str = "isogloss search",
-    on_trial: Callable[[Trial], None] = lambda _: None,
+    on_trial: Callable[[Trial], None] = do_nothing,
 ) -> Search:
     """Run trials sequentially and write the best one's recipe.
 
@@ -201,7 +202,7 @@ def search(
 @contextmanager
 def _one_search(store: Store) -> Iterator[None]:
     """Keep other searches out of this folder, because each search writes its trials as the plan."""
-    with store.leases.leased("search") as lease:
+    with store.leases.lease_run("search") as lease:
         if lease is None:
             raise StorageError(
                 f"{store.root}: another search ({store.leases.holder('search')}) works in this folder. Wait "
@@ -247,7 +248,7 @@ def _check(request: SearchRequest) -> Planned:
 def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
     """Plan only the models of a setting and their scores on the dev sets that choose."""
     text, where = recipe_text(request.recipe)
-    with located(where):
+    with add_location(where):
         grid = read_recipe(text, changes=request.changes, scale=request.scale).grid
     if grid is None:
         raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
@@ -326,7 +327,7 @@ def _best_recipe(request: SearchRequest, result: Search, trial: Trial, path: Pat
     body = tomllib.loads(text)
     recipe = deepcopy(body)
     values = as_table({**request.changes, **trial.values})
-    with located(where):
+    with add_location(where):
         for key, value in values.items():
             set_key(recipe, key.split("."), value)
             if request.scale:

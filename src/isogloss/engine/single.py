@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from isogloss.core.errors import ConfigError, StorageError, check_named, located
+from isogloss.core.errors import ConfigError, StorageError, add_location, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
@@ -74,30 +74,30 @@ class MadeFile:
 
 
 def align_bitext(
-    request: BitextToAlign, *, out: Path, data: str = "", on_progress: OnProgress = no_progress
+    request: BitextToAlign, *, folder: Path, data: str = "", on_progress: OnProgress = no_progress
 ) -> list[MadeFile]:
-    """Align the pairs that are not aligned yet in the folder ``out``.
+    """Align the pairs that are not aligned yet in the folder ``folder``.
 
     Raises DataError if a file does not exist.
     """
     bitext = register_corpus(request.bitext, data)
     refuse_empty_or_twice(request.pairs, "pairs")
     sources = Sources(data, model_folders([request.encoder]))
-    with located("--encoder"):
+    with add_location("--encoder"):
         encoder = identify_encoder(request.encoder)
     setting = AlignmentRequest(dict(request.aligner), _split(request.split), examples=request.examples)
-    with located(COMMAND_LINE):
+    with add_location(COMMAND_LINE):
         runs = alignments(setting, sources, encoder, bitext, request.pairs)
     if request.encoder != "shipped" and all(run.encoder is None for run in runs):
         raise ConfigError(
-            f"--encoder {request.encoder}: aligner {runs[0].aligner.name!r} uses none. Leave it out, or "
+            f"--encoder {request.encoder}: aligner {runs[0].aligner.name!r} uses none. Remove it, or "
             "name an aligner that does: --aligner encoder."
         )
     plan = Planned(
         recipe=Recipe(title=f"Word alignments of {bitext}"),
         text="",
         runs=list(runs),
-        store=store_at(out),
+        store=store_at(folder),
         sources=sources,
     )
     _make(plan, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
@@ -148,7 +148,7 @@ class TranslationDirection:
         if self.source == self.target:
             raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
         recipe = Recipe(title="", translate=dict(self.table))
-        with located(COMMAND_LINE):
+        with add_location(COMMAND_LINE):
             choices = translators(recipe, sources)
         if len(choices) > 1:
             labels = "; ".join(translator.label for translator in choices)
@@ -160,11 +160,11 @@ def translate_split(
     direction: TranslationDirection,
     data_split: SplitToTranslate,
     *,
-    out: Path,
+    folder: Path,
     data: str = "",
     on_progress: OnProgress = no_progress,
 ) -> MadeFile:
-    """Translate a split, unless its translation exists in the folder ``out``."""
+    """Translate a split, unless its translation exists in the folder ``folder``."""
     corpus = register_corpus(data_split.corpus, data)
     languages = f"{direction.source}-{direction.target}"
     sources = Sources(data, model_folders(models_named(direction.table), translation_model))
@@ -182,11 +182,11 @@ def translate_split(
         tags=any(isinstance(task, Tagging) for task in tasks),
     )
     translator = direction.translator(sources)
-    with located(COMMAND_LINE):
+    with add_location(COMMAND_LINE):
         run = translator.run(request, sources)
     runs: list[Run] = [run]
     recipe = Recipe(title=f"{corpus} in translation")
-    plan = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
+    plan = Planned(recipe=recipe, text="", runs=runs, store=store_at(folder), sources=sources)
     _make(plan, f"isogloss translate {corpus} {languages}", "translation", on_progress)
     record = plan.store.record(run)
     return MadeFile(_translation(run, record), plan.store.folder(run) / EXAMPLES, record.warnings)
@@ -211,7 +211,7 @@ def line_translator(
     sources = Sources("", model_folders(models_named(direction.table), translation_model))
     translator = direction.translator(sources)
     translator.translator.check(direction.source, direction.target)
-    with located(COMMAND_LINE):
+    with add_location(COMMAND_LINE):
         model = translator.model(direction.source, direction.target, sources)
     setting = TranslateSetting(
         source=direction.source,

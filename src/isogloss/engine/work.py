@@ -241,7 +241,7 @@ class Work:
     def work(self) -> None:
         """Work until every run is finished or has failed. Raises Interrupted on request."""
         store = self.context.store
-        with interruptible(), store.guarded():
+        with interruptible(), store.guard_folder():
             self._patiently(store.refresh)
             # Other leases, such as the lease for finding damage, usually belong to this process itself.
             leased_keys = self._patiently(store.leases.list_leased_runs) & {
@@ -376,11 +376,11 @@ class Work:
         if history.is_held:
             return RunEvent(key, "elsewhere")
         resume_point = store.find_resume_point(run, afresh=has_lease)
-        alone = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
-        with self.room.reserve(run, store.leases, alone=alone) as seat:
+        is_exclusive = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
+        with self.room.reserve(run, store.leases, is_exclusive=is_exclusive) as seat:
             if not seat:
-                return RunEvent(key, "elsewhere" if alone else "full")
-            with store.leases.leased(key, resume_point, is_first=not has_lease) as lease:
+                return RunEvent(key, "elsewhere" if is_exclusive else "full")
+            with store.leases.lease_run(key, resume_point, is_first=not has_lease) as lease:
                 return self._make_leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
 
     def _make_leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:

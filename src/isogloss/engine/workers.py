@@ -262,7 +262,7 @@ def check_importable(runs: Sequence[Run], instead: str) -> None:
     if name := classes_in_main(runs):
         raise ConfigError(
             f"{name}: it is defined in the script that was started, which other processes do not read. Put "
-            f"it into a module of its own next to the script and import it there, or make one run at a time "
+            f"it into a separate module next to the script and import it there, or make one run at a time "
             f"({instead})."
         )
 

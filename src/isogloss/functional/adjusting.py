@@ -58,13 +58,13 @@ def adjust(
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> Adjusted:
-    """Return a copy of an encoder in which the states of words are near those of their translations (Eq. 1).
+    """Return a copy of an encoder with states of words near the states of their translations (Eq. 1).
 
     Σ‖f(s) − f(t)‖² over linked words and over [CLS] and [SEP], the subwords that open and close a text: each
     pair's are linked with each other. Plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
     source, and its [CLS] and [SEP], which stay where the encoder had them. ``links`` between words are found
     by ``align`` by default. ``form`` "mean" takes means over these items and over dimensions, as the released
-    code does; ``drop_identical`` leaves out words with the same spelling; ``word`` is the state of a word:
+    code does; ``drop_identical`` skips words with the same spelling; ``word`` is the state of a word:
     average, first, last, or subwords, each for itself. The defaults are the paper's; with ``preset``
     "released" the form, and what has no argument, are its code's. Trained in float32 or bfloat16, whichever
     is faster; ``languages`` are required by encoders with language modules.
@@ -81,19 +81,19 @@ def adjust(
     """
     network, limited_tokenizer = prepare_trained(model, tokenizer, "adjust")
     check_layers(network.config.num_hidden_layers, [layer])
-    stated = preset_fields(PAPER.name, preset) if preset else {}
+    defaults = preset_fields(PAPER.name, preset) if preset else {}
     lengths = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    chosen: dict[str, object] = {"stay": stay, "word": word, "layer": layer, **lengths}
-    chosen |= _without_none(form=form, drop_identical=drop_identical)
-    method = with_fields(PAPER, **{**stated, **chosen})
+    arguments: dict[str, object] = {"stay": stay, "word": word, "layer": layer, **lengths}
+    arguments |= _without_none(form=form, drop_identical=drop_identical)
+    method = with_fields(PAPER, **{**defaults, **arguments})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
-        linked = align(first, second, on_progress=progress) if links is None else links
-        pairs = translations(first, second, linked)
+        word_links = align(first, second, on_progress=progress) if links is None else links
+        pairs = translations(first, second, word_links)
         bitext = _bitext("adjust", {"-".join(languages): pairs}, limited_tokenizer, method.encoding)
-        adjusted = deepcopy(network).float()
-        encoder = text_encoder(adjusted) if network.config.is_encoder_decoder else adjusted
+        result = deepcopy(network).float()
+        encoder = text_encoder(result) if network.config.is_encoder_decoder else result
         adjust_model(encoder, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
-    return cast(Adjusted, adjusted.to(network.dtype).eval())
+    return cast(Adjusted, result.to(network.dtype).eval())
 
 
 class AlignmentLoss(nn.Module):
@@ -103,14 +103,15 @@ class AlignmentLoss(nn.Module):
     the two terms of Eq. 1 of the model's encoder times ``alpha``; with ``weighs`` "pull" the second, which
     anchors source words, is not multiplied. As in ``adjust``, [CLS] and [SEP] of every pair are pulled
     together and anchored like words: n pairs with one link each have 3n items in the first term. f⁰ is a copy
-    of the encoder as it is now, or ``original``. The other arguments are those of ``adjust``; the defaults
-    are the method's, ``alignment-loss``; with ``preset`` those of the paper or of its released code, and f⁰
-    is then the encoder before any adjustment: give it as ``original`` if the model was adjusted.
+    of the encoder as it is now, or ``original``. The other arguments are as for ``adjust``. Their defaults
+    are the defaults of the method ``alignment-loss``; with ``preset``, the values of the paper or of its
+    released code, and f⁰ is then the encoder before any adjustment: give it as ``original`` if the model was
+    adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
-    Device: that of the model at each call. Cost: a call has a pass forward over both sides of ``pairs``;
-    f⁰ has the memory of another encoder.
+    Device: as the model at each call. Cost: a call has a pass forward over both sides of ``pairs``;
+    f⁰ needs the memory of one more encoder.
 
     >>> alignment = isogloss.AlignmentLoss(model, tokenizer, english, swahili)     # doctest: +SKIP
     >>> (model(**batch).loss + alignment()).backward()                       # doctest: +SKIP
@@ -142,17 +143,19 @@ class AlignmentLoss(nn.Module):
         refuse_parallel(model, "AlignmentLoss")
         network, limited_tokenizer = prepare_trained(model, tokenizer, "AlignmentLoss")
         check_layers(network.config.num_hidden_layers, [layer])
-        stated = preset_fields(CONTINUAL.name, preset) if preset else {}
-        named = _without_none(alpha=alpha, stay=stay, form=form, drop_identical=drop_identical, pairs=pairs)
-        fields = {**stated, "weighs": weighs, "word": word, "layer": layer, **named}
+        defaults = preset_fields(CONTINUAL.name, preset) if preset else {}
+        arguments = _without_none(
+            alpha=alpha, stay=stay, form=form, drop_identical=drop_identical, pairs=pairs
+        )
+        fields = {**defaults, "weighs": weighs, "word": word, "layer": layer, **arguments}
         method = with_fields(CONTINUAL, **fields)
         encoding = method.encoding
-        linked = align(first, second) if links is None else links
-        sentences = {"-".join(languages): translations(first, second, linked)}
+        word_links = align(first, second) if links is None else links
+        sentences = {"-".join(languages): translations(first, second, word_links)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, limited_tokenizer, encoding), seed)
         start = network if original is None else unwrap(original, "AlignmentLoss: original")
-        frozen = frozen_copy(text_encoder(start)).to(network.device)
-        self._loss = partial(method.loss, original=frozen)
+        original_encoder = frozen_copy(text_encoder(start)).to(network.device)
+        self._loss = partial(method.loss, original=original_encoder)
         self._model = [text_encoder(network)]
         self.calls = 0
 
@@ -173,7 +176,7 @@ def _bitext(
     function: str, pairs: Mapping[str, list[Translation]], tokenizer: Tokenizer, encoding: PairEncoding
 ) -> AlignedBitext:
     """Encode sentence pairs. Raises DataError, naming the function, without a linked word."""
-    sentences = [pair for of_pair in pairs.values() for pair in of_pair]
+    sentences = [pair for translation_pairs in pairs.values() for pair in translation_pairs]
     if not any(pair.links for pair in sentences):
         raise DataError(
             f"{function}: {len(sentences)} sentence pairs without a linked word; expected links in most of "

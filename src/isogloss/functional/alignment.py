@@ -1,4 +1,4 @@
-"""Word alignment of your own sentences, and annotation projection along its links.
+"""Word alignment of your sentences, and annotation projection along its links.
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words.
@@ -44,18 +44,18 @@ def align(
     """Return the links between the words of sentences and of their translations: 0-based pairs, sorted.
 
     A text is split into words at spaces and punctuation; each pair's links are a list that also has the words
-    that they count, as ``first`` and ``second``. Give lists of words for words of your own, such as
+    that they count, as ``first`` and ``second``. Give lists of words for your own words, such as
     ``text.split()``.
 
     With a model, by the similarity of its states (SimAlign, Jalili Sabet et al. 2020): ``matching`` is
-    argmax, itermax or match, in a ``layer`` (two thirds of the depth if left out). Without one, by fast_align
-    (Dyer et al. 2013), which learns from these sentences alone: a few thousand are better;
+    argmax, itermax or match, in a ``layer`` (default: at two thirds of the depth). Without one, by fast_align
+    (Dyer et al. 2013), which learns only from these sentences: a few thousand are better;
     ``symmetrization`` joins its two directions; grow-diag visits points by words of ``first``, Moses by words
     of ``second``, so that about one sentence of a hundred has other links.
 
     ConfigError for a model without its tokenizer, DataError for sides of different lengths.
 
-    Device: that of the model; fast_align runs on the CPU. Cost: one pass over both sides with a model;
+    Device: as the model; fast_align runs on the CPU. Cost: one pass over both sides with a model;
     without, five passes over the pairs in each direction.
 
     >>> import isogloss
@@ -70,14 +70,14 @@ def align(
         pairs = translations(first, second)
         setting = AlignSetting(pairs=pairs, languages=languages, precision=precision, on_progress=progress)
         if model is None or tokenizer is None:
-            aligned = FastAlign(symmetrization=symmetrization).align(setting)
+            alignments = FastAlign(symmetrization=symmetrization).align(setting)
         else:
-            prepared = prepare(model, tokenizer, "align", precision, words=True)
+            encoder = prepare(model, tokenizer, "align", precision, words=True)
             rule = Rule(matching=matching, layer=layer)
-            aligned = align_pairs(*prepared.loaded, setting, rule)
+            alignments = align_pairs(*encoder.loaded, setting, rule)
     return [
-        WordLinks(sorted(linked.links), *pair_words(pair))
-        for linked, pair in zip(aligned, pairs, strict=True)
+        WordLinks(sorted(alignment.links), *pair_words(pair))
+        for alignment, pair in zip(alignments, pairs, strict=True)
     ]
 
 
@@ -102,9 +102,9 @@ class WordLinks(list[tuple[int, int]]):
 
     def __repr__(self) -> str:
         """Return the links as a list. Long sentences have only their number of links."""
-        shown = super().__repr__()
-        if len(shown) <= LONGEST_SHOWN:
-            return shown
+        text = super().__repr__()
+        if len(text) <= LONGEST_SHOWN:
+            return text
         return f"WordLinks({len(self)} links of {len(self.first)} and {len(self.second)} words)"
 
 
@@ -118,31 +118,31 @@ def project_labels(
 
     Yarowsky et al. (2001). ``examples`` are pairs of words and their tags; ``links`` are found by ``align``
     by default. BIO tags mark entities, each from its first to its last linked word; a sentence of which an
-    entity is not located is None. Of other tags a word has the one on which all words linked to it agree,
-    and else none (""). DataError for an example that has not one tag for each word.
+    entity is not located is None. A word gets any other tag on which all words linked to it agree, or none
+    (""). DataError for an example that has not one tag for each word.
 
-    Device: the CPU. Cost: one pass over the examples, and that of ``align`` without links.
+    Device: the CPU. Cost: one pass over the examples, and the cost of ``align`` without links.
 
     >>> import isogloss
     >>> tagged = [(["Anna", "sleeps"], ["B-PER", "O"])]
     >>> isogloss.project_labels(tagged, ["dort Anna"], [[(0, 1), (1, 0)]])
     [(('dort', 'Anna'), ('O', 'B-PER'))]
     """
-    sentences = [_check_tagged(number, example) for number, example in enumerate(examples)]
+    sentences = [_check_tagged(index, example) for index, example in enumerate(examples)]
     originals = [words for words, _ in sentences]
-    linked = align(originals, translated) if links is None else links
+    word_links = align(originals, translated) if links is None else links
     bio = are_bio(tag for _, tags in sentences for tag in tags)
-    projected = []
-    for pair, (_, tags) in zip(translations(originals, translated, linked), sentences, strict=True):
+    projections = []
+    for pair, (_, tags) in zip(translations(originals, translated, word_links), sentences, strict=True):
         words = pair_words(pair)[1]
-        of_words = project_tags(tags, len(words), pair.links or (), bio=bio)
-        projected.append(None if of_words is None else (words, of_words))
-    return projected
+        word_tags = project_tags(tags, len(words), pair.links or (), bio=bio)
+        projections.append(None if word_tags is None else (words, word_tags))
+    return projections
 
 
-def _check_tagged(number: int, example: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _check_tagged(index: int, example: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words and tags of an example. Raises DataError unless they are equally many texts."""
-    example_name = f"project_labels: example {number}"
+    example_name = f"project_labels: example {index}"
     if isinstance(example, str) or not isinstance(example, Sequence) or len(example) != 2:
         raise DataError(
             f"{example_name}: found {example!r:.60}; expected a pair: a list of words, a list of tags."
@@ -168,22 +168,26 @@ def translations(
 
     DataError where their numbers differ, or links are beyond the words.
     """
-    of_pairs = None if links is None else [tuple(sorted(map(tuple, of_pair))) for of_pair in links]
-    counts = [len(first), len(second), *([] if of_pairs is None else [len(of_pairs)])]
+    all_links = (
+        None
+        if links is None
+        else [tuple(sorted(tuple(word_link) for word_link in pair_links)) for pair_links in links]
+    )
+    counts = [len(first), len(second), *([] if all_links is None else [len(all_links)])]
     if len(set(counts)) > 1:
         raise DataError(
             f"{counts[0]} sentences, {counts[1]} translations"
-            f"{'' if of_pairs is None else f', links of {counts[2]}'}; expected equal numbers."
+            f"{'' if all_links is None else f', links of {counts[2]}'}; expected equal numbers."
         )
     bitext = [
         Translation(
-            id=str(number),
+            id=str(index),
             first=join_words(sentence),
             second=join_words(translation),
-            links=None if of_pairs is None else of_pairs[number],  # type: ignore[arg-type]
+            links=None if all_links is None else all_links[index],  # type: ignore[arg-type]
             words=_words(sentence, translation),
         )
-        for number, (sentence, translation) in enumerate(zip(first, second, strict=True))
+        for index, (sentence, translation) in enumerate(zip(first, second, strict=True))
     ]
     for pair in bitext:
         sizes = [len(words) for words in pair_words(pair)] if pair.links else [0, 0]

@@ -8,7 +8,7 @@ from torch import nn
 
 @runtime_checkable
 class TextModel(Protocol):
-    """A model that functions take: of transformers, peft or sentence-transformers, maybe wrapped by torch.
+    """A model of transformers, peft or sentence-transformers, maybe wrapped by torch.
 
     Any ``torch.nn.Module`` has these methods; a function says in a ModelError what else it needs, such as
     hidden states.

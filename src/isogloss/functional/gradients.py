@@ -62,44 +62,44 @@ def gradient_conflict(
 
     ``batches`` are of each language, two or more: every other one makes one gradient, the rest its control;
     as many of each language as of the one with the fewest, so that noise is equal. They are mappings of
-    tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes; a gradient is that
+    tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes; a gradient is taken
     of the mean of its batches' losses. Dropout is off. A copy of the model runs, with its weights at the
     start, which take their memory a second time: the model stays as it is, with its own gradients.
 
     Columns: ``first``, ``second``; ``layer`` (from 1, empty for all layers) and ``module`` (attention,
     feed-forward, embeddings, head, other, or all; layers of families that ``isogloss list encoders`` does not
     name are not divided); ``cosine``; ``within``, the geometric mean of the two languages' cosines with
-    themselves, which is what noise alone would leave of 1; and ``norm_first``, ``norm_second``. Without
+    themselves, which is what remains of 1 with noise only; and ``norm_first``, ``norm_second``. Without
     ``layers``, single layers are omitted. Negative cosines are conflict.
 
     ConfigError for a language with fewer than two batches.
 
-    Device: that of the model, where batches must be. Cost: a pass forward and backward for each batch,
-    and the memory of another model and of two gradients of each language.
+    Device: as the model, where batches must be. Cost: a pass forward and backward for each batch,
+    and the memory of one more model and of two gradients of each language.
 
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
     network = unwrap(model, "gradient_conflict")
-    batches = _listed(batches)
+    batches = _list_batches(batches)
     if not batches:
         raise ConfigError("gradient_conflict: no batches. Give those of one language or more, by its code.")
-    for language, of_language in batches.items():
-        if len(of_language) < MIN_BATCHES:
+    for language, language_batches in batches.items():
+        if len(language_batches) < MIN_BATCHES:
             raise ConfigError(
-                f"gradient_conflict: {language} has {len(of_language)} batches; expected {MIN_BATCHES} or "
-                f"more: one language's own gradients are the control."
+                f"gradient_conflict: {language} has {len(language_batches)} batches; expected {MIN_BATCHES} "
+                f"or more: one language's own gradients are the control."
             )
-    compute, half_size = loss or _own_loss, min(map(len, batches.values())) // 2
-    copied = differentiable_copy(network)
+    compute, half_size = loss or _own_loss, min(len(group) for group in batches.values()) // 2
+    network_copy = differentiable_copy(network)
     with showing_progress(on_progress) as progress:
 
-        def losses(language: str, half: int) -> Iterator[Tensor]:
-            chosen = batches[language][half::2][:half_size]
-            for number, batch in enumerate(chosen):
-                progress(Progress("gradients", number, len(chosen), language))
-                yield compute(copied, batch) / len(chosen)
+        def losses(language: str, offset: int) -> Iterator[Tensor]:
+            half_batches = batches[language][offset::2][:half_size]
+            for index, batch in enumerate(half_batches):
+                progress(Progress("gradients", index, len(half_batches), language))
+                yield compute(network_copy, batch) / len(half_batches)
 
-        rows = conflict_rows(copied, list(batches), losses, parts_of(copied), layers=layers)
+        rows = conflict_rows(network_copy, list(batches), losses, parts_of(network_copy), layers=layers)
     return pd.DataFrame(rows)
 
 
@@ -124,7 +124,7 @@ def language_gates(
     model keeps all but a share ``sparsity`` of them (Eq. 1), ``draws`` times: a language's pairs with itself
     are the control. A gate controls a weight, a row of a matrix, or a head (in ``attention``) or neuron (in
     ``feed_forward``), or "none". ``batches`` are taken in turn for ``steps`` updates; they and ``loss`` are
-    like those of ``gradient_conflict``. Gates are drawn by ``seed``.
+    as for ``gradient_conflict``. Gates are drawn by ``seed``.
 
     Columns: ``first``, ``first_draw``, ``second``, ``second_draw``, ``layer`` (from 1, empty for all),
     ``module``, ``gates`` (their number), ``cosine`` and ``correlation`` of the gates' log α, the cosine of
@@ -133,18 +133,18 @@ def language_gates(
 
     ConfigError for fewer than two languages, ModelError for a family without known layers.
 
-    Device: that of the model, where batches must be. Cost: ``steps`` passes forward and backward for each
-    language and draw, and the memory of another model.
+    Device: as the model, where batches must be. Cost: ``steps`` passes forward and backward for each
+    language and draw, and the memory of one more model.
 
     >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
     """
     network = require_layers(model, "language_gates")
-    batches = _listed(batches)
-    empty = [language for language, of_language in batches.items() if not len(of_language)]
-    if empty or len(batches) < MIN_LANGUAGES:
+    batches = _list_batches(batches)
+    missing = [language for language, language_batches in batches.items() if not len(language_batches)]
+    if missing or len(batches) < MIN_LANGUAGES:
         raise ConfigError(
-            f"language_gates: found {len(batches)} languages, without batches: {', '.join(empty) or 'none'}. "
-            f"Give batches of two languages or more."
+            f"language_gates: found {len(batches)} languages, without batches: "
+            f"{', '.join(missing) or 'none'}. Give batches of two languages or more."
         )
     kinds = GateKinds(attention=attention, feed_forward=feed_forward)
     training = GateTraining(
@@ -154,18 +154,18 @@ def language_gates(
         updates=with_fields(GATE_UPDATES, learning_rate=learning_rate, precision="float32"),
     )
     compute = loss or _own_loss
-    copied = differentiable_copy(network)
+    network_copy = differentiable_copy(network)
 
-    def learned(language: str, draw: int) -> Mask:
+    def learn_mask(language: str, draw: int) -> Mask:
         seed_of_draw = derive(seed, language, draw)
         gates = learn_gates_on(
-            (copied, gate_groups(copied, kinds, language=language)),
+            (network_copy, gate_groups(network_copy, kinds, language=language)),
             lambda step: Drawn(
                 _Batch(batches[language][step % len(batches[language])]),
                 derive(seed_of_draw, step),
                 step / steps,
             ),
-            lambda trained, batch: compute(trained, batch.inputs),
+            lambda trained_model, batch: compute(trained_model, batch.inputs),
             training,
             seed=seed_of_draw,
             callbacks=Callbacks(on_progress=progress, what=f"gates of {language}"),
@@ -175,7 +175,7 @@ def language_gates(
         )
 
     with showing_progress(on_progress) as progress:
-        masks = [learned(language, draw) for language in batches for draw in range(draws)]
+        masks = [learn_mask(language, draw) for language in batches for draw in range(draws)]
     rows = similarity_rows("", masks, gate_groups(network, kinds, language=next(iter(batches))))
     return pd.DataFrame(list(rows)).drop(columns="model")
 
@@ -187,16 +187,16 @@ class MetaLearner(nn.Module):
     the mean loss on ``validation``, a batch of each language by its code, after an imagined step of θ, all
     other parameters, on ``batch``; and returns the loss on ``batch``, by which your optimizer then moves θ.
 
-    ``languages`` are codes: each gets adapters of its own (``reduction``), unless the model has some; or a
-    mapping from codes to the names of parameters, such as those of peft. Batches are like those of
+    ``languages`` are codes: each gets its own adapters (``reduction``), unless the model has some; or a
+    mapping from codes to the names of parameters, such as the parameters of peft. Batches are as for
     ``gradient_conflict``. ``own_rate`` is α, by which AdamW moves φ, ``inner_rate`` β of the imagined step;
-    ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. The returned loss has no
+    ``inner_step`` and ``second_order`` are as in the method ``meta-learning``. The returned loss has no
     gradient for φ, unless ``own_on_train`` moves φ by the training loss as well, as the released code does.
     The model has no other change than adapters and what they learn.
 
     ConfigError for a language or a name that the model lacks.
 
-    Device: that of the model, where batches must be. Cost: a step has a pass forward and backward for the
+    Device: as the model, where batches must be. Cost: a step has a pass forward and backward for the
     batch and for each language, three for the second order by finite differences.
 
     >>> meta = isogloss.MetaLearner(model, ["en", "sw"])                     # doctest: +SKIP
@@ -238,21 +238,22 @@ class MetaLearner(nn.Module):
             model = require_layers(model, "MetaLearner")
             ensure_modules(model, with_fields(ADAPTERS, reduction=reduction), languages, seed=seed)
             phi = {language: language_parameters(model, language) for language in languages}
-        # The learner's own parameters share the numbers of φ: those of the model keep gradients and state.
+        # The learner's own parameters share the numbers of φ: the model's parameters keep gradients and
+        # state.
         self._own = {
             weight: nn.Parameter(weight.detach())
-            for of_language in phi.values()
-            for weight in of_language.values()
+            for language_weights in phi.values()
+            for weight in language_weights.values()
         }
         phi = {
-            language: {name: self._own[weight] for name, weight in of_language.items()}
-            for language, of_language in phi.items()
+            language: {name: self._own[weight] for name, weight in language_weights.items()}
+            for language, language_weights in phi.items()
         }
         compute = loss or _own_loss
 
-        def loss_of(trained: Any, batch: _Batch) -> Tensor:
-            with _reading(trained, batch.language):
-                return compute(trained, batch.inputs)
+        def loss_of(trained_model: Any, batch: _Batch) -> Tensor:
+            with _reading(trained_model, batch.language):
+                return compute(trained_model, batch.inputs)
 
         learning = Learning(
             own_rate=own_rate,
@@ -263,8 +264,8 @@ class MetaLearner(nn.Module):
         )
         updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
         if own_on_train:
-            for weight, copied in self._own.items():
-                copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+            for weight, parameter in self._own.items():
+                parameter.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
                     partial(_pass_gradient, weight)
                 )
         self._one_language = RLock()
@@ -279,16 +280,16 @@ class MetaLearner(nn.Module):
     ) -> Tensor:
         """Move φ of a language, and return the loss by which θ moves. ``pace`` is the share of both rates."""
         [learner] = self._learner
-        copied = copy_sharing_weights(learner.model, lambda weight: self._own.get(weight, weight))
-        keep_activations(copied)  # Recomputed layers would have the parameters of another step.
+        model_copy = copy_sharing_weights(learner.model, lambda weight: self._own.get(weight, weight))
+        keep_activations(model_copy)  # Recomputed layers would have the parameters of a later step.
         loss: Tensor = learner(
             MetaBatch(
                 language=language,
                 train=_Batch(batch, language),
-                validation=[_Batch(other, code) for code, other in validation.items()],
+                validation=[_Batch(validation_batch, name) for name, validation_batch in validation.items()],
                 pace=pace,
             ),
-            copied,
+            model_copy,
         )
         return loss
 
@@ -323,19 +324,19 @@ class MetaLearner(nn.Module):
         return path
 
 
-def _pass_gradient(weight: nn.Parameter, copied: Tensor) -> None:
-    """Add the gradient of a learner's parameter to that of the model's, which an optimizer moves."""
-    gradient = copied.grad
-    copied.grad = None
+def _pass_gradient(weight: nn.Parameter, parameter: Tensor) -> None:
+    """Add the gradient of a learner's parameter to the gradient of the parameter that an optimizer moves."""
+    gradient = parameter.grad
+    parameter.grad = None
     if gradient is not None:
         weight.grad = gradient if weight.grad is None else weight.grad + gradient
 
 
-def _listed(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:
+def _list_batches(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:
     """Return the batches of each language as a list: a DataLoader has them one after the other."""
     return {
-        language: of_language if isinstance(of_language, Sequence) else list(of_language)
-        for language, of_language in batches.items()
+        language: language_batches if isinstance(language_batches, Sequence) else list(language_batches)
+        for language, language_batches in batches.items()
     }
 
 

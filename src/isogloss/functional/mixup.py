@@ -1,4 +1,4 @@
-"""X-Mixup in a training loop of your own, and mixing while a model predicts.
+"""X-Mixup in your training loop, and mixing while a model predicts.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.
 """
@@ -71,7 +71,7 @@ def mixing(
 
     Row i of the second half is the translation of row i of the first. ``layer`` counts from 1, ``ratio`` is
     λ, the weight of the source; ``mask`` [row subword] is 1 at real subwords, None without padding.
-    ``attends``, ``residual`` and ``mixed`` are those of the method ``x-mixup``: encoders with norms first and
+    ``attends``, ``residual`` and ``mixed`` are as in the method ``x-mixup``: encoders with norms first and
     decoders mix with mixed = "states". ``links`` [pair target source], for attends = "links", are true at
     linked subwords, or weights such as a translator's cross-attention. The trace has the ``weights`` of Eq. 3
     and the ``ratios`` of the last pass. A hook is in the model meanwhile, which mixes only in the thread that
@@ -79,7 +79,7 @@ def mixing(
 
     ModelError for a family that cannot mix, ConfigError for a layer that does not exist.
 
-    Device: that of the model. Cost: the layer that mixes computes a second attention.
+    Device: as the model. Cost: the layer that mixes computes a second attention.
 
     >>> import torch, isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
@@ -102,12 +102,12 @@ class MixupLoss(nn.Module):
     the optimizer, as the model's do.
 
     ``alpha`` is the weight of the source's loss (default: the paper's, 0.4 for texts and 0.8 for words),
-    ``mse`` and ``kl`` are those of the consistency of representations and of predictions; the others are
-    those of the method ``x-mixup``. Without mixing, that is with ``ratio``, ``mse`` and ``kl`` 0, it is
+    ``mse`` and ``kl`` are the weights of the consistency of representations and of predictions; the others
+    are as in the method ``x-mixup``. Without mixing, with ``ratio``, ``mse`` and ``kl`` 0, it is
     ``alpha`` times the model's own loss on the source plus 1 − ``alpha`` times its loss on the target: texts
     have a class, several labels or a number, as config.problem_type says or, as in transformers, the labels
-    show. A number has no ``kl``. Labels of −100 are left out. Translations of texts may come without labels:
-    they have the source's. Those of words are a teacher's, or ``project_labels`` carries them over.
+    show. A number has no ``kl``. Labels of −100 are ignored. Translations of texts may come without labels:
+    they have the source's. Labels of words are a teacher's, or ``project_labels`` carries them over.
 
     With ``preset`` "released" the ratio is fixed and ``back_loss`` "target", as in the authors' code: in a
     batch of back-translations, which a call names by ``back``, words have only the loss of the target side.
@@ -115,7 +115,7 @@ class MixupLoss(nn.Module):
 
     ConfigError or ModelError for a model that cannot mix.
 
-    Device: that of the model, to which batches are moved. Cost: one pass over source and target together,
+    Device: as the model, to which batches are moved. Cost: one pass over source and target together,
     in which one layer computes a second attention.
 
     >>> loss = isogloss.MixupLoss(model)                                     # doctest: +SKIP
@@ -145,15 +145,18 @@ class MixupLoss(nn.Module):
         network = require_layers(model, "MixupLoss")
         self._labels_texts = _labels_texts(network)
         unit = "" if self._labels_texts else "word"
-        stated: dict[str, Any] = {"learned_ratio": True, "back_loss": None}
-        stated |= preset_fields(XMixup.name, preset, unit=unit) if preset else {}
-        stated |= {} if learned_ratio is None else {"learned_ratio": learned_ratio}
-        stated |= {} if back_loss is None else {"back_loss": back_loss}
+        options: dict[str, Any] = {"learned_ratio": True, "back_loss": None}
+        if preset:
+            options |= preset_fields(XMixup.name, preset, unit=unit)
+        if learned_ratio is not None:
+            options["learned_ratio"] = learned_ratio
+        if back_loss is not None:
+            options["back_loss"] = back_loss
         self._method = XMixup(
             layer=layer,
             ratio=ratio,
-            learned_ratio=bool(stated["learned_ratio"]),
-            back_loss=stated["back_loss"],
+            learned_ratio=bool(options["learned_ratio"]),
+            back_loss=options["back_loss"],
             residual=residual,
             attends=attends,
             mixed=mixed,
@@ -183,27 +186,27 @@ class MixupLoss(nn.Module):
         DataError where the numbers of rows or of links differ, and for a batch whose loss would be another
         than the model's own.
         """
-        [mixed] = self._mixed
-        network = copy_sharing_weights(mixed.network)
+        [mixed_model] = self._mixed
+        network = copy_sharing_weights(mixed_model.network)
         problem = self._problem(source)
         sides = [
             _rows(inputs, self._with_labels(inputs, source), _Labelled(name, problem), network)
             for name, inputs in (("source", source), ("target", target))
         ]
-        linked = [None] * len(sides[0]) if links is None else list(links)
-        if not len(sides[0]) == len(sides[1]) == len(linked):
+        pair_links = [None] * len(sides[0]) if links is None else list(links)
+        if not len(sides[0]) == len(sides[1]) == len(pair_links):
             raise DataError(
-                f"MixupLoss: {len(sides[0])} examples, {len(sides[1])} translations, links of {len(linked)}; "
-                f"expected equal numbers."
+                f"MixupLoss: {len(sides[0])} examples, {len(sides[1])} translations, links of "
+                f"{len(pair_links)}; expected equal numbers."
             )
-        pairs = [RowPair(*pair) for pair in zip(*sides, linked, strict=True)]
+        pairs = [RowPair(*pair) for pair in zip(*sides, pair_links, strict=True)]
         padding = int(network.config.pad_token_id or 0)
         batch = replace(collate_pairs(pairs, padding=padding), back=back).to(network.device)
         with recomputing(network):
-            return self._method.loss(_task(network, problem), MixedModel(network, mixed.mixup), batch)
+            return self._method.loss(_task(network, problem), MixedModel(network, mixed_model.mixup), batch)
 
     def _problem(self, source: Inputs) -> str:
-        """Return the kind of labels: that of config.json or, as in transformers, the one that labels show."""
+        """Return the kind of labels, from config.json or, as in transformers, from the labels."""
         config = self._mixed[0].network.config
         if not self._labels_texts:
             return WORDS
@@ -282,44 +285,44 @@ class _Labelled(NamedTuple):
     problem: str
 
 
-def _rows(inputs: Inputs, labels: Tensor, labelled: "_Labelled", model: Model) -> list[EncodedRow]:
+def _rows(inputs: Inputs, labels: Tensor, origin: "_Labelled", model: Model) -> list[EncodedRow]:
     """Return the rows of one side, without padding and with their labels."""
-    side, problem = labelled
-    real = _real(inputs, side, model.config.pad_token_id)
-    labels = _checked(labels, inputs["input_ids"], labelled, model.config.num_labels)
-    if problem == WORDS and bool((labels[~real] != IGNORED).any()):
+    side, problem = origin
+    is_text = _real(inputs, side, model.config.pad_token_id)
+    labels = _check_labels(labels, inputs["input_ids"], origin, model.config.num_labels)
+    if problem == WORDS and bool((labels[~is_text] != IGNORED).any()):
         raise DataError(
             f"MixupLoss: {side}: labels of padding; expected {IGNORED} where attention_mask is 0."
         )
     rows = []
-    for number, subwords in enumerate(inputs["input_ids"].cpu()):
-        of_row = subwords[real[number]].tolist()
+    for index, subwords in enumerate(inputs["input_ids"].cpu()):
+        row_subwords = subwords[is_text[index]].tolist()
         segments = (
-            inputs["token_type_ids"][number].cpu()[real[number]] if "token_type_ids" in inputs else None
+            inputs["token_type_ids"][index].cpu()[is_text[index]] if "token_type_ids" in inputs else None
         )
         row = EncodedRow(
-            example=number,
-            subwords=of_row,
+            example=index,
+            subwords=row_subwords,
             segments=None if segments is None else segments.tolist(),
-            word_of=range(len(of_row)),  # Links are of subwords, each a word of its own.
+            word_of=range(len(row_subwords)),  # Links are of subwords, so each subword is one word.
         )
         if problem == WORDS:
-            of_words = labels[number][real[number]]
-            # A row without a label has one that is left out: rows of a batch have labels all or none.
-            positions = (of_words != IGNORED).nonzero().flatten().tolist() or [0]
-            row = replace(row, positions=tuple(positions), gold=tuple(of_words[positions].tolist()))
+            word_labels = labels[index][is_text[index]]
+            # A row without a label gets an ignored one, because all rows of a batch have labels or none has.
+            positions = (word_labels != IGNORED).nonzero().flatten().tolist() or [0]
+            row = replace(row, positions=tuple(positions), gold=tuple(word_labels[positions].tolist()))
         elif problem == CLASS:
-            row = replace(row, gold=(int(labels[number]),))
+            row = replace(row, gold=(int(labels[index]),))
         else:
-            row = replace(row, soft=labels[number : number + 1].float())
+            row = replace(row, soft=labels[index : index + 1].float())
         rows.append(row)
     return rows
 
 
 def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
     """Return the mask of subwords that are not padding. Raises DataError for inputs that would be changed."""
-    others = [name for name in inputs if name not in READ]
-    if others or "input_ids" not in inputs:
+    unknown_inputs = [name for name in inputs if name not in READ]
+    if unknown_inputs or "input_ids" not in inputs:
         raise DataError(
             f"MixupLoss: {side}: found {', '.join(inputs)}; expected input_ids, and of {', '.join(READ[1:])} "
             f"what the model needs. Leave the others out."
@@ -335,36 +338,36 @@ def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
     mask = inputs["attention_mask"].cpu().bool()
     if mask.shape != subwords.shape or not bool(mask.any(dim=1).all()):
         raise DataError(
-            f"MixupLoss: {side}: attention_mask {[*mask.shape]} for input_ids {[*subwords.shape]}; expected "
-            f"the same shape, and 1 at one subword or more of each row."
+            f"MixupLoss: {side}: attention_mask {list(mask.shape)} for input_ids {list(subwords.shape)}; "
+            f"expected the same shape, and 1 at one subword or more of each row."
         )
     return mask
 
 
-def _checked(labels: Tensor, subwords: Tensor, labelled: "_Labelled", count: int) -> Tensor:
+def _check_labels(labels: Tensor, subwords: Tensor, origin: "_Labelled", count: int) -> Tensor:
     """Return labels in the shape of their problem. Raises DataError for other labels."""
-    side, problem = labelled
+    side, problem = origin
     rows = len(subwords)
-    shape = {WORDS: (*subwords.shape,), LABELS: (rows, count)}.get(problem, (rows,))
+    shape = {WORDS: tuple(subwords.shape), LABELS: (rows, count)}.get(problem, (rows,))
     is_column = labels.ndim > 1 and len(shape) == 1 and labels.shape[1] == 1
     labels = labels.squeeze(1) if is_column else labels
     where = f"MixupLoss: {side}: labels"
     if tuple(labels.shape) != shape:
-        raise DataError(f"{where} of the shape {[*labels.shape]}; expected {[*shape]} ({problem}).")
+        raise DataError(f"{where} of the shape {list(labels.shape)}; expected {list(shape)} ({problem}).")
     if problem == NUMBER:
-        allowed = labels.isfinite()
+        is_allowed = labels.isfinite()
         expected = "finite numbers"
     elif problem == LABELS:
-        allowed = (labels >= 0) & (labels <= 1)
+        is_allowed = (labels >= 0) & (labels <= 1)
         expected = "0 to 1"
     elif labels.is_floating_point():
-        allowed = torch.zeros_like(labels, dtype=torch.bool)
+        is_allowed = torch.zeros_like(labels, dtype=torch.bool)
         expected = "integers"
     else:
-        allowed = (labels == IGNORED) | ((labels >= 0) & (labels < count))
+        is_allowed = (labels == IGNORED) | ((labels >= 0) & (labels < count))
         expected = f"0 to {count - 1}, or {IGNORED}"
-    if not bool(allowed.all()):
-        raise DataError(f"{where}: found {labels[~allowed][0].item()}; expected {expected} ({problem}).")
+    if not bool(is_allowed.all()):
+        raise DataError(f"{where}: found {labels[~is_allowed][0].item()}; expected {expected} ({problem}).")
     if problem in (CLASS, WORDS) and bool((labels == IGNORED).all()):
         raise DataError(f"{where}: all are {IGNORED}, and nothing can be learned. Leave the batch out.")
     return labels.unsqueeze(1) if problem == NUMBER else labels

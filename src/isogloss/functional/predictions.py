@@ -1,4 +1,4 @@
-"""Predictions of two systems on the same examples, compared and tested; imports neither models nor torch."""
+"""Compare and test predictions of two systems on the same examples, without models or torch."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,7 +16,7 @@ from isogloss.core.rows.models import ByMeasure, Contributions, total
 from isogloss.core.run_parts import Weight
 from isogloss.data.files import short
 from isogloss.metrics.significance import System, SystemPair
-from isogloss.reports.comparison import Compared, compare_means, count_flips, over_examples
+from isogloss.reports.comparison import Compared, add_example_test, compare_means, count_flips
 from isogloss.reports.outputs import (
     ANSWERS,
     CLASSIFICATION,
@@ -46,14 +46,14 @@ class Listed:
 
     name: str
 
-    def broken(self, number: int, problem: str, expected: str, advice: str = "Correct it") -> DataError:
+    def broken(self, index: int, problem: str, expected: str, advice: str = "Correct it") -> DataError:
         """Build the error for an item, by its index."""
-        return DataError(f"compare: {self.name}[{number}]: {short(problem)}; expected {expected}. {advice}.")
+        return DataError(f"compare: {self.name}[{index}]: {short(problem)}; expected {expected}. {advice}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
-    """Two systems compared on the same examples, as ``compare`` returns it; prints as a few sentences.
+    """Comparison of two systems on the same examples, as ``compare`` returns it. It prints as sentences.
 
     >>> import isogloss
     >>> isogloss.compare([1, 1, 1, 0], [1, 0, 0, 0])
@@ -71,16 +71,16 @@ class Comparison:
     """System minus baseline, in shares (0 to 1)."""
     low: float
     high: float
-    """95 % interval over seeds and examples; nan for one seed."""
+    """95 % interval over seeds and examples. nan for one seed."""
     low_examples: float
     high_examples: float
-    """95 % interval over examples alone, by Student's t; also for one seed."""
+    """95 % interval only over examples, by Student's t, also for one seed."""
     p_value: float
-    """P over seeds and examples (min F′); nan for one seed, which says nothing about others."""
+    """P over seeds and examples (min F′). nan for one seed, which shows nothing about others."""
     p_units: float
-    """P over seeds alone."""
+    """P only over seeds."""
     p_examples: float
-    """P over examples alone, by ``test``."""
+    """P only over examples, by ``test``."""
     test: str
     error_examples: float
     """Standard error of the difference over examples."""
@@ -89,11 +89,11 @@ class Comparison:
     seeds: int
     examples: int
     gained: int | None
-    """Answers of all seeds that were wrong and are right; None where answers are not right or wrong."""
+    """Answers of all seeds that were wrong and are right. None where answers are not right or wrong."""
     lost: int | None
     """Answers of all seeds that were right and are wrong."""
     changed: int | None
-    """Answers of all seeds that differ; None without gold answers."""
+    """Answers of all seeds that differ. None without gold answers."""
     margin: float | None
     p_equivalence: float | None
     """P of the two one-sided tests (TOST) that the difference is ``margin`` or more in either direction:
@@ -110,18 +110,18 @@ class Comparison:
     def __repr__(self) -> str:
         """Describe scores, difference and tests in a few lines."""
         seeds = "1 seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        first = (
+        scores = (
             f"{self.task}, {self.metric}: {self.score:.4f} against {self.baseline_score:.4f}, "
             f"{self.examples} examples, {seeds}"
         )
-        low, high, over = self.low_examples, self.high_examples, "over examples"
+        low, high, sampling = self.low_examples, self.high_examples, "over examples"
         p_seeds = "none, with one seed"
         if self.seeds > 1:
-            low, high, over = self.low, self.high, "over seeds and examples"
+            low, high, sampling = self.low, self.high, "over seeds and examples"
             p_seeds = f"p = {self.p_value:.3g} with examples, {self.p_units:.3g} alone"
         lines = [
-            first,
-            f"difference {self.difference:+.4f}, 95 % {over} {low:+.4f} to {high:+.4f}",
+            scores,
+            f"difference {self.difference:+.4f}, 95 % {sampling} {low:+.4f} to {high:+.4f}",
             f"{self.test} over examples: p = {self.p_examples:.3g}; over seeds: {p_seeds}",
         ]
         if self.gained is not None:
@@ -212,57 +212,61 @@ def compare(
         [(f"{name}{f' of seed {seed}' if len(seeds) > 1 else ''}", side[seed]) for seed in seeds]
         for name, side in zip(("system", "baseline"), sides, strict=True)
     ]
-    plain = [[(Listed(name), _plain_list(name, side)) for name, side in of_seeds] for of_seeds in lists]
+    labels_of_sides = [
+        [(Listed(name), _plain_list(name, side)) for name, side in seed_labels] for seed_labels in lists
+    ]
     if right is None:
         task = VALUES
         name = metric or "mean"
-        contributions = [[_values(origin, labels) for origin, labels in of_seeds] for of_seeds in plain]
+        contributions = [
+            [_values(origin, answers) for origin, answers in seed_labels] for seed_labels in labels_of_sides
+        ]
     else:
-        task, measured = _measures(plain, _plain_list("gold", right), metric, task)
-        shared = [name for name in measured[0][0] if all(name in seed for side in measured for seed in side)]
+        task, measures = _measures(labels_of_sides, _plain_list("gold", right), metric, task)
+        shared = [name for name in measures[0][0] if all(name in seed for side in measures for seed in side)]
         name = named_measure("compare", "metric", metric, shared, task)
-        contributions = [[seed[name] for seed in side] for side in measured]
+        contributions = [[seed[name] for seed in side] for side in measures]
     sizes = sorted({len(seed.part) for side in contributions for seed in side})
     if len(sizes) > 1:
         raise DataError(
             f"compare: predictions of {' and '.join(map(str, sizes))} examples; expected the same ones."
         )
     means = compare_means([""], *([total(seed) for seed in side] for side in contributions))
-    pair = SystemPair(*map(_system, contributions))
-    ids = [str(number) for number in range(sizes[0])]
-    tested = over_examples(means, {"": pair}, {"": ids})
-    gained, lost = count_flips(zip(*contributions, strict=True))
+    pair = SystemPair(*(_system(seed_contributions) for seed_contributions in contributions))
+    ids = [str(index) for index in range(sizes[0])]
+    test = add_example_test(means, {"": pair}, {"": ids})
+    gain_count, loss_count = count_flips(zip(*contributions, strict=True))
     return Comparison(
         task=task,
         metric=name,
-        score=tested.score,
-        baseline_score=tested.baseline_score,
-        difference=tested.difference,
-        low=tested.estimate.low,
-        high=tested.estimate.high,
-        low_examples=tested.low_examples,
-        high_examples=tested.high_examples,
-        p_value=tested.p_value,
-        p_units=tested.p_units,
-        p_examples=tested.p_examples,
-        test=tested.test,
-        error_examples=tested.error_examples,
-        effect=tested.effect,
+        score=test.score,
+        baseline_score=test.baseline_score,
+        difference=test.difference,
+        low=test.estimate.low,
+        high=test.estimate.high,
+        low_examples=test.low_examples,
+        high_examples=test.high_examples,
+        p_value=test.p_value,
+        p_units=test.p_units,
+        p_examples=test.p_examples,
+        test=test.test,
+        error_examples=test.error_examples,
+        effect=test.effect,
         seeds=len(seeds),
         examples=sizes[0],
-        gained=gained,
-        lost=lost,
-        changed=None if right is None else _count_changed(plain),
+        gained=gain_count,
+        lost=loss_count,
+        changed=None if right is None else _count_changed(labels_of_sides),
         margin=margin,
-        p_equivalence=None if margin is None else tested.p_equivalence(margin),
+        p_equivalence=None if margin is None else test.p_equivalence(margin),
     )
 
 
 def _count_changed(sides: Sequence[Sequence[tuple[Listed, list[Any]]]]) -> int:
     return sum(
-        new != old
+        our_label != their_label
         for (_, ours), (_, theirs) in zip(*sides, strict=True)
-        for new, old in zip(ours, theirs, strict=True)
+        for our_label, their_label in zip(ours, theirs, strict=True)
     )
 
 
@@ -284,7 +288,7 @@ def _compare_files(
 
 
 def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
-    """Return the answers of two tables in one order, and their gold answers; other values as they are."""
+    """Return the answers of two tables in one order, and their gold answers. Other values stay the same."""
     tables = [table for side in (system, baseline) if (table := _columns_of(side)) is not None]
     if len(tables) < 2:
         return system, baseline, gold
@@ -297,12 +301,12 @@ def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
                 f"{' or '.join(ANSWERS)}. Rename the column of predictions, or give it alone."
             )
         keys.append(key)
-    ours, theirs = ([*table[key]] for table, key in zip(tables, keys, strict=True))
-    golds = [[*table["gold"]] for table in tables if "gold" in table]
+    ours, theirs = (list(table[key]) for table, key in zip(tables, keys, strict=True))
+    golds = [list(table["gold"]) for table in tables if "gold" in table]
     if all("id" in table for table in tables):
-        order = _order_by_id(*([*table["id"]] for table in tables))
-        theirs = [theirs[number] for number in order]
-        golds[1:] = [[of_baseline[number] for number in order] for of_baseline in golds[1:]]
+        order = _order_by_id(*(list(table["id"]) for table in tables))
+        theirs = [theirs[index] for index in order]
+        golds[1:] = [[baseline_gold[index] for index in order] for baseline_gold in golds[1:]]
     if gold is not None or not golds:
         return ours, theirs, gold
     if golds[0] != golds[-1]:
@@ -314,19 +318,19 @@ def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
 
 
 def _order_by_id(ids: Sequence[Any], other_ids: Sequence[Any]) -> list[int]:
-    """Return the number of each id among the others; DataError unless both have the same ones, each once."""
-    numbers = {id_: number for number, id_ in enumerate(other_ids)}
-    different = {*ids} ^ {*numbers}
-    if different or len(ids) != len({*ids}) or len(other_ids) != len(numbers):
-        shown = f"{next(iter(different))!r} is on one side" if different else "an id is given twice"
+    """Return the index of each id among the others. DataError unless both have the same ids once."""
+    indices = {id_: index for index, id_ in enumerate(other_ids)}
+    different = set(ids) ^ set(indices)
+    if different or len(ids) != len(set(ids)) or len(other_ids) != len(indices):
+        problem = f"{next(iter(different))!r} is on one side" if different else "an id is given twice"
         raise DataError(
-            f"compare: id: {shown}; expected the same ids on both sides, each once. Correct them."
+            f"compare: id: {problem}; expected the same ids on both sides, each once. Correct them."
         )
-    return [numbers[id_] for id_ in ids]
+    return [indices[id_] for id_ in ids]
 
 
 def _columns_of(side: Any) -> Mapping[str, Any] | None:
-    """Return a table by its columns: a DataFrame, a Dataset or a list of mappings; None for anything else."""
+    """Return a table by its columns: a DataFrame, a Dataset or a list of mappings. None for anything else."""
     names = getattr(side, "column_names", getattr(side, "columns", None))
     if names is not None and not callable(names):
         return {str(name): side[name] for name in names}
@@ -340,19 +344,23 @@ def _measures(
     sides: Sequence[Sequence[tuple[Listed, list[Any]]]], gold: list[Any], metric: str, task: str
 ) -> tuple[str, list[list[ByMeasure]]]:
     """Return the task, and what each example adds to each measure, the main one first."""
-    for label in (label for of_seeds in sides for _, labels in of_seeds for label in labels):
+    for label in (label for seed_labels in sides for _, labels in seed_labels for label in labels):
         if isinstance(label, list) and any(isinstance(part, float) for part in label):
             raise DataError(
                 f"compare: a prediction is {str(label)[:60]}, a list of fractions; expected labels. Of "
                 f"logits or probabilities, give the index of the highest (argmax)."
             )
-    kind = _kind(gold, [labels for of_seeds in sides for _, labels in of_seeds], metric, task)
+    kind = _kind(gold, [labels for seed_labels in sides for _, labels in seed_labels], metric, task)
     outputs: list[list[Side]] = [
-        [(origin, _outputs(origin, labels, gold, kind)) for origin, labels in of_seeds] for of_seeds in sides
+        [(origin, _outputs(origin, labels, gold, kind)) for origin, labels in seed_labels]
+        for seed_labels in sides
     ]
-    output_task = task_of([side for of_seeds in outputs for side in of_seeds], measure=metric, task=task)
+    output_task = task_of(
+        [side for seed_labels in outputs for side in seed_labels], measure=metric, task=task
+    )
     return output_task.name, [
-        [measures_of(origin, of_seed, output_task) for origin, of_seed in of_seeds] for of_seeds in outputs
+        [measures_of(origin, outputs_of_seed, output_task) for origin, outputs_of_seed in seed_labels]
+        for seed_labels in outputs
     ]
 
 
@@ -364,9 +372,9 @@ def _outputs(origin: Listed, labels: Sequence[Any], gold: Sequence[Any], kind: s
         )
     return [
         ExampleOutput(
-            line=number, id="", language="", kind=kind, answer=_as_list(answer), gold=_as_list(right)
+            line=index, id="", language="", kind=kind, answer=_as_list(answer), gold=_as_list(right)
         )
-        for number, (answer, right) in enumerate(zip(labels, gold, strict=True))
+        for index, (answer, right) in enumerate(zip(labels, gold, strict=True))
     ]
 
 
@@ -377,17 +385,17 @@ def _as_list(label: Any) -> Any:
 
 
 def _kind(gold: list[Any], sides: Sequence[list[Any]], metric: str, task: str) -> str:
-    """Return the key that such answers have in a file: those of questions, of words, or of texts."""
-    predicted = [label for side in sides for label in side]
-    are_texts = all(isinstance(label, str) for label in predicted)
+    """Return the key of such answers in a file, for questions, words or texts."""
+    predictions = [label for side in sides for label in side]
+    are_texts = all(isinstance(label, str) for label in predictions)
     several = any(isinstance(label, list) for label in gold)
     if task == QA or (are_texts and several):
         return "answer"
-    if several or any(isinstance(label, list) for label in predicted):
+    if several or any(isinstance(label, list) for label in predictions):
         return "labels"
     if task or not are_texts or not all(isinstance(label, str) for label in gold):
         return "label"
-    like_answers = _look_like_answers(gold, predicted)
+    like_answers = _look_like_answers(gold, predictions)
     if metric in MEASURES[QA]:
         if like_answers:
             return "answer"
@@ -403,18 +411,18 @@ def _kind(gold: list[Any], sides: Sequence[list[Any]], metric: str, task: str) -
     return "label"
 
 
-def _look_like_answers(gold: Sequence[str], predicted: Sequence[str]) -> bool:
+def _look_like_answers(gold: Sequence[str], predictions: Sequence[str]) -> bool:
     """Return whether nearly all texts differ, and have spaces or are many: so classes do not look."""
-    differ = 2 * len({*gold}) > len(gold)
-    return differ and (len(gold) >= MANY_TEXTS or any(" " in text for text in (*gold, *predicted)))
+    differ = 2 * len(set(gold)) > len(gold)
+    return differ and (len(gold) >= MANY_TEXTS or any(" " in text for text in (*gold, *predictions)))
 
 
 def _values(origin: Listed, labels: Sequence[Any]) -> Contributions:
     """Return the values of a measure, which is their mean."""
-    for number, value in enumerate(labels):
+    for index, value in enumerate(labels):
         if not isinstance(value, int | float) or not isfinite(value):
             raise origin.broken(
-                number,
+                index,
                 repr(value),
                 "a number, the value of a measure",
                 "Correct it, or give the gold answers",
@@ -423,35 +431,35 @@ def _values(origin: Listed, labels: Sequence[Any]) -> Contributions:
 
 
 def _plain_list(name: str, labels: Predictions) -> list[Any]:
-    """Return labels in any container as a list of Python's values; DataError where one is missing."""
+    """Return labels in any container as a list of Python's values. Raises DataError where one is missing."""
     if isinstance(labels, str | bytes | Mapping | AbstractSet) or hasattr(labels, "columns"):
-        shown = f"{type(labels).__name__} {labels!r}".partition("\n")[0]
+        found_value = f"{type(labels).__name__} {labels!r}".partition("\n")[0]
         raise DataError(
-            f"compare: {name} is one {shown[:60]}; expected a list, an array or a column with one prediction "
-            f"for each example."
+            f"compare: {name} is one {found_value[:60]}; expected a list, an array or a column with one "
+            f"prediction for each example."
         )
-    listed = labels.tolist() if hasattr(labels, "tolist") else labels
-    if not isinstance(listed, Iterable):
+    values = labels.tolist() if hasattr(labels, "tolist") else labels
+    if not isinstance(values, Iterable):
         raise DataError(f"compare: {name} is {labels!r:.60}; expected one prediction for each example.")
-    plain = [_plain(Listed(name), number, label) for number, label in enumerate(listed)]
-    if not plain:
+    answers = [_plain(Listed(name), index, label) for index, label in enumerate(values)]
+    if not answers:
         raise DataError(f"compare: no predictions ({name}); expected one for each example, at least one.")
-    return plain
+    return answers
 
 
-def _plain(origin: Listed, number: int, label: Any) -> Any:
+def _plain(origin: Listed, index: int, label: Any) -> Any:
     """Return a label of NumPy, torch or pandas as Python's."""
     if hasattr(label, "tolist"):
         label = label.tolist()
     if isinstance(label, list | tuple):
-        return [_plain(origin, number, part) for part in label]
+        return [_plain(origin, index, part) for part in label]
     if isinstance(label, AbstractSet):
-        return frozenset(_plain(origin, number, part) for part in label)
+        return frozenset(_plain(origin, index, part) for part in label)
     if label is None or label is pd.NA or label is pd.NaT or label != label:  # noqa: PLR0124 (NaN)
         advice = "Take the example out on all sides"
-        raise origin.broken(number, f"{label!r}, which is missing", LABEL, advice)
+        raise origin.broken(index, f"{label!r}, which is missing", LABEL, advice)
     if not isinstance(label, str | int | float) or (isinstance(label, float) and not isfinite(label)):
-        raise origin.broken(number, f"{type(label).__name__} {label!r:.60}", LABEL)
+        raise origin.broken(index, f"{type(label).__name__} {label!r:.60}", LABEL)
     return label
 
 

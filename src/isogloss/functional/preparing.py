@@ -56,15 +56,15 @@ def prepare(
     """
     network = unwrap(model, function)
     check_tokenizer(tokenizer, function, words=words)
-    copied = evaluation_copy(text_encoder(network))
+    encoder = evaluation_copy(text_encoder(network))
     if not getattr(network, "is_quantized", False):
-        copied = copied.float()
-    within = unwrap_torch(cast(nn.Module, model))
-    if isinstance(within, nn.Sequential):
-        _keep_own_parts(within, copied)
-    check_states(copied, cast(Tokenizer, tokenizer), function)
-    made = resolved_precision(precision, next(copied.parameters()).device)
-    return PreparedEncoder(copied, limited(cast(Tokenizer, tokenizer), copied), made)
+        encoder = encoder.float()
+    module = unwrap_torch(cast(nn.Module, model))
+    if isinstance(module, nn.Sequential):
+        _keep_own_parts(module, encoder)
+    check_states(encoder, cast(Tokenizer, tokenizer), function)
+    resolved = resolved_precision(precision, next(encoder.parameters()).device)
+    return PreparedEncoder(encoder, limit_tokenizer(cast(Tokenizer, tokenizer), encoder), resolved)
 
 
 def prepare_trained(model: TextModel, tokenizer: TextTokenizer, function: str) -> tuple[Model, Tokenizer]:
@@ -77,17 +77,17 @@ def prepare_trained(model: TextModel, tokenizer: TextTokenizer, function: str) -
     encoder = text_encoder(network)
     fast_tokenizer = cast(Tokenizer, tokenizer)
     check_states(evaluation_copy(encoder), fast_tokenizer, function)
-    return network, limited(fast_tokenizer, encoder)
+    return network, limit_tokenizer(fast_tokenizer, encoder)
 
 
 def has_own_pooling(model: TextModel, function: str) -> bool:
-    """Return whether a model, or the folder that it is from, makes vectors of texts in a way of its own."""
+    """Return whether a model, or the folder that it is from, has its own way to compute vectors of texts."""
     is_sequence = isinstance(unwrap_torch(cast(nn.Module, model)), nn.Sequential)
     return is_sequence or has_sentence_parts(unwrap(model, function).base_model)
 
 
 def unwrap(model: object, function: str) -> Model:
-    """Return the model of transformers within a wrapper: of torch, peft or sentence-transformers.
+    """Return the model of transformers within a wrapper of torch, peft or sentence-transformers.
 
     ModelError for anything else, and for weights that are not loaded.
     """
@@ -140,7 +140,7 @@ def unwrap_torch(model: AnyModule) -> AnyModule:
 
 
 def require_layers(model: object, function: str) -> Model:
-    """Return the model within a wrapper. Raises ModelError unless its layers are those of a known family."""
+    """Return the model within a wrapper. Raises ModelError unless it has the layers of a known family."""
     network = unwrap(model, function)
     family_named(network.config.model_type, f"{function}: {type(network).__name__}")
     if not has_known_layers(network):
@@ -152,7 +152,7 @@ def require_layers(model: object, function: str) -> Model:
 
 
 def refuse_parallel(model: object, function: str) -> None:
-    """Raise ModelError for a model in several processes: its wrapper averages gradients of its own calls."""
+    """Raise ModelError for a model in several processes: its wrapper averages the gradients of its calls."""
     if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
         raise ModelError(
             f"{function}: found a {type(model).__name__}, whose gradients would not be averaged over "
@@ -182,7 +182,7 @@ def check_tokenizer(tokenizer: object, function: str, *, words: bool = False) ->
         )
 
 
-def limited(tokenizer: Tokenizer, encoder: Model) -> Tokenizer:
+def limit_tokenizer(tokenizer: Tokenizer, encoder: Model) -> Tokenizer:
     """Return a tokenizer that knows the maximum length of its encoder.
 
     The caller's tokenizer is unchanged.
@@ -190,9 +190,9 @@ def limited(tokenizer: Tokenizer, encoder: Model) -> Tokenizer:
     longest = longest_text(encoder)
     if tokenizer.model_max_length <= longest:
         return tokenizer
-    copied: Tokenizer = copy(tokenizer)
-    copied.model_max_length = longest
-    return copied
+    limited_tokenizer: Tokenizer = copy(tokenizer)
+    limited_tokenizer.model_max_length = longest
+    return limited_tokenizer
 
 
 def _first_network(sentence_model: nn.Sequential) -> nn.Module:
@@ -209,7 +209,7 @@ def _keep_own_parts(sentence_model: nn.Sequential, encoder: Model) -> None:
     """Let ``pooling="model"`` make the vectors that a SentenceTransformer makes."""
     if has_sentence_parts(encoder):
         return
-    steps = [evaluation_copy(module) for module in [*sentence_model][1:]]
+    steps = [evaluation_copy(module) for module in list(sentence_model)[1:]]
     settings: Any = sentence_model
     prompts = getattr(settings, "prompts", None) or {}
     keep_sentence_parts(
@@ -239,38 +239,41 @@ class _OwnParts(SentenceParts):
 def check_states(encoder: Model, tokenizer: Tokenizer, function: str) -> None:
     """Raise ModelError unless an encoder returns states of subwords, in all layers, whatever the padding.
 
-    Of families that isogloss knows, all do. ``encoder`` is in evaluation mode.
+    All families that isogloss knows do. ``encoder`` is in evaluation mode.
     """
     if encoder.config.model_type in FAMILIES:
         return
     padding = padding_of(tokenizer)
     device = next(encoder.parameters()).device
-    subwords = [number for number in range(PROBED + 1) if number != padding][:PROBED]
+    subwords = [subword for subword in range(PROBED + 1) if subword != padding][:PROBED]
     rows = [subwords, subwords[:2]]
     try:
         padded_states = _hidden_states(encoder, rows, padding, device)
         plain_states = _hidden_states(encoder, rows[1:], padding, device)
         count = encoder.config.num_hidden_layers + 1
-    except Exception as error:  # Of any model whatever.
+    except Exception as error:  # Any model can raise anything.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise _unreadable(encoder, function, reason[:120].rstrip(".")) from error
     if len(padded_states) != count or {state.shape[:2] for state in padded_states} != {(2, PROBED)}:
-        shapes = ", ".join(str([*state.shape]) for state in padded_states[:3])
+        shapes = ", ".join(str(list(state.shape)) for state in padded_states[:3])
         raise _unreadable(
             encoder, function, f"states of {count} layers expected, found {len(padded_states)}: {shapes}"
         )
     if len({state.shape[2] for state in padded_states}) > 1:
         raise _unreadable(encoder, function, "its layers have different widths")
-    for padded, plain in zip(padded_states, plain_states, strict=True):
-        scale = float(plain.abs().max())
-        if not float((padded[1, :2] - plain[0]).abs().max()) <= CLOSE * max(scale, 1.0):
+    for padded_state, plain_state in zip(padded_states, plain_states, strict=True):
+        scale = float(plain_state.abs().max())
+        if not float((padded_state[1, :2] - plain_state[0]).abs().max()) <= CLOSE * max(scale, 1.0):
             raise _unreadable(encoder, function, "states of a text change with the padding after it")
 
 
 def _hidden_states(
     encoder: Model, rows: list[list[int]], padding: int, device: torch.device
 ) -> tuple[Tensor, ...]:
-    inputs = {"input_ids": pad_rows(rows, padding), "attention_mask": padding_mask([*map(len, rows)])}
+    inputs = {
+        "input_ids": pad_rows(rows, padding),
+        "attention_mask": padding_mask([len(row) for row in rows]),
+    }
     with torch.inference_mode():
         output = encoder(
             **{name: part.to(device) for name, part in inputs.items()}, output_hidden_states=True

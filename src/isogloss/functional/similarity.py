@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.encoders.family import Model, Tokenizer
@@ -32,7 +32,7 @@ from isogloss.functional.states import (
     read_states,
     states,
 )
-from isogloss.similarity.geometry import between_share, mean_cosine, principal_components
+from isogloss.similarity.geometry import language_variance_share, mean_cosine, principal_components
 from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, compute_linear_cka
 from isogloss.similarity.mining import Margin
 from isogloss.similarity.mining import mine as mine_vectors
@@ -93,13 +93,13 @@ def cka(
     with language modules; ``precision`` is float32, bfloat16, or auto (the faster one on this machine, as in
     runs), and ``attrs["precision"]`` of the result the one that was used.
 
-    Instead of a model and a tokenizer, give states or arrays of the same items on two sides: of two models,
-    or of one before and after training. Layers are then compared in order, or, with ``across``, each layer of
-    the first with each of the second.
+    Instead of a model and a tokenizer, give states or arrays of the same items on two sides, from two models,
+    or from one before and after training. Layers are then compared in order, or, with ``across``, each layer
+    of the first with each of the second.
 
     DataError for fewer than four sentences, ConfigError for a layer that the encoder lacks.
 
-    Device: that of the model, and the CPU for states and arrays. Cost: one pass over both sides, 1,024
+    Device: as the model, and the CPU for states and arrays. Cost: one pass over both sides, 1,024
     texts at a time; memory does not grow with their number.
 
     >>> import isogloss
@@ -117,7 +117,9 @@ def cka(
     name = "debiased" if debiased else "cka"
     if first is None and second is None:
         refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
-        return _compare_states(cast(StatesLike, model), cast(StatesLike, tokenizer), name, across=across)
+        return _compare_states(
+            cast(StatesLike, model), cast(StatesLike, tokenizer), name, compares_all_layers=across
+        )
     if first is None or second is None or across:
         raise ConfigError(
             "cka: a model comes with its tokenizer, sentences and their translations; across is of states. "
@@ -125,21 +127,21 @@ def cka(
         )
     _check_translations("cka", first, second)
     _check_enough(len(first))
-    prepared = prepare(cast(TextModel, model), cast(TextTokenizer, tokenizer), "cka", precision)
-    count = prepared.layers + 1
-    with located("cka"):
-        chosen = layers_once(prepared.encoder, tuple(layers) or range(count))
-    options = StateOptions(layers=chosen, limit=limit, precision=prepared.precision)
-    streamed = StreamedCka()
+    encoder = prepare(cast(TextModel, model), cast(TextTokenizer, tokenizer), "cka", precision)
+    count = encoder.layers + 1
+    with add_location("cka"):
+        layer_indices = layers_once(encoder.encoder, tuple(layers) or range(count))
+    options = StateOptions(layers=layer_indices, limit=limit, precision=encoder.precision)
+    cka_sums = StreamedCka()
     with showing_progress(on_progress) as progress:
-        for x, y in _compute_blocks(prepared.loaded, (first, second), languages, options, progress):
-            streamed.add(x, y)
-    values = streamed.compute_debiased() if debiased else streamed.compute()
-    return _make_series(values, [layer % count for layer in chosen], name, prepared.precision)
+        for x, y in _compute_blocks(encoder.loaded, (first, second), languages, options, progress):
+            cka_sums.add(x, y)
+    values = cka_sums.compute_debiased() if debiased else cka_sums.compute()
+    return _make_series(values, [layer % count for layer in layer_indices], name, encoder.precision)
 
 
 def _compute_blocks(
-    loaded: tuple[Model, Tokenizer],
+    encoder: tuple[Model, Tokenizer],
     sentences: tuple[Sequence[Sentence], Sequence[Sentence]],
     languages: tuple[str, str],
     options: StateOptions,
@@ -147,30 +149,30 @@ def _compute_blocks(
 ) -> Iterator[tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]]:
     """Yield states of both sides, so many texts at a time that memory does not grow with the text."""
     starts = range(0, len(sentences[0]), TEXTS_PER_BLOCK)
-    for number, start in enumerate(starts, start=1):
+    for count, start in enumerate(starts, start=1):
         blocks = [
             [join_words(sentence) for sentence in side[start : start + TEXTS_PER_BLOCK]] for side in sentences
         ]
         yield (
-            compute_language_states(loaded, blocks[0], languages[0], options),
-            compute_language_states(loaded, blocks[1], languages[1], options),
+            compute_language_states(encoder, blocks[0], languages[0], options),
+            compute_language_states(encoder, blocks[1], languages[1], options),
         )
-        progress(Progress("cka", number, len(starts), "-".join(languages)))
+        progress(Progress("cka", count, len(starts), "-".join(languages)))
 
 
 def _compare_states(
-    first: StatesLike, second: StatesLike, name: str, *, across: bool
+    first_states: StatesLike, second_states: StatesLike, name: str, *, compares_all_layers: bool
 ) -> pd.Series | pd.DataFrame:
-    x, y = read_both(first, second, "cka")
+    x, y = read_both(first_states, second_states, "cka")
     _check_enough(len(x))
-    debiased = name == "debiased"
-    if not across:
+    is_debiased = name == "debiased"
+    if not compares_all_layers:
         layers = read_layers(x, y, "cka")
         return _make_series(
-            compute_linear_cka(x.vectors, y.vectors, debiased=debiased), layers, name, x.precision
+            compute_linear_cka(x.vectors, y.vectors, is_debiased=is_debiased), layers, name, x.precision
         )
     table = [
-        [float(compute_linear_cka(row[None], column[None], debiased=debiased)) for column in y.vectors]
+        [float(compute_linear_cka(row[None], column[None], is_debiased=is_debiased)) for column in y.vectors]
         for row in x.vectors
     ]
     frame = pd.DataFrame(
@@ -235,15 +237,15 @@ def retrieval(
     Columns: ``forward`` (from the first language to the second), ``backward``, and ``chance``, from 0 to 1.
     Nearest by the cosine of mean subword states (Artetxe & Schwenk 2019), or with ``csls`` neighbours by CSLS
     (Conneau et al. 2018, Eq. 3); after subtracting each language's mean if ``centred``. All ``layers`` if
-    none are named. The other arguments are those of ``cka``, and so is what can be given instead of a model.
+    none are named. The other arguments, and what can be given instead of a model, are as for ``cka``.
 
-    An encoder of sentence-transformers has a pooling of its own, and perhaps layers after it: ``pooling``
+    An encoder of sentence-transformers has its own pooling, and perhaps layers after it: ``pooling``
     "model" measures the vectors that its folder makes, of the last layer, cut at the folder's length if
     that is less than ``limit``. Without it, they are means of states all the same, with a warning.
 
     ConfigError for a layer that the encoder lacks, DataError for sides of different lengths.
 
-    Device: that of the model, and the CPU for states and arrays. Cost: one pass over both sides, and the
+    Device: as the model, and the CPU for states and arrays. Cost: one pass over both sides, and the
     similarity of each sentence with each, by layer.
 
     >>> isogloss.retrieval(model, tokenizer, ansa, bora)                     # doctest: +SKIP
@@ -303,11 +305,11 @@ def mine(
 
     Artetxe & Schwenk (2019): columns ``first`` and ``second`` are numbers of sentences, each in one pair at
     most, ``score`` the ``margin`` of their cosine over that with the nearest ``neighbours``: ratio, distance,
-    or cosine alone. ``layer`` chooses among the layers of the states by position, the last by default;
+    or only the cosine. ``layer`` chooses among the layers of the states by position, the last by default;
     ``centred`` subtracts each side's mean. Which scores are translations is for you to decide, on pairs that
     you know.
 
-    DataError for arrays of another shape, ConfigError for a layer that the states lack.
+    DataError for arrays of a different shape, ConfigError for a layer that the states lack.
 
     Device: the CPU. Cost: the similarity of each sentence with each.
 
@@ -339,11 +341,11 @@ def anisotropy(texts: StatesLike) -> pd.Series:
     >>> isogloss.anisotropy(isogloss.states(model, tokenizer, texts)).index.tolist()
     [0, 1, 2, 3, 4]
     """
-    of_texts = read_states(texts, "anisotropy")
-    if len(of_texts) < 2:
-        raise DataError(f"anisotropy: {len(of_texts)} sentences; 2 or more are needed.")
-    values = torch.tensor([mean_cosine(vectors) for vectors in of_texts.vectors])
-    return _make_series(values, of_texts.layers, "anisotropy", of_texts.precision)
+    text_states = read_states(texts, "anisotropy")
+    if len(text_states) < 2:
+        raise DataError(f"anisotropy: {len(text_states)} sentences; 2 or more are needed.")
+    values = torch.tensor([mean_cosine(vectors) for vectors in text_states.vectors])
+    return _make_series(values, text_states.layers, "anisotropy", text_states.precision)
 
 
 @checks_arguments
@@ -376,20 +378,23 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: Whole = -1) ->
             f"representation_map: states of shapes {', '.join(map(str, sorted(shapes)))}; expected the same "
             f"sentences in all languages, by one encoder."
         )
-    stacked = torch.stack(vectors).double()
-    flat = stacked.flatten(0, 1)
-    axes, explained = principal_components(flat, 2)
-    projected = (flat - flat.mean(dim=0)) @ axes.T
-    count = stacked.shape[1]
+    stacked_vectors = torch.stack(vectors).double()
+    flat = stacked_vectors.flatten(0, 1)
+    axes, variance_shares = principal_components(flat, 2)
+    projections = (flat - flat.mean(dim=0)) @ axes.T
+    count = stacked_vectors.shape[1]
     frame = pd.DataFrame(
         {
             "language": [name for name in sides for _ in range(count)],
-            "sentence": [*range(count)] * len(sides),
-            "x": projected[:, 0],
-            "y": projected[:, 1],
+            "sentence": list(range(count)) * len(sides),
+            "x": projections[:, 0],
+            "y": projections[:, 1],
         }
     )
-    frame.attrs |= {"explained": tuple(explained.tolist()), "between": between_share(stacked)}
+    frame.attrs |= {
+        "explained": tuple(variance_shares.tolist()),
+        "between": language_variance_share(stacked_vectors),
+    }
     return frame
 
 
@@ -404,10 +409,13 @@ def _choose_layer(
     return vectors[layer]
 
 
-def _check_translations(function: str, first: Sequence[Sentence], second: Sequence[Sentence]) -> None:
-    if len(first) != len(second):
+def _check_translations(
+    function: str, sentences: Sequence[Sentence], sentence_translations: Sequence[Sentence]
+) -> None:
+    if len(sentences) != len(sentence_translations):
         raise DataError(
-            f"{function}: {len(first)} sentences, {len(second)} translations; expected equal numbers."
+            f"{function}: {len(sentences)} sentences, {len(sentence_translations)} translations; expected "
+            f"equal numbers."
         )
 
 
@@ -422,7 +430,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def refuse_settings(function: str, **settings: object) -> None:
-    """Raise ConfigError for a setting of how states are made, where states are given."""
+    """Raise ConfigError for a setting of the computation of states, where states are given."""
     for name, value in settings.items():
         if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]
             raise ConfigError(

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.encoders.added.active_language import active_language
@@ -115,7 +115,7 @@ def states(
 
     ConfigError for a layer that the encoder lacks, ModelError where states are not finite.
 
-    Device: that of the model; the result is on the CPU. Cost: one pass over the texts; the result has
+    Device: as the model; the result is on the CPU. Cost: one pass over the texts; the result has
     texts × layers × width numbers in float32.
 
     >>> import isogloss
@@ -125,29 +125,31 @@ def states(
     """
     if not texts:
         raise DataError("states: no texts. Give at least one.")
-    prepared = prepare(model, tokenizer, "states", precision, words=words is not None)
-    last = prepared.layers
-    named = tuple(layers) or ((last,) if pooling else tuple(range(last + 1)))
-    with located("states"):
-        chosen = layers_once(prepared.encoder, named)
-    made = prepared.precision
-    labels = tuple(layer % (last + 1) for layer in chosen)
+    encoder = prepare(model, tokenizer, "states", precision, words=words is not None)
+    last_layer = encoder.layers
+    requested_layers = tuple(layers) or ((last_layer,) if pooling else tuple(range(last_layer + 1)))
+    with add_location("states"):
+        layer_indices = layers_once(encoder.encoder, requested_layers)
+    resolved = encoder.precision
+    labels = tuple(layer % (last_layer + 1) for layer in layer_indices)
     if words is not None:
         split = [split_sentence(text) for text in texts]
-        with active_language(prepared.encoder, language):
-            by_sentence = word_states(*prepared.loaded, split, layers=chosen, words=words, precision=made)
-        sentences = tuple(number for number, part in enumerate(by_sentence) for _ in range(part.shape[1]))
-        return States(torch.cat(by_sentence, dim=1).cpu(), labels, made, sentences)
-    options = StateOptions(layers=chosen, limit=limit, precision=made, pooling=pooling)
+        with active_language(encoder.encoder, language):
+            sentence_states = word_states(
+                *encoder.loaded, split, layers=layer_indices, words=words, precision=resolved
+            )
+        sentences = tuple(index for index, part in enumerate(sentence_states) for _ in range(part.shape[1]))
+        return States(torch.cat(sentence_states, dim=1).cpu(), labels, resolved, sentences)
+    options = StateOptions(layers=layer_indices, limit=limit, precision=resolved, pooling=pooling)
     lines = [join_words(text) for text in texts]
     blocks = []
     count = -(-len(lines) // TEXTS_PER_BLOCK)
     with showing_progress(on_progress) as progress:
-        for number in range(count):
-            block = lines[number * TEXTS_PER_BLOCK : (number + 1) * TEXTS_PER_BLOCK]
-            blocks.append(compute_language_states(prepared.loaded, block, language, options))
-            progress(Progress("states", number + 1, count))
-    return States(torch.cat(blocks, dim=1), labels, made)
+        for index in range(count):
+            block = lines[index * TEXTS_PER_BLOCK : (index + 1) * TEXTS_PER_BLOCK]
+            blocks.append(compute_language_states(encoder.loaded, block, language, options))
+            progress(Progress("states", index + 1, count))
+    return States(torch.cat(blocks, dim=1), labels, resolved)
 
 
 def join_words(sentence: Sentence) -> str:
@@ -181,9 +183,9 @@ def read_states(values: StatesLike, name: str) -> States:
     return States(vectors.detach().cpu().float(), tuple(range(len(vectors))), "float32")
 
 
-def read_both(first: StatesLike, second: StatesLike, function: str) -> tuple[States, States]:
+def read_both(first_states: StatesLike, second_states: StatesLike, function: str) -> tuple[States, States]:
     """Return the states of the same items on two sides. Raises DataError if their numbers differ."""
-    sides = read_states(first, f"{function}: first"), read_states(second, f"{function}: second")
+    sides = read_states(first_states, f"{function}: first"), read_states(second_states, f"{function}: second")
     if len(sides[0]) != len(sides[1]):
         raise DataError(
             f"{function}: {len(sides[0])} items and {len(sides[1])}; expected the same ones on both sides, "
@@ -192,11 +194,11 @@ def read_both(first: StatesLike, second: StatesLike, function: str) -> tuple[Sta
     return sides
 
 
-def read_layers(first: States, second: States, function: str) -> tuple[int, ...]:
+def read_layers(first_states: States, second_states: States, function: str) -> tuple[int, ...]:
     """Pair the layers of two sides by their order. Raises DataError if their numbers differ."""
-    if len(first.layers) != len(second.layers):
+    if len(first_states.layers) != len(second_states.layers):
         raise DataError(
-            f"{function}: {len(first.layers)} layers and {len(second.layers)}; expected as many, which are "
-            f"compared in order. Choose layers, or compare all with all (across=True of cka)."
+            f"{function}: {len(first_states.layers)} layers and {len(second_states.layers)}; expected as "
+            f"many, which are compared in order. Choose layers, or compare all with all (across=True of cka)."
         )
-    return first.layers
+    return first_states.layers

@@ -1,7 +1,7 @@
 """Models in weight space: scores along a path and on a plane, and the differences between models.
 
 "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1 and Appendix B. Any
-``torch.nn.Module`` will do; all models must have the same parameters. Buffers stay those of the first model.
+``torch.nn.Module`` will do; all models need the same parameters. Buffers come from the first model.
 """
 
 import warnings
@@ -49,7 +49,7 @@ MATRIX = 2
 Finite = Annotated[float, Strict()]
 Density = Annotated[float, Strict(), Gt(0), Le(1)]
 Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
-"""Ranges of numbers: any, and those of the fields of ``Average``."""
+"""Ranges of numbers: any, and the ranges of the fields of ``Average``."""
 
 Part = Literal["all", "encoder", "head"]
 """The parameters that move."""
@@ -75,14 +75,14 @@ def path(
     point, which a warning says. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
     column for each name that ``score`` returns, or ``score``.
 
-    ``part`` is what moves of a model of transformers: "all", "encoder" or "head"; the rest stays that of
+    ``part`` is what moves of a model of transformers: "all", "encoder" or "head"; the rest stays as in
     ``start``. Where only the head moves, the encoder computes the states of equal inputs once.
 
     ConfigError for a part of a model without an encoder or without a head.
     ModelError where the models differ in the names or shapes of parameters, in buffers, which do not move
     (such as the statistics of BatchNorm), or in the labels of their heads.
 
-    Device: that of ``start``. Cost: a call of ``score`` for each α, and the memory of another model.
+    Device: as ``start``. Cost: a call of ``score`` for each α, and the memory of one more model.
 
     >>> import torch, isogloss
     >>> start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -116,8 +116,8 @@ def plane(
 
     ModelError where the models differ, DataError for a score that is no number.
 
-    Device: that of ``origin``. Cost: a call of ``score`` for each pair of values, and the memory of
-    another model.
+    Device: as ``origin``. Cost: a call of ``score`` for each pair of values, and the memory of
+    one more model.
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
@@ -154,16 +154,16 @@ def _scores(
     on_progress: OnProgress | None,
 ) -> pd.DataFrame:
     rows = []
-    moved = evaluation_copy(model)
+    moved_model = evaluation_copy(model)
     states = RememberedStates() if part == HEAD else None
-    used = set()
-    moved.register_forward_pre_hook(lambda *_: used.add("forward"))
+    calls = set()
+    moved_model.register_forward_pre_hook(lambda *_: calls.add("forward"))
     with showing_progress(on_progress) as progress:
-        for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
-            with recalled_states(states, moved):
-                rows.append(_numbers_of(score(moved)))
-            progress(Progress("path", number, len(points)))
-    if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
+        for count, _ in enumerate(visit_points(moved_model, names, points.tolist(), move), start=1):
+            with recalled_states(states, moved_model):
+                rows.append(_numbers_of(score(moved_model)))
+            progress(Progress("path", count, len(points)))
+    if not calls and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
             f"the scores of all {len(rows)} points are equal, and score ran no model that it was given. "
             "Score its argument: the models themselves stay as they are.",
@@ -172,14 +172,14 @@ def _scores(
     return pd.DataFrame(rows, index=points)
 
 
-def _numbers_of(scored: Any) -> dict[str, float]:
-    """Return the numbers of a score by name; DataError for anything else."""
-    named = dict(scored.items()) if hasattr(scored, "items") else {"score": scored}
+def _numbers_of(result: Any) -> dict[str, float]:
+    """Return the numbers of a score by name. Raises DataError for anything else."""
+    values = dict(result.items()) if hasattr(result, "items") else {"score": result}
     try:
-        return {str(name): float(number) for name, number in named.items()}
+        return {str(name): float(value) for name, value in values.items()}
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
-            f"score: returned {scored!r:.60}; expected a number, or a mapping from names to numbers. Return "
+            f"score: returned {result!r:.60}; expected a number, or a mapping from names to numbers. Return "
             f"one number for each, such as a mean."
         ) from error
 
@@ -190,11 +190,11 @@ def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
 
     Li et al. (2018), "Visualizing the Loss Landscape of Neural Nets", Section 4: normal numbers, each row of
     a matrix as long as the model's row, and 0 for biases and norms. They depend on ``seed`` and the name of
-    the parameter, and not on the device.
+    the parameter, but not on the device.
 
     ConfigError for a seed that is no whole number.
 
-    Device: that of the model; numbers are drawn on the CPU. Cost: the memory of another model.
+    Device: as the model; numbers are drawn on the CPU. Cost: the memory of one more model.
 
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 3)
@@ -218,12 +218,12 @@ def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
 def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> AnyModel:
     """Return a copy of a model, moved ``alpha`` times along a direction in weight space: θ + αd.
 
-    ``direction`` is what ``random_direction`` returns, or tensors of your own by the names of parameters;
+    ``direction`` is what ``random_direction`` returns, or your own tensors by the names of parameters;
     parameters that it lacks stay.
 
-    ConfigError for a parameter that the model lacks, ModelError for one of another shape.
+    ConfigError for a parameter that the model lacks, ModelError for one of a different shape.
 
-    Device: that of the model. Cost: the memory of another model.
+    Device: as the model. Cost: the memory of one more model.
 
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 1)
@@ -231,18 +231,18 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
     >>> round((moved.bias - model.bias).item(), 6)
     0.5
     """
-    moved = deepcopy(unwrap_torch(model))
-    parameters = dict(moved.named_parameters())
+    result = deepcopy(unwrap_torch(model))
+    parameters = dict(result.named_parameters())
     check_named("move: direction", "parameter", parameters, *direction)
     with torch.no_grad():
         for name, change in direction.items():
             if change.shape != parameters[name].shape:
                 raise ModelError(
-                    f"move: direction: {name} has the shape {[*change.shape]}, and the parameter "
-                    f"{[*parameters[name].shape]}. Give a direction of this model."
+                    f"move: direction: {name} has the shape {list(change.shape)}, and the parameter "
+                    f"{list(parameters[name].shape)}. Give a direction of this model."
                 )
             parameters[name].add_(change.to(parameters[name]), alpha=alpha)
-    return moved
+    return result
 
 
 @checks_arguments
@@ -258,7 +258,7 @@ def average(
 ) -> AnyModel:
     """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
 
-    ``weights`` are equal and sum to 1 if left out. What they lack to 1 is the weight of ``origin``, the
+    ``weights`` Default: equal weights that sum to 1. What they lack to 1 is the weight of ``origin``, the
     pretrained model: (1, 1) adds two task vectors to it (Ilharco et al. 2023). Where ``origin`` is an encoder
     and the models have heads, the head is the mean of theirs by ``weights``. Adapters of peft that are not
     merged are averaged as they are, both factors of LoRA by themselves. ``density`` is the share of
@@ -269,8 +269,8 @@ def average(
 
     ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
 
-    Device: that of the first model. Cost: the memory of another model; with ``density`` also that of one
-    vector of changes.
+    Device: as the first model. Cost: the memory of one more model; with ``density`` also the memory
+    of one vector of changes.
 
     >>> import torch, isogloss
     >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -286,7 +286,7 @@ def average(
             f"Give one model or more, and as many weights or none."
         )
     models = [unwrap_torch(model) for model in models]
-    check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
+    check_labels("average", {f"model {index}": model for index, model in enumerate(models)})
     method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
     trimming = Trimming(density=density, dropped=dropped, scale=scale)
     shares = method.weights_of(len(models))
@@ -298,10 +298,10 @@ def average(
                 f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
             )
         parts.append(_origin(unwrap_torch(origin), models[0], 1 - fsum(shares)))
-    averaged = deepcopy(models[0])
+    result = deepcopy(models[0])
     with torch.no_grad():
-        combine(averaged.state_dict(), parts, len(models), trimming, seed=seed)
-    return averaged
+        combine(result.state_dict(), parts, len(models), trimming, seed=seed)
+    return result
 
 
 def _origin(origin: nn.Module, model: nn.Module, weight: float) -> WeightedModel:
@@ -326,13 +326,13 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
 
     δ_1 = θ_1 - θ_O and δ_2 = θ_2 - θ_O (Appendix B, Fig. 4, with the bilingual model as the origin). Columns:
     ``norm_first``, ``norm_second``, ``ratio`` (first to second) and ``angle`` in degrees; nan where a length
-    is 0. The row ``all`` is of all parameters, or of those of the encoder where ``origin`` has no head.
+    is 0. The row ``all`` is of all parameters, or of the encoder's parameters where ``origin`` has no head.
     Models of a known family of encoders have a row for each layer (``embeddings``, ``layer 1`` …) and for the
     rest, unless ``layers`` is false.
 
     ModelError where the models differ in parameters, buffers or labels.
 
-    Device: those of the models. Cost: one pass over the parameters.
+    Device: as the models. Cost: one pass over the parameters.
 
     >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
     """
@@ -344,9 +344,10 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
     parts = {"all": [name for name, _ in origin.named_parameters()]}
     if layers and has_known_layers(origin):
         for name, part in parts_of(origin).items():
-            label = (
-                part.module if part.layer is None else f"layer {part.layer}" if part.layer else "embeddings"
-            )
+            if part.layer is None:
+                label = part.module
+            else:
+                label = f"layer {part.layer}" if part.layer else "embeddings"
             parts.setdefault(label, []).append(name)
     rows = {part: delta_between(models, names, part) for part, names in parts.items()}
     columns = ("norm_first", "norm_second", "ratio", "angle")
@@ -362,17 +363,19 @@ def is_encoder_of(origin: nn.Module, model: nn.Module) -> bool:
 
 def check_alike(function: str, models: Mapping[str, nn.Module]) -> None:
     """Raise ModelError where models have other parameters, buffers that do not move, or labels."""
-    (first, start), *others = models.items()
+    (first_name, start), *further_models = models.items()
     parameters = {name: weight.shape for name, weight in start.named_parameters()}
-    for other, model in others:
+    for name_of_model, model in further_models:
         shapes = {name: weight.shape for name, weight in model.named_parameters()}
         for name in sorted(parameters.keys() ^ shapes.keys()):
-            having, lacking = (first, other) if name in parameters else (other, first)
+            having, lacking = (
+                (first_name, name_of_model) if name in parameters else (name_of_model, first_name)
+            )
             raise ModelError(
                 f"{function}: {having} has the parameter {name}, and {lacking} has none of that name. Give "
                 f"models of one class, with the same heads."
             )
-        _check_buffers(function, {first: start, other: model})
+        _check_buffers(function, {first_name: start, name_of_model: model})
     check_labels(function, models)
 
 
@@ -388,27 +391,27 @@ def _check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
 
 
 def _saved_buffers(model: nn.Module) -> dict[str, Tensor]:
-    saved = model.state_dict().keys()
+    names = model.state_dict().keys()
     return {
-        name: values for name, values in model.named_buffers() if name in saved and values.is_floating_point()
+        name: values for name, values in model.named_buffers() if name in names and values.is_floating_point()
     }
 
 
 def check_labels(function: str, models: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError where heads name their classes differently; default names say nothing."""
-    named = {
-        name: {int(number): str(label) for number, label in labels.items()}
+    """Raise ModelError where heads name their classes differently. Default names are ignored."""
+    labels_of_models = {
+        name: {int(index): str(label) for index, label in labels.items()}
         for name, model in models.items()
         if getattr(model, "base_model", model) is not model
         and (labels := getattr(getattr(model, "config", None), "id2label", None))
         and not all(str(label).startswith("LABEL_") for label in labels.values())
     }
-    for name, labels in named.items():
-        first, expected = next(iter(named.items()))
-        for number in sorted(labels.keys() | expected.keys()):
-            if labels.get(number) != expected.get(number):
+    for name, labels in labels_of_models.items():
+        first_name, expected = next(iter(labels_of_models.items()))
+        for index in sorted(labels.keys() | expected.keys()):
+            if labels.get(index) != expected.get(index):
                 raise ModelError(
-                    f"{function}: class {number} is {expected.get(number)!r} in {first} and "
-                    f"{labels.get(number)!r} in {name} (config.id2label). Give models with the same "
+                    f"{function}: class {index} is {expected.get(index)!r} in {first_name} and "
+                    f"{labels.get(index)!r} in {name} (config.id2label). Give models with the same "
                     f"labels in one order."
                 )

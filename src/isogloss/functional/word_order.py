@@ -1,11 +1,11 @@
-"""Questions of SQuAD in another order of subject, verb and object (SQuAD-SOV)."""
+"""Questions of SQuAD with a different order of subject, verb and object (SQuAD-SOV)."""
 
 from pathlib import Path
 from typing import Literal
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import located
+from isogloss.core.errors import add_location
 from isogloss.data.files import disk_file
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.data.formats.questions import read_questions, write_questions
@@ -20,13 +20,13 @@ def reorder_questions(
     *,
     order: Literal["SVO", "SOV", "VSO", "VOS", "OVS", "OSV"] = "SOV",
 ) -> list[str]:
-    """Write the questions of a file with subject, verb and object of each clause in another order.
+    """Write the questions of a file with subject, verb and object of each clause reordered.
 
     ``questions`` is a file in SQuAD's JSON, and so is ``to``, which a description makes a corpus. ``trees``
-    is a CoNLL-U file of parsed sentences: those of each passage and then of its questions, in the order of
-    the file, with the words as they are written. Returns the ids of the questions that are left out, because
-    the words of their answers are no longer together. ``order`` is the order of subject (S), verb (V) and
-    object (O).
+    is a CoNLL-U file of parsed sentences: the sentences of each passage and then of its questions, in the
+    order of the file, with the words as they are written. Returns the ids of the questions that are skipped,
+    because the words of their answers are no longer together. ``order`` is the order of subject (S), verb (V)
+    and object (O).
 
     DataError if trees and texts differ, StorageError if the file cannot be written.
 
@@ -34,12 +34,12 @@ def reorder_questions(
 
     >>> isogloss.reorder_questions("train.json", "train.conllu", "sov/train.json")  # doctest: +SKIP
     """
-    with located(str(trees)):
-        reordered = reorder_passages(
+    with add_location(str(trees)):
+        result = reorder_passages(
             read_questions(disk_file(Path(questions))), read_conllu(disk_file(Path(trees))), order
         )
     target = Path(to)
     target.parent.mkdir(parents=True, exist_ok=True)
-    lines = write_questions(reordered.questions, version="1.1")
+    lines = write_questions(result.questions, version="1.1")
     write_text(target.parent, target.name, "\n".join(lines) + "\n")
-    return reordered.left_out
+    return result.left_out

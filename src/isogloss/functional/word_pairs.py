@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Whole
@@ -93,14 +93,14 @@ def word_distances(
     distances of linked words and of words of different sentences; ``auc`` = P(related < unrelated); and the
     numbers of pairs. ``links`` are found by ``align`` by default. ``distance`` is l2 or cosine; ``words`` is
     the state of a word: the average of its subwords, or the first or last. ``seed`` draws the unrelated
-    words. Sentences of more than 64 words are left out. The other arguments are those of ``cka``.
+    words. Sentences of more than 64 words are skipped. The other arguments are as for ``cka``.
 
     Instead of a model and a tokenizer, give states of words on two sides, with their ``links``, as
     ``isogloss.states(…, words="average")`` returns them.
 
     DataError for fewer than two sentences with links, ConfigError for a layer that the encoder lacks.
 
-    Device: that of the model, and the CPU for states. Cost: one pass over both sides, and as many
+    Device: as the model, and the CPU for states. Cost: one pass over both sides, and as many
     unrelated pairs of words as linked ones; memory does not grow with the text.
 
     >>> isogloss.word_distances(model, tokenizer, ansa, bora)                # doctest: +SKIP
@@ -122,52 +122,54 @@ def word_distances(
         return _compare_states(model, tokenizer, links, options, on_progress)
     if first is None or second is None:
         raise ConfigError("word_distances: give sentences and their translations, in the same order.")
-    prepared = prepare(
+    encoder = prepare(
         cast(TextModel, model), cast(TextTokenizer, tokenizer), "word_distances", precision, words=True
     )
-    layer_count = prepared.layers + 1
-    with located("word_distances"):
-        chosen = layers_once(prepared.encoder, tuple(layers) or range(layer_count))
-    options = options._replace(layers=chosen, precision=prepared.precision)
+    layer_count = encoder.layers + 1
+    with add_location("word_distances"):
+        layer_indices = layers_once(encoder.encoder, tuple(layers) or range(layer_count))
+    options = options._replace(layers=layer_indices, precision=encoder.precision)
     with showing_progress(on_progress) as progress:
-        linked = align(first, second, on_progress=progress) if links is None else links
-        bitext = translations(first, second, linked)
+        word_links = align(first, second, on_progress=progress) if links is None else links
+        bitext = translations(first, second, word_links)
         sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
-        short = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
-        counts = count_word_distances(prepared.loaded, short, languages, options, on_progress=progress)
-    numbers = {layer: layer % layer_count for layer in chosen}
+        short_sentences = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
+        counts = count_word_distances(
+            encoder.loaded, short_sentences, languages, options, on_progress=progress
+        )
+    numbers = {layer: layer % layer_count for layer in layer_indices}
     return _make_frame(
-        counts, numbers, prepared.precision, f"{len(short)} sentences of up to {LONGEST} words"
+        counts, numbers, encoder.precision, f"{len(short_sentences)} sentences of up to {LONGEST} words"
     )
 
 
 def _compare_states(
-    first: object,
-    second: object,
+    first_side: object,
+    second_side: object,
     links: Iterable[Links] | None,
     options: WordPairs,
     on_progress: OnProgress | None,
 ) -> pd.DataFrame:
-    sides = [_split_by_sentence(first, "first"), _split_by_sentence(second, "second")]
+    sides = [_split_by_sentence(first_side, "first"), _split_by_sentence(second_side, "second")]
     if links is None:
         raise ConfigError("word_distances: states of words, and no links between them. Give links.")
-    linked = [[tuple(link) for link in of_sentence] for of_sentence in links]
-    sizes = [len(sides[0][1]), len(sides[1][1]), len(linked)]
-    if len({*sizes}) > 1:
+    pair_links = [[tuple(link) for link in sentence_links] for sentence_links in links]
+    sizes = [len(sides[0][1]), len(sides[1][1]), len(pair_links)]
+    if len(set(sizes)) > 1:
         raise DataError(
             f"word_distances: states of {sizes[0]} and {sizes[1]} sentences, links of {sizes[2]}; expected "
             f"equal numbers."
         )
-    (x, of_first), (y, of_second) = sides
+    (x, first_states), (y, second_states) = sides
     layers = read_layers(x, y, "word_distances")
-    having = [number for number, of_sentence in enumerate(linked) if of_sentence]
+    having = [sentence_index for sentence_index, sentence_links in enumerate(pair_links) if sentence_links]
 
     def compute(block: npt.NDArray[np.int64]) -> LinkedStates:
-        numbers = [having[index] for index in block]
+        indices = [having[index] for index in block]
         return choose_linked(
-            [of_first[number] for number in numbers],
-            [of_second[number] for number in numbers],
-            [linked[number] for number in numbers],
+            [first_states[sentence_index] for sentence_index in indices],
+            [second_states[sentence_index] for sentence_index in indices],
+            [pair_links[sentence_index] for sentence_index in indices],
         )
 
     options = options._replace(layers=layers)
@@ -185,8 +187,8 @@ def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Ten
             f'isogloss.states(…, words="average") returns, or a model, its tokenizer and sentences.'
         )
     counts = [0] * (max(side.sentences, default=-1) + 1)
-    for number in side.sentences:
-        counts[number] += 1
+    for index in side.sentences:
+        counts[index] += 1
     return side, torch.split(side.vectors, counts, dim=1)
 
 
@@ -199,13 +201,13 @@ def _make_frame(counts: Counts, numbers: Mapping[int, int], precision: str, sent
         )
     rows = {
         numbers[layer]: {
-            "related": related.mean,
-            "unrelated": unrelated.mean,
-            "auc": separation(related, unrelated).auc,
-            "related_pairs": related.number,
-            "unrelated_pairs": unrelated.number,
+            "related": related_distances.mean,
+            "unrelated": unrelated_distances.mean,
+            "auc": separation(related_distances, unrelated_distances).auc,
+            "related_pairs": related_distances.number,
+            "unrelated_pairs": unrelated_distances.number,
         }
-        for (layer, _), (related, unrelated) in counts.items()
+        for (layer, _), (related_distances, unrelated_distances) in counts.items()
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
     frame.attrs["precision"] = precision

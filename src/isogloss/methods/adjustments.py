@@ -181,7 +181,7 @@ class ContrastiveAlignment(Adjustment):
         if self.updates.accumulation not in (None, 1):
             raise ConfigError(
                 f"{self.name}: accumulation cannot be {self.updates.accumulation}: each item is contrasted "
-                f"with all others of its batch, and a part has fewer. Leave it out; gradient_checkpointing "
+                f"with all others of its batch, and a part has fewer. Remove it; gradient_checkpointing "
                 f"takes less memory, too."
             )
 
@@ -269,9 +269,9 @@ def adjust_model(
     original = frozen_copy(model) if method.stay else None
     callbacks = Callbacks(checkpoints=checkpoints, on_progress=on_progress, what="adjusting")
 
-    def loss(trained: Model, batch: AlignedBatch) -> Tensor:
-        trained.train(method.training.dropout)  # fit has switched it on.
-        return method.loss(trained, original, batch)
+    def loss(trained_model: Model, batch: AlignedBatch) -> Tensor:
+        trained_model.train(method.training.dropout)  # fit has switched it on.
+        return method.loss(trained_model, original, batch)
 
     return fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks)
 
@@ -390,8 +390,8 @@ def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> Lan
     from isogloss.training.precision import device
 
     moments, rows = Moments(model.config.hidden_size), bitext.groups[languages]
-    for group in by_length([*map(bitext.length, rows)], BUDGET):
-        batch = aligned_batch(bitext, [rows[number] for number in group]).to(device())
+    for group in by_length([bitext.length(row) for row in rows], BUDGET):
+        batch = aligned_batch(bitext, [rows[index] for index in group]).to(device())
         states = states_of(model, batch.passes, layer=-1)
         moments.add(batch.source.of(states), batch.target.of(states))
     if not moments.count:

@@ -72,7 +72,7 @@ class AlignmentTerm(AuxiliaryLoss):
         if self.stay is not None and self.weighs == "pull":
             raise ConfigError(
                 f'{self.name}: weighs = "pull" gives the second term the weight 1, and stay {self.stay:g}. '
-                f"Leave weighs out."
+                f"Remove weighs."
             )
 
     @property
@@ -137,7 +137,7 @@ class AlignmentTerm(AuxiliaryLoss):
         if not setting.original:
             raise ConfigError(
                 f"{self.name}: reference: the original encoder is unspecified. Give its folder or name "
-                f"(Setting.original), or leave reference out: f⁰ is then the model as it starts."
+                f"(Setting.original), or remove reference: f⁰ is then the model as it starts."
             )
         return frozen_copy(load_model(setting.original, attention=fastest_attention()))
 

@@ -49,7 +49,7 @@ class Average(Method):
         if self.density and any(weight < 0 for weight in self.weights or ()):
             raise ConfigError(
                 f"{self.name}: weights: {list(self.weights or ())} has numbers below 0; with density each "
-                f"weight votes for a sign. Give weights above 0, or leave density out."
+                f"weight votes for a sign. Give weights above 0, or remove density."
             )
 
     @property

@@ -92,19 +92,19 @@ class Consistency(Method):
                 f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
                 f"each is needed, so that there are translations. Without a target take source-only."
             )
-        reads = self.reads(setting.source, setting.target)
-        return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
+        splits = self.reads(setting.source, setting.target)
+        return fine_tune(with_labels(setting, splits), splits, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         from isogloss.training.fine_tuning import Training
         from isogloss.training.pairs import paired_batches
         from isogloss.training.sides import check_linked
 
-        reads = self.reads((), ())
-        for code in filter(is_translation, train if reads.needs_links(setting.task) else ()):
-            check_linked(train[code], code, needed=LINKS_NEEDED)
+        splits = self.reads((), ())
+        for language in filter(is_translation, train if splits.needs_links(setting.task) else ()):
+            check_linked(train[language], language, needed=LINKS_NEEDED)
         batches, warnings = paired_batches(
-            setting, tokenizer, train, pseudo_labels=reads.needs_teacher(setting.task)
+            setting, tokenizer, train, pseudo_labels=splits.needs_teacher(setting.task)
         )
         return Training(batches=batches, loss=partial(self.loss, setting.task), warnings=warnings)
 
@@ -115,12 +115,12 @@ class Consistency(Method):
         scores = task.scores(model, batch.joined).float()
         if task.labels_are == "word":
             return self._loss_of_words(cast("ScoredTask", task), scores, batch)
-        learned = batch.source
+        labelled = batch.source
         if self.task_loss == "both":
             soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
             gold = torch.cat((batch.source.gold, batch.target.gold))
-            learned = replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
-        loss = cast("ScoredTask", task).loss_of(scores[: learned.scored], learned)
+            labelled = replace(batch.joined, gold=gold, soft=torch.cat(soft) if soft else None)
+        loss = cast("ScoredTask", task).loss_of(scores[: labelled.scored], labelled)
         if self.weight:
             loss = loss + self.weight * inconsistency(*batch.split(scores), self._divergence(task))
         return loss if batch.shares.pairs == 1 else loss * batch.shares.pairs
@@ -188,15 +188,15 @@ def linked_labels(batch: Sides) -> tuple[Tensor, Tensor, Tensor]:
 
     if batch.links is None:
         raise ValueError("pairs without links have no words in common")
-    numbers = []
+    side_indices = []
     for side in (batch.source, batch.target):
-        number = side.rows.new_full((side.items, batch.links.size(1)), -1)
-        number[side.rows, side.columns] = torch.arange(len(side.rows), device=side.rows.device)
-        numbers.append(number)
+        indices = side.rows.new_full((side.items, batch.links.size(1)), -1)
+        indices[side.rows, side.columns] = torch.arange(len(side.rows), device=side.rows.device)
+        side_indices.append(indices)
     pair, target, source = batch.links.nonzero(as_tuple=True)
-    first, second = numbers[0][pair, source], numbers[1][pair, target]
-    scored = (first >= 0) & (second >= 0)
-    return pair[scored], first[scored], second[scored]
+    source_indices, target_indices = side_indices[0][pair, source], side_indices[1][pair, target]
+    is_scored = (source_indices >= 0) & (target_indices >= 0)
+    return pair[is_scored], source_indices[is_scored], target_indices[is_scored]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,10 +222,10 @@ class ModelConsistency(AuxiliaryLoss):
         """Raise ConfigError for a task whose answers have no comparable probabilities."""
         answer = task.one_answer
         if self.weight and (task.labels_are == "tree" or (answer is not None and answer.divergence is None)):
-            what = "trees" if task.labels_are == "tree" else "a number"
+            answers = "trees" if task.labels_are == "tree" else "a number"
             raise ConfigError(
-                f"{self.name}: task {task.name!r} predicts {what}, and compared are probabilities of labels. "
-                f"Leave it out, or take a task that labels examples, words or spans."
+                f"{self.name}: task {task.name!r} predicts {answers}, and compared are probabilities of "
+                f"labels. Remove it, or take a task that labels examples, words or spans."
             )
 
     def prepare(

@@ -93,8 +93,8 @@ class MaskedLanguageModelling(Pretraining):
         if not self.translation:
             return
         if family:
-            what = "translation LM counts positions anew in the second text"
-            require(FAMILIES[family], "new-positions", what=what)
+            use = "translation LM counts positions anew in the second text"
+            require(FAMILIES[family], "new-positions", use=use)
         if modules is not None and not are_shared(modules):
             raise ConfigError(
                 f"{self.name}: translation LM joins two languages in one row, which then is in the modules "
@@ -112,10 +112,10 @@ class MaskedLanguageModelling(Pretraining):
         start = begin(setting, self, attention=fastest_attention())
         block = self.training.block
         translations = _translations(setting, start.tokenizer, block) if self.translation else []
-        watched = self._watched(start, setting)
-        return train_on_text(start, setting, self, translations=translations, periodic=watched)
+        conflict_callbacks = self._watch_conflict(start, setting)
+        return train_on_text(start, setting, self, translations=translations, periodic=conflict_callbacks)
 
-    def _watched(self, start: PretrainingStart, setting: TextSetting) -> tuple[Callback, ...]:
+    def _watch_conflict(self, start: PretrainingStart, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import precision_of
@@ -143,11 +143,11 @@ def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> lis
     from isogloss.tasks.masked_lm import subwords_of
 
     read = setting.translations or (lambda *_: iter(()))
-    first, *others = setting.languages
+    pivot, *partners = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}
-    for other in others:
-        for pair in read(first, other):
-            texts.setdefault((pair.id, pair.first), {first: pair.first})[other] = pair.second
+    for partner in partners:
+        for pair in read(pivot, partner):
+            texts.setdefault((pair.id, pair.first), {pivot: pair.first})[partner] = pair.second
     subwords = subwords_of(chain.from_iterable(text.values() for text in texts.values()), tokenizer)
     rows = (np.array(ids[: block - 2], dtype=np.int32) for ids in subwords)
     return [dict(zip(text, islice(rows, len(text)), strict=True)) for text in texts.values()]
@@ -200,7 +200,7 @@ class MaskedNextToken(Pretraining):
         if causal:
             raise ConfigError(
                 f"{self.name}: {start} reads with its mask, so a hidden subword is predicted from one side. "
-                f'Name it as an encoder of its own with attention = "bidirectional" and a label, and start '
+                f'Name it as a separate encoder with attention = "bidirectional" and a label, and start '
                 f"from that label."
             )
 

@@ -139,7 +139,7 @@ class MetaLearning(Pretraining):
         self.check(setting.family, setting.modules_trained, setting.languages)
         if setting.replay is not None:
             raise ConfigError(
-                f"{self.name}: replayed languages have no validation text of their own. Leave replay out, or "
+                f"{self.name}: replayed languages have no validation text. Remove replay, or "
                 f"choose masked-language-modelling."
             )
         start = begin(setting, self)

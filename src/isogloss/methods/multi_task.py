@@ -98,7 +98,10 @@ class MultiTask(AuxiliaryLoss):
         refuse_sharding(self.name, "train it in processes that each hold the whole model")
         models = [_with_shared_encoder(setting, further.task, model) for further in setting.further]
         heads = nn.ModuleDict(
-            {of.task.name: _head(other) for of, other in zip(setting.further, models, strict=True)}
+            {
+                part.task.name: _head(further_model)
+                for part, further_model in zip(setting.further, models, strict=True)
+            }
         )
         updates = setting.optimization.updates
         if rate := setting.optimization.head_learning_rate:
@@ -148,13 +151,13 @@ def drawn_batches(
     """Return for each step the next batch of the task that is drawn for it."""
     from isogloss.training.batching import BatchesByStep
 
-    sizes = [sum(map(len, of_task.groups.values())) for of_task in batches]
-    drawn = task_of_steps(sizes, steps, temperature=temperature, seed=seed)
-    earlier = [np.cumsum(drawn == number) - 1 for number in range(len(batches))]
+    sizes = [sum(len(group) for group in task_batches.groups.values()) for task_batches in batches]
+    tasks = task_of_steps(sizes, steps, temperature=temperature, seed=seed)
+    earlier = [np.cumsum(tasks == index) - 1 for index in range(len(batches))]
 
     def batch(step: int) -> TaskBatch:
-        number = int(drawn[step])
-        return TaskBatch(number, batches[number][int(earlier[number][step])])
+        index = int(tasks[step])
+        return TaskBatch(index, batches[index][int(earlier[index][step])])
 
     return BatchesByStep(steps, batch)
 
@@ -172,12 +175,12 @@ def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
     from isogloss.encoders.computation import fastest_attention
 
     seed = derive(setting.seed, "head", task.name)
-    other = task.head(setting.start, seed=seed, attention=fastest_attention())
+    further_model = task.head(setting.start, seed=seed, attention=fastest_attention())
     encoder = copy(model.base_model)
     encoder._modules = {**encoder._modules}
-    encoder.pooler = getattr(other.base_model, POOLER, None)
-    setattr(other, other.base_model_prefix, encoder)
-    return other
+    encoder.pooler = getattr(further_model.base_model, POOLER, None)
+    setattr(further_model, further_model.base_model_prefix, encoder)
+    return further_model
 
 
 def _head(model: Model) -> nn.ModuleDict:
@@ -217,24 +220,24 @@ def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: 
 
     del model._modules[HEADS]
     rows, writers, warnings = [], [], list[str]()
-    for further, other in zip(setting.further, models, strict=True):
+    for further, further_model in zip(setting.further, models, strict=True):
         lengths = replace(setting.optimization, limit=further.limit, overlap=further.overlap)
         for language in setting.source:
             train, dev = further.train(language), further.dev(language)
-            prepared = evaluation(further.task, dev, tokenizer, lengths, language=language)
+            dev_evaluation = evaluation(further.task, dev, tokenizer, lengths, language=language)
             score = FurtherTaskScoreRow(
                 further_task=further.task.name,
                 further_corpus=further.corpus,
                 language=language,
                 split="dev",
                 metric=further.task.metric,
-                score=prepared.score(other),
+                score=dev_evaluation.score(further_model),
                 baseline=further.task.majority(train, dev),
                 examples=len(dev),
             )
             rows.append(dict(as_row(score)))
             warnings += _warnings(further.task, score, dev)
-        writers.append(partial(_write, other, tokenizer, further.task.name))
+        writers.append(partial(_write, further_model, tokenizer, further.task.name))
     return TermResult(rows=tuple(rows), extra_writers=tuple(writers), warnings=tuple(warnings))
 
 
@@ -243,9 +246,9 @@ def _warnings(task: Task, score: FurtherTaskScoreRow, dev: Sequence[Example]) ->
     from isogloss.training.fine_tuning import of_one_label, stuck_at_chance
 
     examples = f"dev examples of {score.language} for {task.name}"
-    measured = f"{score.metric} of the further task {task.name} on {score.language} dev"
+    measure = f"{score.metric} of the further task {task.name} on {score.language} dev"
     one_label = of_one_label(task, dev, examples)
-    return [one_label] if one_label else stuck_at_chance(measured, score.score, score.baseline)
+    return [one_label] if one_label else stuck_at_chance(measure, score.score, score.baseline)
 
 
 def _write(model: Model, tokenizer: Tokenizer, name: str, folder: Path) -> None:

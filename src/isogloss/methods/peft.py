@@ -80,7 +80,7 @@ class _Adapters(Peft, Protocol):
         weights, config = adapter_weights(model), merge_adapters(model)
         return partial(_write_adapters, weights, config, model, base)
 
-    def _chosen(
+    def _choose_modules(
         self, model: Model, usual: tuple[ModuleChoice, ...]
     ) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
         """Return the modules to adapt, by default the usual ones or the family's, and warnings."""
@@ -133,13 +133,13 @@ class LoRA(_Adapters):
 
         from isogloss.encoders.added.adapters import add_adapters, module_names
 
-        chosen, warnings = self._chosen(setting.model, ("query", "value"))
+        modules, warnings = self._choose_modules(setting.model, ("query", "value"))
         config = LoraConfig(
             r=self.rank,
             lora_alpha=self.alpha,
             lora_dropout=self.dropout,
             use_dora=self.decomposed,
-            target_modules=module_names(setting.model, chosen),
+            target_modules=module_names(setting.model, modules),
         )
         add_adapters(setting.model, config, seed=derive(setting.seed, "adapters"))
         return Prepared(warnings=warnings)
@@ -173,10 +173,10 @@ class IA3(_Adapters):
 
         from isogloss.encoders.added.adapters import add_adapters, module_names
 
-        chosen, warnings = self._chosen(setting.model, ("key", "value", "feed_forward_out"))
-        inner = [name for name in chosen if name == "feed_forward_out"]
+        modules, warnings = self._choose_modules(setting.model, ("key", "value", "feed_forward_out"))
+        inner = [name for name in modules if name == "feed_forward_out"]
         config = IA3Config(
-            target_modules=module_names(setting.model, chosen),
+            target_modules=module_names(setting.model, modules),
             feedforward_modules=module_names(setting.model, inner),
         )
         add_adapters(setting.model, config, seed=setting.seed)
@@ -218,10 +218,10 @@ class LotteryTicket(Peft):
 
         path = setting.folder / MASK
         if not is_file(setting.folder, MASK):
-            changed = largest_changes(setting.model, setting.train_all(), self.share)
+            largest = largest_changes(setting.model, setting.train_all(), self.share)
             with main_process_first():
                 if is_main_process():
-                    masks = {name: mask.to(torch.uint8) for name, mask in changed.items()}
+                    masks = {name: mask.to(torch.uint8) for name, mask in largest.items()}
                     write_bytes(setting.folder, MASK, save(masks))
                     stop_if_lost()  # Else another process may be training there.
                     remove(setting.folder, "whole")
@@ -245,9 +245,9 @@ def largest_changes(start: Model, end: Model, share: float) -> dict[str, Tensor]
 
     from isogloss.encoders.added.sparse_deltas import encoder_weights
 
-    trained = encoder_weights(end)
+    end_weights = encoder_weights(end)
     changes = {
-        name: (trained[name].detach().cpu() - weight.detach().cpu()).abs()
+        name: (end_weights[name].detach().cpu() - weight.detach().cpu()).abs()
         for name, weight in encoder_weights(start).items()
     }
     sizes = torch.cat([change.flatten() for change in changes.values()])
@@ -279,8 +279,8 @@ class TaskAdapter(Peft):
 
         model = setting.model
         add_task_adapter(model, self.reduction, seed=setting.seed)
-        adapted = {id(weight) for weight in adapted_parameters(model).values()}
-        freeze(weight for weight in model.parameters() if id(weight) not in adapted)
+        adapter_ids = {id(weight) for weight in adapted_parameters(model).values()}
+        freeze(weight for weight in model.parameters() if id(weight) not in adapter_ids)
         return Prepared()
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
@@ -323,10 +323,10 @@ class LayerFreezing(Peft):
         prefixes = [f"{block}." for block in blocks]
         lower, upper = tuple(prefixes[: self.layers]), tuple(prefixes[self.layers :])
         weights = encoder_weights(setting.model)
-        first = next(n for n, name in enumerate(weights) if name.startswith(prefixes[0]))
+        first_index = next(n for n, name in enumerate(weights) if name.startswith(prefixes[0]))
         for n, (name, weight) in enumerate(weights.items()):
             host = _host_module(name)  # Language modules may be in layers and at the embeddings.
-            if n < first or name.startswith(lower) or (host != name and not host.startswith(upper)):
+            if n < first_index or name.startswith(lower) or (host != name and not host.startswith(upper)):
                 freeze([weight])
         return Prepared()
 
@@ -334,9 +334,9 @@ class LayerFreezing(Peft):
         """Thaw the model and write the trained weights."""
         from isogloss.encoders.added.sparse_deltas import write_sparse
 
-        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
+        weights = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
         thaw(model)
-        return partial(write_sparse, trained, base)
+        return partial(write_sparse, weights, base)
 
 
 def _host_module(name: str) -> str:

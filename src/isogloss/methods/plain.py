@@ -91,8 +91,8 @@ class Bilingual(Method):
         """Fine-tune on both sides. The mean of their dev scores chooses the epoch."""
         from isogloss.training.fine_tuning import fine_tune
 
-        reads = self.reads(setting.source, setting.target)
-        return fine_tune(setting, reads, conflict=self.conflict)
+        splits = self.reads(setting.source, setting.target)
+        return fine_tune(setting, splits, conflict=self.conflict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ class FewShot(Method):
         if self.per == "label" and not classes:
             raise ConfigError(
                 f"{self.name}: per = 'label' counts examples of each label, and those of {task.name} have no "
-                f"one label each. Leave it out: shots are counted of all examples (per = 'all')."
+                f"one label each. Remove it: shots are counted of all examples (per = 'all')."
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -140,12 +140,12 @@ class FewShot(Method):
         """Train on the chosen examples only. Without shots the model stays unchanged, bit for bit."""
         from isogloss.training.fine_tuning import few_examples, fine_tune
 
-        few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
-        reads = self.reads(setting.source, setting.target)
+        few_shot_setting = few_examples(setting, self.shots, draw=self.draw, per=self.per)
+        splits = self.reads(setting.source, setting.target)
         if self.dev == "shots" and self.shots:
-            few = replace(few, dev=self._further(setting))
-            reads = replace(reads, dev=setting.target)
-        return fine_tune(few, reads)
+            few_shot_setting = replace(few_shot_setting, dev=self._further(setting))
+            splits = replace(splits, dev=setting.target)
+        return fine_tune(few_shot_setting, splits)
 
     def _further(self, setting: Setting) -> Callable[[str], list[Example]]:
         """Return a reader of as many further examples of a language as it has shots."""
@@ -200,18 +200,18 @@ class TranslateTrain(Method):
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations. No target labels are read, not even to choose the epoch."""
-        plain = source if self.with_source else ()
+        untranslated = source if self.with_source else ()
         teacher: tuple[LabelsAre, ...] = ("word",) if self.labels else ()
-        return Reads(train=(*plain, *language_pairs(source, target)), dev=source, teacher=teacher)
+        return Reads(train=(*untranslated, *language_pairs(source, target)), dev=source, teacher=teacher)
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
         from isogloss.training.fine_tuning import fine_tune, plain_training
         from isogloss.training.pairs import with_labels
 
-        reads = self.reads(setting.source, setting.target)
-        prepare = partial(plain_training, pseudo=reads.needs_teacher(setting.task))
-        return fine_tune(with_labels(setting, reads), reads, prepare=prepare, conflict=self.conflict)
+        splits = self.reads(setting.source, setting.target)
+        prepare = partial(plain_training, pseudo=splits.needs_teacher(setting.task))
+        return fine_tune(with_labels(setting, splits), splits, prepare=prepare, conflict=self.conflict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +239,11 @@ class GivenWeights(Method):
         from isogloss.encoders.computation import fastest_attention
         from isogloss.encoders.tokenizers import load_tokenizer
 
-        model, other = (
+        model, reseeded_model = (
             setting.task.head(setting.start, seed=seed, attention=fastest_attention()) for seed in (0, 1)
         )
         # Weights that depend on the seed are not from the folder.
-        if not all(map(torch.equal, model.parameters(), other.parameters())):
+        if not all(map(torch.equal, model.parameters(), reseeded_model.parameters())):
             config = load_encoder_config(setting.start)
             labels = ", ".join(map(str, config.id2label.values()))
             raise ModelError(

@@ -45,8 +45,8 @@ MODULES = "modules"
 def _differences() -> Iterator[PresetDifference]:
     tables = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
     for parts, fields in tables.items():
-        for field, stated in fields.items():
-            yield PresetDifference(parts=tuple(parts.split(", ")), field=field, **stated)
+        for field, values in fields.items():
+            yield PresetDifference(parts=tuple(parts.split(", ")), field=field, **values)
 
 
 DIFFERENCES = tuple(_differences())
@@ -61,9 +61,9 @@ def preset_fields(part: str, preset: str, *, corpus: str = "", unit: str = "") -
     rows = [row for row in DIFFERENCES if part in row.parts]
     if not rows:
         having = sorted({name for row in DIFFERENCES for name in row.parts} - {MODULES})
-        raise ConfigError(f"preset: {part} has none. Leave it out; these have: {', '.join(having)}.")
-    stated = {row.field: row.paper if preset == PAPER else row.released for row in rows}
-    values = {field: _case(value, corpus, unit) for field, value in stated.items()}
+        raise ConfigError(f"preset: {part} has none. Remove it; these have: {', '.join(having)}.")
+    choices = {row.field: row.paper if preset == PAPER else row.released for row in rows}
+    values = {field: _case(value, corpus, unit) for field, value in choices.items()}
     return {field: value for field, value in values.items() if value is not None}
 
 

@@ -76,10 +76,10 @@ class R3F(AuxiliaryLoss):
         """Raise ConfigError for a task whose answers have no comparable probabilities."""
         answer = task.one_answer
         if not self.is_neutral and (task.labels_are == "tree" or (answer and answer.divergence is None)):
-            what = "trees, which are scored as a whole" if task.labels_are == "tree" else "a number"
+            answers = "trees, which are scored as a whole" if task.labels_are == "tree" else "a number"
             raise ConfigError(
-                f"{self.name}: task {task.name!r} predicts {what}, and R3F compares probabilities of labels. "
-                f"Use l2-sp or sam_radius, or a task that labels examples, words or spans."
+                f"{self.name}: task {task.name!r} predicts {answers}, and R3F compares probabilities of "
+                f"labels. Use l2-sp or sam_radius, or a task that labels examples, words or spans."
             )
 
     def prepare(
@@ -147,12 +147,12 @@ def add_noise_to_embeddings(model: Model, *, sigma: float, noise: Noise, seed: i
     generator = torch.Generator(table.device).manual_seed(seed)
 
     def add(_: nn.Module, __: object, states: Tensor) -> Tensor:
-        drawn = torch.empty(states.shape, device=states.device)
+        noise_values = torch.empty(states.shape, device=states.device)
         if noise == "uniform":
-            drawn.uniform_(-sigma, sigma, generator=generator)
+            noise_values.uniform_(-sigma, sigma, generator=generator)
         else:
-            drawn.normal_(0.0, sigma, generator=generator)
-        return states + drawn.to(states.dtype)
+            noise_values.normal_(0.0, sigma, generator=generator)
+        return states + noise_values.to(states.dtype)
 
     with ExitStack() as hooks:
         for module in modules or [encoder.get_input_embeddings()]:
@@ -227,15 +227,17 @@ class L2SP(AuxiliaryLoss):
         if not self.weight and not self.new_weight:
             return None
         refuse_sharding(self.name, "train it in processes that each hold the whole model")
-        new = set() if _has_trained_head(setting) else {*head_parameters(model)}
-        trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-        pulled = {name: weight for name, weight in trained.items() if name not in new and self.weight}
-        start = StartPenalty(pulled, masks=_find_masks(model, pulled))
-        added = [weight for name, weight in trained.items() if name in new]
+        new_names = set() if _has_trained_head(setting) else {*head_parameters(model)}
+        trained_weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        pulled_weights = {
+            name: weight for name, weight in trained_weights.items() if name not in new_names and self.weight
+        }
+        start = StartPenalty(pulled_weights, masks=_find_masks(model, pulled_weights))
+        new_weights = [weight for name, weight in trained_weights.items() if name in new_names]
 
         def penalty(_: object) -> Tensor:
             distance = self.weight * start.squared_distance()
-            size = self.new_weight * sum_squares(added) if self.new_weight and added else 0.0
+            size = self.new_weight * sum_squares(new_weights) if self.new_weight and new_weights else 0.0
             return (distance + size) / 2
 
         return AuxiliaryTerm(batches=BatchesByStep(steps, lambda _: _NoData()), loss=penalty)
@@ -261,13 +263,13 @@ class StartPenalty:
         """
         import torch
 
-        at_start = [name for name in self._weights if name not in self._moved]
+        unmoved_names = [name for name in self._weights if name not in self._moved]
         with torch.no_grad():
-            squares = [self._compute_square(name) for name in at_start]
+            squares = [self._compute_square(name) for name in unmoved_names]
         distances = torch.stack(squares).tolist() if squares else []
-        self._moved |= {name for name, distance in zip(at_start, distances, strict=True) if distance}
-        moved = [self._compute_square(name) for name in self._weights if name in self._moved]
-        return torch.stack(moved).sum() if moved else torch.zeros((), requires_grad=True)
+        self._moved |= {name for name, distance in zip(unmoved_names, distances, strict=True) if distance}
+        moved_squares = [self._compute_square(name) for name in self._weights if name in self._moved]
+        return torch.stack(moved_squares).sum() if moved_squares else torch.zeros((), requires_grad=True)
 
     def _compute_square(self, name: str) -> Float[Tensor, ""]:
         weight = self._weights[name]

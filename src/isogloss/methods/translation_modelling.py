@@ -63,7 +63,7 @@ class TranslationBatch:
     def parts(self, count: int) -> list[tuple["TranslationBatch", float]]:
         """Split into at most ``count`` batches of nearly equal rows, each with its share of the loss."""
         padding = self.decoder_input[0, 0]  # Also the decoder's start subword.
-        real = (self.gold != padding).sum(dim=1)
+        lengths = (self.gold != padding).sum(dim=1)
         return [
             (
                 TranslationBatch(
@@ -72,7 +72,7 @@ class TranslationBatch:
                         for field in fields(self)
                     }
                 ),
-                float(real[rows.start : rows.stop].sum() / real.sum()),
+                float(lengths[rows.start : rows.stop].sum() / lengths.sum()),
             )
             for rows in row_ranges(len(self.gold), count)
         ]
@@ -102,10 +102,10 @@ def translation_loss(model: Model, batch: TranslationBatch, *, smoothing: float 
     states = model.model(
         input_ids=batch.text, attention_mask=batch.mask, decoder_input_ids=batch.decoder_input
     ).last_hidden_state
-    real = batch.gold != padding
+    is_subword = batch.gold != padding
     # Cutting the vocabulary in the weights avoids a copy of the scores, by far the largest tensor.
-    scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
-    return cross_entropy(scores.float(), batch.gold[real], label_smoothing=smoothing)
+    scores = linear(states[is_subword], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
+    return cross_entropy(scores.float(), batch.gold[is_subword], label_smoothing=smoothing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class TranslationModelling:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
-        allowed = {
+        conditions = {
             "steps": self.steps >= 1,
             "heads": self.heads >= 1 and self.dim % self.heads == 0,
             "longest": self.longest >= 1,
@@ -182,8 +182,8 @@ class TranslationModelling:
             "vocabulary_lines": self.vocabulary_lines >= 1,
             "evaluations": self.evaluations >= 1,
         }
-        for name, fine in allowed.items():
-            if not fine:
+        for name, is_met in conditions.items():
+            if not is_met:
                 raise ConfigError(
                     f"{self.name}: {name} cannot be {getattr(self, name)}. Counts are positive, heads divide "
                     f"dim ({self.dim}), smoothing is below 1 and batch_subwords at least longest."
@@ -197,7 +197,7 @@ class TranslationModelling:
         from isogloss.training.fit import Callbacks, fit, precision_of
 
         tokenizer = self._tokenizer(setting)
-        pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
+        pairs = {name: _encode_pairs(setting.bitext[name], tokenizer) for name in setting.bitext}
         rows, notes = self._rows(pairs, tokenizer)
         model = new_marian(
             self._shape(), tokenizer, seed=derive(setting.seed, "model"), attention=fastest_attention()
@@ -216,8 +216,8 @@ class TranslationModelling:
         )
         loss = partial(translation_loss, smoothing=self.smoothing)
         updates = with_fields(self.updates, precision=precision)
-        noted = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-        return Trained(model, tokenizer, [*notes, *noted])
+        training_notes = fit(model, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
+        return Trained(model, tokenizer, [*notes, *training_notes])
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary, or read the vocabulary of an interrupted run."""
@@ -248,11 +248,13 @@ class TranslationModelling:
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
-            fitting = [pair for pair in sides if max(map(len, pair)) < self.longest]
-            prefixes = (tokenizer.convert_tokens_to_ids(language_subword(code)) for code in name.split("-"))
-            to_first, to_second = (np.array([prefix], dtype=np.int32) for prefix in prefixes)
-            rows += [TranslationRow(np.concatenate([to_second, x]), y) for x, y in fitting]
-            rows += [TranslationRow(np.concatenate([to_first, y]), x) for x, y in fitting]
+            fitting = [pair for pair in sides if max(len(side) for side in pair) < self.longest]
+            prefixes = (
+                tokenizer.convert_tokens_to_ids(language_subword(language)) for language in name.split("-")
+            )
+            first_prefix, second_prefix = (np.array([prefix], dtype=np.int32) for prefix in prefixes)
+            rows += [TranslationRow(np.concatenate([second_prefix, x]), y) for x, y in fitting]
+            rows += [TranslationRow(np.concatenate([first_prefix, y]), x) for x, y in fitting]
             notes.append({"language": name, "pairs": len(fitting), "left_out": len(sides) - len(fitting)})
         if not rows:
             raise DataError(
@@ -274,7 +276,7 @@ class TranslationModelling:
         )
 
     def _notes(
-        self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, done: int
+        self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, step: int
     ) -> list[Note]:
         """Translate the dev sentences greedily, both ways, and score them."""
         from isogloss.encoders.seq2seq import subwords_for
@@ -283,22 +285,25 @@ class TranslationModelling:
         notes: list[Note] = []
         for name, pairs in setting.dev.items():
             texts = [(pair.first, pair.second) for pair in pairs[: self.dev_sentences]]
-            first, second = name.split("-")
+            first_language, second_language = name.split("-")
             reversed_texts = [pair[::-1] for pair in texts]
-            for direction, sides in (((first, second), texts), ((second, first), reversed_texts)):
+            for direction, sides in (
+                ((first_language, second_language), texts),
+                ((second_language, first_language), reversed_texts),
+            ):
                 sources, references = zip(*sides, strict=True)
                 subwords = subwords_for(tokenizer, model.config, direction)
                 with scoring(model, precision):
-                    written = _translated(model, subwords, sources, self.batch_subwords)
-                note: Note = {"step": done, "language": "-".join(direction), "split": "dev", "metric": METRIC}
-                notes.append({**note, "score": chrf(references, written)})
+                    translations = _translate_texts(model, subwords, sources, self.batch_subwords)
+                note: Note = {"step": step, "language": "-".join(direction), "split": "dev", "metric": METRIC}
+                notes.append({**note, "score": chrf(references, translations)})
         return notes
 
 
 _Sides = tuple[np.ndarray, np.ndarray]
 
 
-def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
+def _encode_pairs(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
     """Return both texts of every pair as subwords, each ending in </s>."""
     from isogloss.tasks.masked_lm import subwords_of
 
@@ -308,20 +313,20 @@ def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
     return list(zip(rows, rows, strict=True))
 
 
-def _translated(
+def _translate_texts(
     model: Model, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int
 ) -> list[str]:
     from isogloss.encoders.seq2seq import generate
 
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
-    written: list[list[int]] = [[] for _ in rows]
+    generated: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):
         translations = generate(
             model, [rows[index] for index in batch], first=subwords.direction.first, longest=subwords.longest
         )
         for index, row in zip(batch, translations, strict=True):
-            written[index] = row
-    return subwords.decode(written)
+            generated[index] = row
+    return subwords.decode(generated)
 
 
 @dataclass(frozen=True)
@@ -348,12 +353,12 @@ class _PairBatches:
         if self._plan[-1][0] != epoch:
             self._plan[1:] = [(epoch, self._epoch(epoch))]
         batches = self._plan[-1][1]
-        chosen = batches[index % len(batches)]
-        return collate_translations([self.rows[row] for row in chosen], padding=self.padding)
+        batch = batches[index % len(batches)]
+        return collate_translations([self.rows[row] for row in batch], padding=self.padding)
 
     def _epoch(self, epoch: int) -> list[np.ndarray]:
         rng = np.random.Generator(np.random.PCG64(derive(self.seed, "pairs", epoch)))
-        sizes = np.array([[max(map(len, row)), len(row.text)] for row in self.rows])
+        sizes = np.array([[max(len(side) for side in row), len(row.text)] for row in self.rows])
         order = np.lexsort((rng.random(len(sizes)), sizes[:, 1], sizes[:, 0]))
         batches = by_length([int(size) for size in sizes[order, 0]], self.method.batch_subwords)
         return [order[batches[index]] for index in rng.permutation(len(batches))]

@@ -90,7 +90,7 @@ def average_models(
     with TemporaryDirectory(dir=setting.folder) as folder, ExitStack() as files:
         parts = []
         for number, (part, weight) in enumerate(of_parts):
-            model, path = _loaded(setting, part, tokenizer), Path(folder) / f"{number}.safetensors"
+            model, path = _load_part(setting, part, tokenizer), Path(folder) / f"{number}.safetensors"
             rows += score(model, part.id, weight) if part.has_head else []
             tensors = _tensors(model)
             save_file(tensors, path)
@@ -119,8 +119,8 @@ def combine(
     weights = [part.weight for part in parts[:count]]
 
     def vector(number: int, name: str) -> Tensor:
-        change = widen(parts[number].read(name)) - widen(parts[-1].read(name))
-        return dropped(change, trimming.dropped, seed=derive(seed, "dropped", number, name))
+        change = widen_tensor(parts[number].read(name)) - widen_tensor(parts[-1].read(name))
+        return drop_changes(change, trimming.dropped, seed=derive(seed, "dropped", number, name))
 
     largest = [
         LargestChanges.of([vector(number, name) for name in shared], trimming.density)
@@ -133,10 +133,10 @@ def combine(
             vectors = [vector(number, name) for number in range(count)]
             if largest:
                 trimmed = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
-                added = elected(weights, trimmed, scale)
+                added = elect_signs(weights, trimmed, scale)
             else:
-                added = summed(weights, vectors)
-            tensor.copy_(widen(parts[-1].read(name)) + added)
+                added = sum_weighted(weights, vectors)
+            tensor.copy_(widen_tensor(parts[-1].read(name)) + added)
         else:
             averaged = parts if name in shared else models
             tensor.copy_(mean([part.weight for part in averaged], [part.read(name) for part in averaged]))
@@ -153,25 +153,27 @@ def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
         return tensors[0]
     # Weights of the opposite sign to their sum come last: then no partial sum is 0.
     sign = fsum(weights)
-    ordered = sorted(zip(weights, tensors, strict=True), key=lambda pair: pair[0] * sign < 0)
-    (total, average), *others = [(weight, widen(tensor)) for weight, tensor in ordered if weight]
-    for weight, tensor in others:
+    weighted_tensors = sorted(zip(weights, tensors, strict=True), key=lambda pair: pair[0] * sign < 0)
+    (total, average), *remaining = [
+        (weight, widen_tensor(tensor)) for weight, tensor in weighted_tensors if weight
+    ]
+    for weight, tensor in remaining:
         total += weight
         average = torch.lerp(average, tensor, weight / total)
     return average
 
 
-def summed(weights: Sequence[float], changes: Sequence[Tensor]) -> Tensor:
+def sum_weighted(weights: Sequence[float], changes: Sequence[Tensor]) -> Tensor:
     """Return Σ wᵢ τᵢ."""
     return torch.stack([weight * change for weight, change in zip(weights, changes, strict=True)]).sum(dim=0)
 
 
-def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
+def drop_changes(change: Tensor, share: float, *, seed: int) -> Tensor:
     """Return DARE's vector: a share of its numbers set to 0 at random, the others divided by 1 - share."""
     if not share:
         return change
-    drawn = torch.rand(change.shape, generator=torch.Generator().manual_seed(seed)).to(change.device)
-    return torch.where(drawn >= share, change / (1 - share), 0.0)
+    draws = torch.rand(change.shape, generator=torch.Generator().manual_seed(seed)).to(change.device)
+    return torch.where(draws >= share, change / (1 - share), 0.0)
 
 
 @dataclass
@@ -199,24 +201,24 @@ class LargestChanges:
         """Return the next tensor of the vector with 0 for changes that are not kept."""
         sizes = change.abs()
         equal = sizes == self.limit
-        number = equal.flatten().cumsum(dim=0).view_as(equal)
-        is_large = (sizes > self.limit) | (equal & (number <= self.equal))
+        rank = equal.flatten().cumsum(dim=0).view_as(equal)
+        is_large = (sizes > self.limit) | (equal & (rank <= self.equal))
         self.equal = max(0, self.equal - int(equal.sum()))
         return torch.where(is_large, change, 0.0)
 
 
-def elected(weights: Sequence[float], trimmed: Sequence[Tensor], scale: float) -> Tensor:
+def elect_signs(weights: Sequence[float], changes: Sequence[Tensor], scale: float) -> Tensor:
     """Return the change of the origin by TIES (Eqs 3 and 4) from the kept changes of each vector."""
-    sign = summed(weights, trimmed).sign()
-    agreeing = [(change.sign() == sign) & (sign != 0) for change in trimmed]
-    voted = summed(weights, [agrees.to(sign) for agrees in agreeing])
-    total = summed(
-        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, trimmed, strict=True)]
+    sign = sum_weighted(weights, changes).sign()
+    agreeing = [(change.sign() == sign) & (sign != 0) for change in changes]
+    votes = sum_weighted(weights, [agrees.to(sign) for agrees in agreeing])
+    total = sum_weighted(
+        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, changes, strict=True)]
     )
-    return torch.where(voted > 0, scale * total / voted, 0.0)
+    return torch.where(votes > 0, scale * total / votes, 0.0)
 
 
-def widen(tensor: Tensor) -> Tensor:
+def widen_tensor(tensor: Tensor) -> Tensor:
     """Return a tensor in float32, or in float64 if it is that."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
@@ -260,17 +262,20 @@ def _shared(tensors: Mapping[str, Tensor], parts: Sequence[WeightedModel]) -> li
     ]
 
 
-def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
+def _load_part(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
     """Load a part.
 
     Raises ModelError if its tokenizer differs.
     """
-    config, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
-    if (config.model_type, config.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
+    config, start_config = (load_encoder_config(folder) for folder in (part.folder, setting.start))
+    if (config.model_type, config.num_hidden_layers) != (
+        start_config.model_type,
+        start_config.num_hidden_layers,
+    ):
         raise ModelError(
             f"{part.folder}: this cannot be averaged: it is a {config.model_type} of "
-            f"{config.num_hidden_layers} layers, and the encoder of the others a {other.model_type} of "
-            f"{other.num_hidden_layers}. Average models of one encoder."
+            f"{config.num_hidden_layers} layers, and the encoder of the others a {start_config.model_type} "
+            f"of {start_config.num_hidden_layers}. Average models of one encoder."
         )
     if load_tokenizer(part.folder).get_vocab() != tokenizer.get_vocab():
         raise ModelError(

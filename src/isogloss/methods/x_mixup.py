@@ -124,7 +124,7 @@ class XMixup(Method):
         if self.mixed and self.residual != "normed":
             raise ConfigError(
                 f'{self.name}: residual = "{self.residual}" is of mixed attention, and mixed = '
-                f'"{self.mixed}" has no norm of its own. Leave either out.'
+                f'"{self.mixed}" has no norm. Remove either.'
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -157,10 +157,12 @@ class XMixup(Method):
         if encoder:
             self._layer(kind, encoder)
         if self.attends == "links" and task.labels_are != "word":
-            able = ", ".join(sorted(name for name, other in TASKS.items() if other.labels_are == "word"))
+            task_names = ", ".join(
+                sorted(name for name, tagging_task in TASKS.items() if tagging_task.labels_are == "word")
+            )
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
-                f'given. It is for tagging ({able}). Take attends = "cosine", or leave it out.'
+                f'given. It is for tagging ({task_names}). Take attends = "cosine", or remove it.'
             )
 
     def train(self, setting: Setting) -> Trained:
@@ -168,11 +170,11 @@ class XMixup(Method):
         from isogloss.training.fine_tuning import fine_tune
         from isogloss.training.pairs import with_labels
 
-        reads = self.reads(setting.source, setting.target)
+        splits = self.reads(setting.source, setting.target)
         if not setting.target:
-            return fine_tune(setting, reads)
+            return fine_tune(setting, splits)
         self.check(setting.task, None)
-        return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
+        return fine_tune(with_labels(setting, splits), splits, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         from isogloss.encoders.mixup import save_mixup
@@ -183,8 +185,8 @@ class XMixup(Method):
 
         kind = mixup_task(setting.task)
         if self.attends == "links":
-            for code in filter(is_translation, train):
-                check_linked(train[code], code)
+            for language in filter(is_translation, train):
+                check_linked(train[language], language)
         schedule = SourceSchedule(
             k=self.decay or kind.decay, seed=derive(setting.seed, "schedule"), sampling=self.sampling
         )
@@ -271,8 +273,8 @@ class SourceSchedule:
         One p for the whole batch, as in the paper, or one for each example.
         """
         rng = np.random.Generator(np.random.PCG64(derive(self.seed, "source", step)))
-        drawn = rng.random(1).repeat(count) if self.sampling == "batch" else rng.random(count)
-        return [bool(real) for real in drawn <= share_of_real(step, self.k)]
+        draws = rng.random(1).repeat(count) if self.sampling == "batch" else rng.random(count)
+        return [bool(is_real) for is_real in draws <= share_of_real(step, self.k)]
 
     def warnings(self, steps: int) -> tuple[str, ...]:
         """Warn of a training that is too short for the schedule."""
@@ -300,8 +302,8 @@ def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float
     states = states.float()
     if batch.mask is None:
         return states.mean(dim=1)
-    real = batch.mask.unsqueeze(2)
-    return (states * real).sum(dim=1) / real.sum(dim=1)
+    mask = batch.mask.unsqueeze(2)
+    return (states * mask).sum(dim=1) / mask.sum(dim=1)
 
 
 BASE_LAYERS = 12
@@ -329,8 +331,8 @@ class MixupTask:
 
         A smaller encoder keeps the proportion.
         """
-        scaled = max(1, round(self.layer * layers / BASE_LAYERS))
-        return scaled if self.grows else min(self.layer, scaled)
+        scaled_layer = max(1, round(self.layer * layers / BASE_LAYERS))
+        return scaled_layer if self.grows else min(self.layer, scaled_layer)
 
 
 CLASSIFICATION = MixupTask(alpha=0.4, decay=1000, layer=1)
@@ -350,9 +352,9 @@ def mixup_task(task: Task) -> MixupTask:
     """Return the paper's choices for a task. Raises ConfigError for a task without any."""
     kind = KINDS.get(task.labels_are) if isinstance(task, ScoredTask) else None
     if kind is None:
-        able = sorted(name for name, other in TASKS.items() if other.labels_are in KINDS)
+        task_names = sorted(name for name, known_task in TASKS.items() if known_task.labels_are in KINDS)
         raise ConfigError(
-            f"x-mixup: found task {task.name!r}; it is defined for {', '.join(able)}. "
+            f"x-mixup: found task {task.name!r}; it is defined for {', '.join(task_names)}. "
             f"Choose one of these, or translate-train."
         )
     return kind

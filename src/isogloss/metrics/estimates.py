@@ -48,8 +48,8 @@ def mean_std(values: Sequence[float]) -> MeanStd:
     if n == 1:
         return MeanStd(mean, math.nan, math.nan, math.nan, 1)
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = t_quantile(1 - LEVEL / 2, n - 1) * std / math.sqrt(n)
-    return MeanStd(mean, std, mean - half, mean + half, n)
+    margin = t_quantile(1 - LEVEL / 2, n - 1) * std / math.sqrt(n)
+    return MeanStd(mean, std, mean - margin, mean + margin, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +92,23 @@ class Estimate:
             return None
         if not self.error:
             return max(2, math.ceil(1 - math.log2(level)))
-        of_units = self.unit_error**2 * self.units
-        of_examples = math.sqrt(max(0.0, self.error**2 - self.unit_error**2))
+        unit_variance = self.unit_error**2 * self.units
+        example_error = math.sqrt(max(0.0, self.error**2 - self.unit_error**2))
         freedom = self.unit_freedom / (self.units - 1)
 
         def detects(units: int) -> bool:
-            more = _estimate(0.0, of_units / units, freedom * (units - 1), units, of_examples, MAX_UNITS)
-            return more.smallest_seen(level) <= abs(effect)
+            estimate = _estimate(
+                0.0, unit_variance / units, freedom * (units - 1), units, example_error, MAX_UNITS
+            )
+            return estimate.smallest_seen(level) <= abs(effect)
 
         if not detects(MAX_UNITS):
             return None
         low = 1
         high = MAX_UNITS
         while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if detects(middle) else (middle, high)
+            midpoint = (low + high) // 2
+            low, high = (low, midpoint) if detects(midpoint) else (midpoint, high)
         return high
 
     def p_value(self, bound: float = 0.0) -> float:
@@ -155,10 +157,17 @@ def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, exa
     ``example_error`` is the standard error over ``examples`` of the mean over units. 0, for unknown examples
     or examples that are not a sample, gives the t-test over units.
     """
-    over = mean_std(values)
-    if over.n < 2:
-        return Estimate(over.mean, math.nan, math.nan, math.nan, over.n, math.nan)
-    return _estimate(over.mean, over.std**2 / over.n, over.n - 1, over.n, example_error, examples)
+    statistics = mean_std(values)
+    if statistics.n < 2:
+        return Estimate(statistics.mean, math.nan, math.nan, math.nan, statistics.n, math.nan)
+    return _estimate(
+        statistics.mean,
+        statistics.std**2 / statistics.n,
+        statistics.n - 1,
+        statistics.n,
+        example_error,
+        examples,
+    )
 
 
 def independent_estimate(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
@@ -205,21 +214,23 @@ def random_effects(means: Sequence[float], errors: Sequence[float]) -> RandomEff
     k = len(means)
     weights = [1 / error**2 for error in errors]
     total = math.fsum(weights)
-    fixed = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
-    spread = math.fsum(w * (mean - fixed) ** 2 for w, mean in zip(weights, means, strict=True))
+    fixed_mean = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
+    spread = math.fsum(w * (mean - fixed_mean) ** 2 for w, mean in zip(weights, means, strict=True))
     scale = total - math.fsum(w**2 for w in weights) / total
-    between = max(0.0, (spread - (k - 1)) / scale)
-    weights = [1 / (error**2 + between) for error in errors]
+    study_variance = max(0.0, (spread - (k - 1)) / scale)
+    weights = [1 / (error**2 + study_variance) for error in errors]
     total = math.fsum(weights)
     mean = math.fsum(w * value for w, value in zip(weights, means, strict=True)) / total
-    around = math.fsum(w * (value - mean) ** 2 for w, value in zip(weights, means, strict=True)) / (k - 1)
-    half = t_quantile(1 - LEVEL / 2, k - 1) * math.sqrt(max(1.0, around) / total)
-    return RandomEffects(mean, mean - half, mean + half, math.sqrt(between), k)
+    residual_spread = math.fsum(w * (value - mean) ** 2 for w, value in zip(weights, means, strict=True)) / (
+        k - 1
+    )
+    margin = t_quantile(1 - LEVEL / 2, k - 1) * math.sqrt(max(1.0, residual_spread) / total)
+    return RandomEffects(mean, mean - margin, mean + margin, math.sqrt(study_variance), k)
 
 
 def _estimate(
     mean: float,
-    of_units: float,
+    unit_variance: float,
     unit_freedom: float,
     units: int,
     example_error: float = 0.0,
@@ -228,11 +239,11 @@ def _estimate(
     """Add the variance over examples to the variance over units, with Satterthwaite's degrees of freedom."""
     if units < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, units, math.nan)
-    of_examples = example_error**2
-    total = of_units + of_examples
-    parts = of_units**2 / unit_freedom + (of_examples**2 / (examples - 1) if examples > 1 else 0.0)
+    example_variance = example_error**2
+    total = unit_variance + example_variance
+    parts = unit_variance**2 / unit_freedom + (example_variance**2 / (examples - 1) if examples > 1 else 0.0)
     freedom = total**2 / parts if parts else unit_freedom
-    return Estimate(mean, math.sqrt(of_units), math.sqrt(total), freedom, units, unit_freedom)
+    return Estimate(mean, math.sqrt(unit_variance), math.sqrt(total), freedom, units, unit_freedom)
 
 
 def t_p_value(t: float, freedom: float) -> float:

@@ -13,7 +13,7 @@ such as the share of translated pairs with equal predictions (consistency), ATC 
 ``low`` is the same with the sign turned; w(l) = 1 / (languages of l's family), so that each of the K families
 counts once. This is the jackknife+ (Barber et al. 2021) over clusters (Dunn, Wasserman and Ramdas 2022; Lee,
 Barber and Willett 2023). It covers at least 2·level − 1, in practice ``level``, *over targets drawn like the
-known families*, and not for one given target. Without signals the drops of the known languages remain: the
+known families*, not for one given target. Without signals the drops of the known languages remain: the
 plain interval, which the signals have to improve.
 
 ``score_bound`` needs no other language. Translations have the same gold label on both sides, so the source's
@@ -78,7 +78,7 @@ Regression = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExpectedScore:
-    """The score to expect in a language without labels; prints as a sentence or two."""
+    """The score to expect in a language without labels. It prints as a sentence or two."""
 
     language: str
     value: float
@@ -103,15 +103,15 @@ class ExpectedScore:
 
     def __repr__(self) -> str:
         """State the expected score, or why it is not known."""
-        known = f"{self.languages} languages of {self.families} families"
+        labelled_languages = f"{self.languages} languages of {self.families} families"
         if self.doubts:
-            return f"{self.language}: don't know ({'; '.join(self.doubts)}); {known} have labels"
+            return f"{self.language}: don't know ({'; '.join(self.doubts)}); {labelled_languages} have labels"
         low, high, plain_low, plain_high = (
             f"{100 * end:.1f}" for end in (self.low, self.high, self.plain_low, self.plain_high)
         )
         return (
             f"{self.language}: {100 * self.value:.1f}, {self.level:.0%} interval {low} to {high} "
-            f"(without signals {plain_low} to {plain_high}); {known} have labels"
+            f"(without signals {plain_low} to {plain_high}); {labelled_languages} have labels"
         )
 
 
@@ -130,14 +130,14 @@ def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
 ) -> ExpectedScore:
     """Estimate the score of one model in a target without labels, from languages that have some.
 
-    ``scores`` are those of one model by language, 0 to 1 and by one metric: of its ``source``, on which it
-    was trained, and of each language with labels (at least 50 examples). That of the target is not read.
-    ``signals`` name for each signal its values by language, 0 to 1, for the target and every language with a
-    score. The source needs one except for atc and doc (its score) and consistency (1). ``families`` are the
-    family of each language. Default: Glottolog's. ``level`` is the coverage: 0.8 needs 4 families, 0.9 needs
-    9 and 0.95 needs 19. ``source_examples`` are the examples of the source's score and ``commonest_label`` is
-    the share of its commonest label. Default: not checked. ``pairs`` are the translated pairs of the
-    consistency. Default: it is exact.
+    ``scores`` are the scores of one model by language, from 0 to 1 and by one metric. They include its
+    ``source``, on which it was trained, and each language with labels (at least 50 examples). The target's
+    score is not read. ``signals`` name for each signal its values by language, 0 to 1, for the target and
+    every language with a score. The source needs one except for atc and doc (its score) and consistency (1).
+    ``families`` are the family of each language. Default: Glottolog's. ``level`` is the coverage: 0.8 needs 4
+    families, 0.9 needs 9 and 0.95 needs 19. ``source_examples`` are the examples of the source's score and
+    ``commonest_label`` is the share of its commonest label. Default: not checked. ``pairs`` are the
+    translated pairs of the consistency. Default: it is exact.
 
     Raises ConfigError without the source's score, for a signal that a language lacks, and for a language of
     unknown family.
@@ -158,26 +158,26 @@ def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
             f"expected_score: scores has no {source!r}, the source. Give its score, from which the drops of "
             f"other languages are measured. There are: {', '.join(scores) or 'none'}."
         )
-    known = [code for code in scores if code not in (target, source)]
+    labelled_languages = [language for language in scores if language not in (target, source)]
     base = float(logits(scores[source]))
-    drops = _signal_drops(signals, scores, source=source, languages=[*known, target])
+    drops = _signal_drops(signals, scores, source=source, languages=[*labelled_languages, target])
     languages = Known(
         signals=drops[:-1],
-        drops=logits([scores[code] for code in known]) - base,
-        families=_families(known, families or {}),
+        drops=logits([scores[language] for language in labelled_languages]) - base,
+        families=_families(labelled_languages, families or {}),
     )
     count = len(set(languages.families))
     value = math.nan
-    interval = plain = (math.nan, math.nan)
+    interval = signal_free_interval = (math.nan, math.nan)
     doubts = _doubt_source(scores[source], source_examples, commonest_label)
     if count < least_families(level):
         doubts.append(f"{level:.0%} needs {least_families(level)} families with labels, there are {count}")
     else:
         value = share_of(base + float(fit_ridge(languages)(drops[-1:])[0]))
         interval = _interval(languages, drops[-1], base, level)
-        plain = _interval(languages.without_signals(), drops[-1, :0], base, level)
+        signal_free_interval = _interval(languages.without_signals(), drops[-1, :0], base, level)
         doubts += _doubt_signals(languages.signals, drops[-1], list(signals))
-        if signals and interval[1] - interval[0] >= plain[1] - plain[0]:
+        if signals and interval[1] - interval[0] >= signal_free_interval[1] - signal_free_interval[0]:
             doubts.append("the signals say no more than the scores of the known languages")
         if CONSISTENCY in signals:
             doubts += _doubt_consistency(signals[CONSISTENCY][target], pairs, value, interval)
@@ -186,11 +186,11 @@ def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
         value=value,
         low=interval[0],
         high=interval[1],
-        plain_low=plain[0],
-        plain_high=plain[1],
+        plain_low=signal_free_interval[0],
+        plain_high=signal_free_interval[1],
         level=level,
         families=count,
-        languages=len(known),
+        languages=len(labelled_languages),
         signals=tuple(signals),
         doubts=tuple(doubts),
     )
@@ -213,8 +213,9 @@ def consistency(
 ) -> LabelConsistency:
     """Return how often a model gives both sides of a translation the same label.
 
-    Use it as a signal of ``expected_score`` and ``score_bound``. Of all signals without labels it predicts
-    scores best, and only it shows that a language has no transfer. It is no score: equal labels can be wrong.
+    Use it as a signal of ``expected_score`` and ``score_bound``. It predicts scores best among all signals
+    without labels, and only it shows that a language has no transfer. It is no score: equal labels can be
+    wrong.
 
     ``first`` are the labels predicted for each text in the source, or for each of its words, and ``second``
     those for its translation. ``links`` are the linked words of each pair (``isogloss.align``) if labels are
@@ -235,12 +236,12 @@ def consistency(
         )
         raise DataError(f"consistency: {sizes} pairs; both sides of every pair are needed, in one order.")
     if links is None:
-        equal = [one == other for one, other in zip(first, second, strict=True)]
+        equal = [label == other_label for label, other_label in zip(first, second, strict=True)]
     else:
         equal = [
             is_equal
-            for number, (words, others, linked) in enumerate(zip(first, second, links, strict=True))
-            for is_equal in _compare_words(number, words, others, linked)
+            for index, (words, other_words, word_links) in enumerate(zip(first, second, links, strict=True))
+            for is_equal in _compare_words(index, words, other_words, word_links)
         ]
     if not equal:
         raise DataError("consistency: no pair; give at least one, 100 or more for a useful interval.")
@@ -266,12 +267,12 @@ def score_bound(
     """
     source_low, source_high = wilson_interval(source_score, source_examples)
     low, high = wilson_interval(consistency, pairs)
-    most = 1.0  # Where both intervals meet, every answer may be right and equal.
+    upper_bound = 1.0  # Where both intervals meet, every answer may be right and equal.
     if source_high < low:
-        most = 1 - (low - source_high)
+        upper_bound = 1 - (low - source_high)
     elif high < source_low:
-        most = 1 - (source_low - high)
-    return max(0.0, source_low + low - 1), most
+        upper_bound = 1 - (source_low - high)
+    return max(0.0, source_low + low - 1), upper_bound
 
 
 @checks_arguments
@@ -284,9 +285,9 @@ def wilson_interval(share: Share, count: Positive, one_sided: Level = ONE_SIDED)
     from scipy.special import ndtri
 
     z = float(ndtri(one_sided))
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    margin = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, centre - margin), min(1.0, centre + margin)
 
 
 def least_families(level: float = LEVEL) -> int:
@@ -312,7 +313,9 @@ class Known:
 
     def select(self, languages: Mask) -> "Known":
         """Return a part of the languages."""
-        families = tuple(name for name, kept in zip(self.families, languages, strict=True) if kept)
+        families = tuple(
+            name for name, is_selected in zip(self.families, languages, strict=True) if is_selected
+        )
         return Known(self.signals[languages], self.drops[languages], families)
 
     @property
@@ -322,25 +325,25 @@ class Known:
 
 
 def fit_ridge(languages: Known) -> Regression:
-    """Fit the drops of scores to those of signals, each family with equal weight."""
+    """Fit the drops of scores to the drops of signals, each family with equal weight."""
     weights = languages.weights
     means = weights @ languages.signals / weights.sum()
-    centred = languages.signals - means
-    deviations = np.sqrt(np.maximum(weights @ centred**2 / weights.sum(), 1e-8))
-    standardised = centred / deviations
+    centred_signals = languages.signals - means
+    deviations = np.sqrt(np.maximum(weights @ centred_signals**2 / weights.sum(), 1e-8))
+    features = centred_signals / deviations
     mean_drop = weights @ languages.drops / weights.sum()
     penalty = RIDGE * np.eye(len(means))
     slopes = np.linalg.solve(
-        standardised.T @ (weights[:, None] * standardised) + penalty,
-        standardised.T @ (weights * (languages.drops - mean_drop)),
+        features.T @ (weights[:, None] * features) + penalty,
+        features.T @ (weights * (languages.drops - mean_drop)),
     )
     return lambda signals: np.asarray(mean_drop + (signals - means) / deviations @ slopes)
 
 
 def logits(shares: npt.ArrayLike) -> Floats:
     """Return L of shares, which are moved away from 0 and 1 by CLIP."""
-    clipped = np.clip(np.asarray(shares, dtype=float), CLIP, 1 - CLIP)
-    return np.asarray(np.log(clipped / (1 - clipped)))
+    clipped_shares = np.clip(np.asarray(shares, dtype=float), CLIP, 1 - CLIP)
+    return np.asarray(np.log(clipped_shares / (1 - clipped_shares)))
 
 
 def share_of(logit: float) -> float:
@@ -349,16 +352,16 @@ def share_of(logit: float) -> float:
 
 
 def _compare_words(
-    number: int, words: Sequence[Label], others: Sequence[Label], links: Collection[tuple[int, int]]
+    index: int, labels: Sequence[Label], other_labels: Sequence[Label], links: Collection[tuple[int, int]]
 ) -> list[bool]:
     """Return for each link whether both words have one label."""
-    for at, other in links:
-        if not (0 <= at < len(words) and 0 <= other < len(others)):
+    for word, other_word in links:
+        if not (0 <= word < len(labels) and 0 <= other_word < len(other_labels)):
             raise DataError(
-                f"consistency: links[{number}]: found ({at}, {other}); expected indices below {len(words)} "
-                f"and {len(others)}, the numbers of words."
+                f"consistency: links[{index}]: found ({word}, {other_word}); expected indices below "
+                f"{len(labels)} and {len(other_labels)}, the numbers of words."
             )
-    return [words[at] == others[other] for at, other in links]
+    return [labels[word] == other_labels[other_word] for word, other_word in links]
 
 
 def _interval(languages: Known, signals: Floats, base: float, level: float) -> tuple[float, float]:
@@ -387,21 +390,25 @@ def _quantile(values: Floats, weights: Floats, level: float) -> float:
 
 def _check_shares(name: str, shares: Mapping[str, float]) -> None:
     """Raise ConfigError for a value that is no share."""
-    for code, share in shares.items():
+    for language, share in shares.items():
         if not 0 <= share <= 1:
             raise ConfigError(
-                f"expected_score: {name}, {code}: found {share}; expected a share from 0 to 1. Divide "
+                f"expected_score: {name}, {language}: found {share}; expected a share from 0 to 1. Divide "
                 f"percents by 100."
             )
 
 
-def _families(languages: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+def _families(languages: Sequence[str], families_given: Mapping[str, str]) -> tuple[str, ...]:
     """Return the family of each language, as given or from the table of facts."""
-    families = tuple(given.get(code) or language_facts(code).family for code in languages)
-    if unknown := [code for code, name in zip(languages, families, strict=True) if name == UNKNOWN]:
+    families = tuple(
+        families_given.get(language) or language_facts(language).family for language in languages
+    )
+    if unknown_languages := [
+        language for language, name in zip(languages, families, strict=True) if name == UNKNOWN
+    ]:
         raise ConfigError(
-            f"expected_score: the family of {' and '.join(unknown)} is unknown. Give it, as in "
-            f"families={{{unknown[0]!r}: 'Bantu'}}; languages of one family count as one."
+            f"expected_score: the family of {' and '.join(unknown_languages)} is unknown. Give it, as in "
+            f"families={{{unknown_languages[0]!r}: 'Bantu'}}; languages of one family count as one."
         )
     return families
 
@@ -420,13 +427,13 @@ def _signal_drops(
         if name in SOURCE_IS_ITS_SCORE:
             defaults = {source: scores[source]}
         complete = {**defaults, **shares}
-        if missing := [code for code in (source, *languages) if code not in complete]:
+        if missing := [language for language in (source, *languages) if language not in complete]:
             raise ConfigError(
                 f"expected_score: signal {name!r} has no value for {' and '.join(missing)}. Give one for the "
                 f"target and every language with a score, or remove the signal."
             )
         _check_shares(name, complete)
-        drops[:, column] = logits([complete[code] for code in languages]) - logits(complete[source])
+        drops[:, column] = logits([complete[language] for language in languages]) - logits(complete[source])
     return drops
 
 
@@ -446,11 +453,13 @@ def _doubt_source(score: float, examples: int | None, commonest_label: float | N
     return doubts
 
 
-def _doubt_signals(known: Floats, target: Floats, names: Sequence[str]) -> list[str]:
-    """Return which signals of the target lie outside those of the known languages."""
-    slack = OUTSIDE * (known.max(axis=0) - known.min(axis=0))
-    beyond = (target < known.min(axis=0) - slack) | (target > known.max(axis=0) + slack)
-    outside = [name for name, is_beyond in zip(names, beyond, strict=True) if is_beyond]
+def _doubt_signals(known_signals: Floats, target_signals: Floats, names: Sequence[str]) -> list[str]:
+    """Return which signals of the target lie outside the range of the known languages."""
+    slack = OUTSIDE * (known_signals.max(axis=0) - known_signals.min(axis=0))
+    is_outside = (target_signals < known_signals.min(axis=0) - slack) | (
+        target_signals > known_signals.max(axis=0) + slack
+    )
+    outside = [name for name, is_beyond in zip(names, is_outside, strict=True) if is_beyond]
     return [f"{' and '.join(outside)} of the target is beyond the known languages"] if outside else []
 
 

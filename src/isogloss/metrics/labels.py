@@ -33,36 +33,36 @@ Tags = Sequence[Sequence[str]]
 
 
 def label_contributions(
-    gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]
+    gold: Sequence[Sequence[object]], predictions: Sequence[Sequence[object]]
 ) -> Contributions:
     """Return for each example the number of right labels, and of labels.
 
     Raises ValueError if numbers differ.
     """
-    _check(gold, predicted)
+    _check(gold, predictions)
     right = [
         float(sum(label == guess for label, guess in zip(labels, guesses, strict=True)))
-        for labels, guesses in zip(gold, predicted, strict=True)
+        for labels, guesses in zip(gold, predictions, strict=True)
     ]
     return Contributions(right, [float(len(labels)) for labels in gold])
 
 
-def lemma_contributions(gold: Tags, predicted: Tags, no_lemma: str) -> Contributions:
+def lemma_contributions(gold: Tags, predictions: Tags, no_lemma: str) -> Contributions:
     """Return for each sentence the number of right lemmas, and of words.
 
     As in the evaluation of the CoNLL 2018 shared task (Zeman et al. 2018), case counts, and the word of a
     treebank whose gold lemma is ``no_lemma`` is right whatever is predicted.
     """
-    _check(gold, predicted)
-    counted = [
+    _check(gold, predictions)
+    counted_lemmas = [
         [no_lemma if lemma == no_lemma else guess for lemma, guess in zip(*side, strict=True)]
-        for side in zip(gold, predicted, strict=True)
+        for side in zip(gold, predictions, strict=True)
     ]
-    return label_contributions(gold, counted)
+    return label_contributions(gold, counted_lemmas)
 
 
 def class_contributions(
-    gold: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]
+    gold: Sequence[Sequence[Hashable]], predictions: Sequence[Sequence[Hashable]]
 ) -> dict[str, Contributions]:
     """Compute the contribution of each example to accuracy, macro F1, weighted F1 and MCC.
 
@@ -72,90 +72,93 @@ def class_contributions(
     labels: a label adds its influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over labels is
     the score. Raises ValueError if the numbers of labels differ.
     """
-    accuracy = label_contributions(gold, predicted)
-    names = list(dict.fromkeys(chain(*gold, *predicted)))
-    ids = {name: number for number, name in enumerate(names)}
-    right, guessed = (
-        np.array([ids[label] for label in chain(*side)], dtype=np.intp) for side in (gold, predicted)
+    accuracy = label_contributions(gold, predictions)
+    names = list(dict.fromkeys(chain(*gold, *predictions)))
+    ids = {name: index for index, name in enumerate(names)}
+    right, guesses = (
+        np.array([ids[label] for label in chain(*side)], dtype=np.intp) for side in (gold, predictions)
     )
-    ends = np.cumsum([0, *map(len, gold)])
+    ends = np.cumsum([0, *(len(labels) for labels in gold)])
 
-    def by_example(influence: npt.NDArray[np.float64]) -> Contributions:
+    def sum_by_example(influence: npt.NDArray[np.float64]) -> Contributions:
         sums = np.concatenate(([0.0], np.cumsum(influence)))
         return Contributions(np.diff(sums[ends]).tolist(), accuracy.whole)
 
     return {
         "accuracy": accuracy,
         **{
-            name: by_example(values) for name, values in _class_influences(right, guessed, len(names)).items()
+            name: sum_by_example(values)
+            for name, values in _class_influences(right, guesses, len(names)).items()
         },
     }
 
 
 def _class_influences(
-    gold: npt.NDArray[np.intp], predicted: npt.NDArray[np.intp], classes: int
+    gold: npt.NDArray[np.intp], predictions: npt.NDArray[np.intp], classes: int
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return each label's influence on each measure of classes, whose mean is the measure."""
-    labels, right = max(1, len(gold)), gold == predicted
+    labels, right = max(1, len(gold)), gold == predictions
     gold_share, share, hits = (
-        np.bincount(side, minlength=classes) / labels for side in (gold, predicted, gold[right])
+        np.bincount(side, minlength=classes) / labels for side in (gold, predictions, gold[right])
     )
     f1 = 2 * hits / (gold_share + share)
 
-    def averaged(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        by_class = weights / (gold_share + share)
-        lost = f1 * by_class
-        return np.asarray(2 * right * by_class[gold] - lost[gold] - lost[predicted], dtype=np.float64)
+    def average_influence(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        class_weights = weights / (gold_share + share)
+        losses = f1 * class_weights
+        return np.asarray(
+            2 * right * class_weights[gold] - losses[gold] - losses[predictions], dtype=np.float64
+        )
 
     macro = np.full(classes, 1 / max(1, classes))
     return {
-        "macro_f1": averaged(macro) + f1 @ macro,
-        "weighted_f1": averaged(gold_share) + f1[gold],
+        "macro_f1": average_influence(macro) + f1 @ macro,
+        "weighted_f1": average_influence(gold_share) + f1[gold],
         "mcc": normalized_influences(
-            right - share[gold] - gold_share[predicted] + gold_share @ share,
+            right - share[gold] - gold_share[predictions] + gold_share @ share,
             1 - 2 * gold_share[gold] + gold_share @ gold_share,
-            1 - 2 * share[predicted] + share @ share,
+            1 - 2 * share[predictions] + share @ share,
         ),
     }
 
 
-def span_contributions(gold: Tags, predicted: Tags) -> Contributions:
+def span_contributions(gold: Tags, predictions: Tags) -> Contributions:
     """Return for each sentence twice the right spans, and gold plus predicted spans.
 
     Both borders and the type of a span must be right. Invalid BIO is read as in ``repair``. Without any span,
     gold or predicted, the total is 0, as in seqeval.
     """
-    _check(gold, predicted)
-    pairs = zip(map(set, map(spans, gold)), map(set, map(spans, predicted)), strict=True)
-    return _f1_parts((len(expected & guessed), len(expected) + len(guessed)) for expected, guessed in pairs)
+    _check(gold, predictions)
+    pairs = zip(map(set, map(spans, gold)), map(set, map(spans, predictions)), strict=True)
+    return _f1_parts((len(expected & guesses), len(expected) + len(guesses)) for expected, guesses in pairs)
 
 
-def word_contributions(gold: Tags, predicted: Tags) -> Contributions:
+def word_contributions(gold: Tags, predictions: Tags) -> Contributions:
     """Return for each sentence twice the right words, and gold plus predicted words inside entities."""
-    _check(gold, predicted)
-    types = [[[tag.partition("-")[2] for tag in tags] for tags in side] for side in (gold, predicted)]
+    _check(gold, predictions)
+    types = [[[tag.partition("-")[2] for tag in tags] for tags in side] for side in (gold, predictions)]
     sentences = [list(zip(*sides, strict=True)) for sides in zip(*types, strict=True)]
     return _f1_parts(
         (
-            sum(expected == guessed != "" for expected, guessed in words),
-            sum((expected != "") + (guessed != "") for expected, guessed in words),
+            sum(expected == guess != "" for expected, guess in words),
+            sum((expected != "") + (guess != "") for expected, guess in words),
         )
         for words in sentences
     )
 
 
-def chunk_contributions(gold: Tags, predicted: Tags) -> Contributions:
+def chunk_contributions(gold: Tags, predictions: Tags) -> Contributions:
     """Return for each sentence twice the right chunks, and gold plus predicted ones.
 
     The total is the micro F1 that ``seqeval.metrics.f1_score`` gives for any tags. A chunk belongs to the
     sentence it ends in: seqeval lets a few begin in the one before.
     """
-    _check(gold, predicted)
+    _check(gold, predictions)
     ends = list(accumulate(len(tags) + 1 for tags in gold))
     counts = [[0, 0] for _ in gold]
-    gold_chunks, predicted_chunks = set(chunks(gold)), set(chunks(predicted))
-    for column, selected in ((0, gold_chunks & predicted_chunks), (1, gold_chunks), (1, predicted_chunks)):
-        for chunk in selected:
+    gold_chunks, predicted_chunks = set(chunks(gold)), set(chunks(predictions))
+    for column, group in ((0, gold_chunks & predicted_chunks), (1, gold_chunks), (1, predicted_chunks)):
+        for chunk in group:
             counts[bisect_right(ends, chunk.stop - 1)][column] += 1
     return _f1_parts((right, both_sides) for right, both_sides in counts)
 
@@ -168,8 +171,8 @@ def repair(tags: Sequence[str]) -> tuple[str, ...]:
     """
     types = [_type(tag) for tag in tags]
     return tuple(
-        f"B-{type_}" if tag[0] == "I" and last != type_ else tag
-        for tag, type_, last in zip(tags, types, ["", *types], strict=False)
+        f"B-{type_}" if tag[0] == "I" and previous_type != type_ else tag
+        for tag, type_, previous_type in zip(tags, types, ["", *types], strict=False)
     )
 
 
@@ -192,8 +195,8 @@ def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
     return Contributions([2.0 * right for right, _ in pairs], [float(items) for _, items in pairs])
 
 
-def _check(gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object]]) -> None:
-    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
+def _check(gold: Sequence[Sequence[object]], predictions: Sequence[Sequence[object]]) -> None:
+    if [len(tags) for tags in gold] != [len(tags) for tags in predictions]:
         raise ValueError("gold and predicted sentences differ in number or length.")
 
 
@@ -211,36 +214,39 @@ LabelSets = Sequence[Collection[Hashable]]
 """The labels of each text."""
 
 
-def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Sequence[Hashable]) -> ByMeasure:
+def label_set_contributions(gold: LabelSets, predictions: LabelSets, labels: Sequence[Hashable]) -> ByMeasure:
     """Compute the contribution of each text to micro, macro and weighted F1 and to exact match.
 
     Macro and weighted F1 over ``labels`` are means of ratios, not sums over texts, so a text contributes its
     influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over texts is the score. A label that is
     neither gold nor predicted has F1 0; weights are the shares of gold labels. MCC needs one label per text.
     """
-    gold_marks, predicted_marks = (_indicators(side, labels) for side in (gold, predicted))
+    gold_marks, predicted_marks = (_indicators(side, labels) for side in (gold, predictions))
     matches, totals = 2 * gold_marks * predicted_marks, gold_marks + predicted_marks
     scores, spread = (
-        np.divide(over, under, out=np.zeros_like(over), where=under > 0)
-        for over, under in (
+        np.divide(numerators, denominators, out=np.zeros_like(numerators), where=denominators > 0)
+        for numerators, denominators in (
             (matches.sum(axis=0), totals.sum(axis=0)),
             (np.ones(len(labels)), totals.mean(axis=0) if len(totals) else np.zeros(len(labels))),
         )
     )
-    by_label = (matches - scores * totals) * spread
-    ones = [1.0] * len(gold)
+    label_influences = (matches - scores * totals) * spread
+    unit_weights = [1.0] * len(gold)
     equal = [
-        float(set(gold_labels) == set(guesses)) for gold_labels, guesses in zip(gold, predicted, strict=True)
+        float(set(gold_labels) == set(guesses))
+        for gold_labels, guesses in zip(gold, predictions, strict=True)
     ]
     return {
         "micro_f1": Contributions(matches.sum(axis=1).tolist(), totals.sum(axis=1).tolist()),
-        "macro_f1": Contributions((by_label + scores).mean(axis=1).tolist(), ones),
-        "weighted_f1": Contributions(_weighted(gold_marks, by_label, scores).tolist(), ones),
-        "exact_match": Contributions(equal, ones),
+        "macro_f1": Contributions((label_influences + scores).mean(axis=1).tolist(), unit_weights),
+        "weighted_f1": Contributions(
+            _weigh_influences(gold_marks, label_influences, scores).tolist(), unit_weights
+        ),
+        "exact_match": Contributions(equal, unit_weights),
     }
 
 
-def _weighted(
+def _weigh_influences(
     gold: npt.NDArray[np.float64], influences: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Return each text's influence on weighted F1.
@@ -250,9 +256,9 @@ def _weighted(
     """
     mean = gold.mean(axis=0) if len(gold) else np.zeros(len(scores))
     labels = mean.sum() or 1.0
-    weighted = mean @ scores / labels
-    added: npt.NDArray[np.float64] = gold @ scores - weighted * gold.sum(axis=1) + influences @ mean
-    return added / labels + weighted
+    mean_score = mean @ scores / labels
+    influence: npt.NDArray[np.float64] = gold @ scores - mean_score * gold.sum(axis=1) + influences @ mean
+    return influence / labels + mean_score
 
 
 def _indicators(side: LabelSets, labels: Sequence[Hashable]) -> npt.NDArray[np.float64]:
@@ -284,51 +290,53 @@ def universal(relation: str) -> str:
 
 def attachment_contributions(
     gold: Sequence[Tree],
-    predicted: Sequence[Tree],
+    predictions: Sequence[Tree],
     *,
-    without: Collection[str] = NOT_SCORED,
-    first: int | None = None,
+    unscored_tags: Collection[str] = NOT_SCORED,
+    word_limit: int | None = None,
 ) -> tuple[Contributions, Contributions]:
     """Return the number of correct words of each sentence, for UAS and for LAS, and of scored words.
 
-    Words are scored whose gold tag is not in ``without``; with ``first``, only that many words of each
-    sentence. Relations are compared without their subtypes. ValueError where lengths of trees differ.
+    Words are scored whose gold tag is not in ``unscored_tags``; with ``word_limit``, only that many words of
+    each sentence. Relations are compared without their subtypes. ValueError where lengths of trees differ.
     """
-    _check_trees(gold, predicted)
-    right_heads, labelled, words = [], [], []
-    for gold_tree, predicted_tree in zip(gold, predicted, strict=True):
+    _check_trees(gold, predictions)
+    right_heads, right_arcs, words = [], [], []
+    for gold_tree, predicted_tree in zip(gold, predictions, strict=True):
         tags = gold_tree.tags or ("",) * len(gold_tree.heads)
-        counted = [word for word in range(len(gold_tree.heads[:first])) if tags[word] not in without]
-        right = [word for word in counted if gold_tree.heads[word] == predicted_tree.heads[word]]
+        scored_words = [
+            word for word in range(len(gold_tree.heads[:word_limit])) if tags[word] not in unscored_tags
+        ]
+        right = [word for word in scored_words if gold_tree.heads[word] == predicted_tree.heads[word]]
         equal = [
             universal(gold_tree.relations[word]) == universal(predicted_tree.relations[word])
             for word in right
         ]
-        words.append(float(len(counted)))
+        words.append(float(len(scored_words)))
         right_heads.append(float(len(right)))
-        labelled.append(float(sum(equal)))
-    return Contributions(right_heads, words), Contributions(labelled, words)
+        right_arcs.append(float(sum(equal)))
+    return Contributions(right_heads, words), Contributions(right_arcs, words)
 
 
-def content_contributions(gold: Sequence[Tree], predicted: Sequence[Tree]) -> Contributions:
+def content_contributions(gold: Sequence[Tree], predictions: Sequence[Tree]) -> Contributions:
     """Return for each sentence twice the right content words, and gold plus predicted ones: F1, called CLAS.
 
     Content words are those whose relation is neither a function word's nor punct. A word may be one in the
     gold tree and not in the predicted one, so precision and recall differ. Relations are compared without
     subtypes. ValueError where lengths of trees differ.
     """
-    _check_trees(gold, predicted)
+    _check_trees(gold, predictions)
     matches, totals = [], []
-    for gold_tree, predicted_tree in zip(gold, predicted, strict=True):
+    for gold_tree, predicted_tree in zip(gold, predictions, strict=True):
         relations = [universal(relation) for relation in gold_tree.relations]
-        guessed = [universal(relation) for relation in predicted_tree.relations]
+        predicted_relations = [universal(relation) for relation in predicted_tree.relations]
         arcs, guesses = (
             zip(gold_tree.heads, relations, strict=True),
-            zip(predicted_tree.heads, guessed, strict=True),
+            zip(predicted_tree.heads, predicted_relations, strict=True),
         )
         right = sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
         matches.append(2.0 * right)
-        totals.append(float(sum(map(_has_content, (*relations, *guessed)))))
+        totals.append(float(sum(_has_content(name) for name in (*relations, *predicted_relations))))
     return Contributions(matches, totals)
 
 
@@ -336,8 +344,8 @@ def _has_content(relation: str) -> bool:
     return relation not in FUNCTIONAL and relation != "punct"
 
 
-def _check_trees(gold: Sequence[Tree], predicted: Sequence[Tree]) -> None:
-    lengths = [[(len(tree.heads), len(tree.relations)) for tree in trees] for trees in (gold, predicted)]
-    uneven = [heads for heads, relations in chain(*lengths) if heads != relations]
-    if lengths[0] != lengths[1] or uneven:
+def _check_trees(gold: Sequence[Tree], predictions: Sequence[Tree]) -> None:
+    lengths = [[(len(tree.heads), len(tree.relations)) for tree in trees] for trees in (gold, predictions)]
+    uneven_trees = [heads for heads, relations in chain(*lengths) if heads != relations]
+    if lengths[0] != lengths[1] or uneven_trees:
         raise ValueError("gold and predicted trees differ in number or length, or lack heads or relations.")

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
-def standardised(signal: Array) -> Array:
+def standardise_signal(signal: Array) -> Array:
     """Return a signal [candidate language] with mean 0 and deviation 1 over each language's candidates.
 
     nan stays nan; where all candidates are equal they are 0.
@@ -39,20 +39,20 @@ def rule(kinds: Iterable[Iterable[Array]]) -> Array:
 
     R is rounded, so that candidates with only rounding differences are equal, and the first is chosen.
     """
-    return _mean([_mean([standardised(signal) for signal in signals]) for signals in kinds]).round(9)
+    return _mean([_mean([standardise_signal(signal) for signal in signals]) for signals in kinds]).round(9)
 
 
-def best(ranked: Array, language: int) -> int:
+def best(rankings: Array, language: int) -> int:
     """Return the index of the candidate with the highest R in a language, the first of equals."""
-    return int(np.nanargmax(ranked[:, language]))
+    return int(np.nanargmax(rankings[:, language]))
 
 
-def labelled_languages(ranked: Array, scores: Array) -> list[int]:
+def labelled_languages(rankings: Array, scores: Array) -> list[int]:
     """Return the languages in which at least two ranked candidates have scores, and all that are ranked."""
-    ranked_cells, scored_cells = ~np.isnan(ranked), ~np.isnan(scores)
+    ranked_cells, scored_cells = ~np.isnan(rankings), ~np.isnan(scores)
     return [
         language
-        for language in range(ranked.shape[1])
+        for language in range(rankings.shape[1])
         if ranked_cells[:, language].sum() > 1
         and not (ranked_cells[:, language] & ~scored_cells[:, language]).any()
     ]
@@ -65,8 +65,8 @@ def regret(scores: Array, language: int, choice: int, candidates: Mask) -> float
 
 def _mean(tables: Sequence[Array]) -> Array:
     """Return the mean of the numbers that are not nan. nan if all are."""
-    stacked = np.stack(tables)
-    present = ~np.isnan(stacked)
+    stack = np.stack(tables)
+    present = ~np.isnan(stack)
     counts = present.sum(axis=0)
-    sums = np.where(present, stacked, 0.0).sum(axis=0)
+    sums = np.where(present, stack, 0.0).sum(axis=0)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

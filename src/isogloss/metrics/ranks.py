@@ -52,13 +52,13 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation:
     """
     if len(x) != len(y) or len(x) < 2:
         raise InputError(f"spearman: {len(x)} and {len(y)} values. Give two equally long lists of 2 or more.")
-    first, second = ranks(x), ranks(y)
-    rho = _pearson(first, second)
+    ranks_x, ranks_y = ranks(x), ranks(y)
+    rho = _pearson(ranks_x, ranks_y)
     if math.isnan(rho):
         return Correlation(rho, rho, rho, rho)
-    exact = len(first) <= MAX_ENUMERATED_PAIRS
-    p_value = _exact_p_value(first, second, rho) if exact else _t_p_value(rho, len(first))
-    return Correlation(rho, p_value, *_fisher_interval(rho, len(first)))
+    exact = len(ranks_x) <= MAX_ENUMERATED_PAIRS
+    p_value = _exact_p_value(ranks_x, ranks_y, rho) if exact else _t_p_value(rho, len(ranks_x))
+    return Correlation(rho, p_value, *_fisher_interval(rho, len(ranks_x)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,14 @@ def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str
     for index, group in enumerate(groups):
         members.setdefault(group, []).append(index)
     several = [indices for indices in members.values() if len(indices) > 1]
-    counted = [index for indices in several for index in indices]
-    number = np.repeat(np.arange(len(several)), [len(indices) for indices in several])
-    sides = [_subtract_group_means(ranks([side[index] for index in counted]), number) for side in (x, y)]
+    members_of_groups = [index for indices in several for index in indices]
+    group_indices = np.repeat(np.arange(len(several)), [len(indices) for indices in several])
+    sides = [
+        _subtract_group_means(ranks([side[index] for index in members_of_groups]), group_indices)
+        for side in (x, y)
+    ]
     rho = _pearson(*sides) if several else math.nan
-    return GroupedCorrelation(rho, items=len(counted), groups=len(several))
+    return GroupedCorrelation(rho, items=len(members_of_groups), groups=len(several))
 
 
 def _subtract_group_means(values: Array, group: npt.NDArray[np.int64]) -> Array:
@@ -134,55 +137,58 @@ def correlation_contributions(x: Sequence[float], y: Sequence[float]) -> ByMeasu
     """
     if len(x) != len(y):
         raise ValueError(f"{len(x)} gold numbers, but {len(y)} predicted ones.")
-    n, ones = len(x), [1.0] * len(x)
-    first, second = (np.asarray(side, dtype=np.float64) for side in (x, y))
+    n, unit_weights = len(x), [1.0] * len(x)
+    values_x, values_y = (np.asarray(side, dtype=np.float64) for side in (x, y))
     # The share of values below each, half of equal ones included.
-    below, below_other = ((ranks(side) - 0.5) / max(1, n) for side in (x, y))
-    moves = [
-        _later(first, below_other) + _later(second, below),
-        2 * _later(first, below),
-        2 * _later(second, below_other),
+    shares_x, shares_y = ((ranks(side) - 0.5) / max(1, n) for side in (x, y))
+    influences = [
+        _later(values_x, shares_y) + _later(values_y, shares_x),
+        2 * _later(values_x, shares_x),
+        2 * _later(values_y, shares_y),
     ]
-    plain = [np.zeros(n)] * 3
+    no_influences = [np.zeros(n)] * 3
     return {
-        "spearman": Contributions(_influences(below, below_other, moves).tolist(), ones),
-        "pearson": Contributions(_influences(first, second, plain).tolist(), ones),
+        "spearman": Contributions(_influences(shares_x, shares_y, influences).tolist(), unit_weights),
+        "pearson": Contributions(_influences(values_x, values_y, no_influences).tolist(), unit_weights),
     }
 
 
-def _influences(x: Array, y: Array, moves: Sequence[Array]) -> Array:
+def _influences(x: Array, y: Array, shifts: Sequence[Array]) -> Array:
     """Return the correlation plus each pair's influence on it.
 
-    ``moves`` are what a pair changes of the products xy, xx and yy by moving the ranks of all others.
+    ``shifts`` are what a pair changes of the products xy, xx and yy by moving the ranks of all others.
     """
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.zeros(len(x))
     x, y = x - x.mean(), y - y.mean()
-    products, first, second = (
-        product + move - move.mean() for product, move in zip((x * y, x * x, y * y), moves, strict=True)
+    products, squares_x, squares_y = (
+        product + shift - shift.mean() for product, shift in zip((x * y, x * x, y * y), shifts, strict=True)
     )
-    return normalized_influences(products, first, second)
+    return normalized_influences(products, squares_x, squares_y)
 
 
-def normalized_influences(products: Array, first: Array, second: Array) -> Array:
+def normalized_influences(products: Array, variances_x: Array, variances_y: Array) -> Array:
     """Return influences on a covariance over the root of two variances, from what is averaged to each.
 
     Their mean is the ratio; all are 0 where a variance is.
     """
-    scale = math.sqrt(float(first.mean()) * float(second.mean())) if len(first) else 0.0
+    scale = math.sqrt(float(variances_x.mean()) * float(variances_y.mean())) if len(variances_x) else 0.0
     if not scale:  # One side is constant, or differences are too small to be squared.
-        return np.zeros(len(first))
+        return np.zeros(len(variances_x))
     rho = float(products.mean()) / scale
     return np.asarray(
-        products / scale + rho - rho / 2 * (first / first.mean() + second / second.mean()), dtype=np.float64
+        products / scale
+        + rho
+        - rho / 2 * (variances_x / variances_x.mean() + variances_y / variances_y.mean()),
+        dtype=np.float64,
     )
 
 
 def _later(values: Array, weights: Array) -> Array:
     """Return for each value the mean over all of the weights of greater ones, half of equal ones included."""
     _, group = np.unique(values, return_inverse=True)
-    centred = weights - weights.mean() if len(weights) else weights
-    sums = np.bincount(group, weights=centred)
+    centred_weights = weights - weights.mean() if len(weights) else weights
+    sums = np.bincount(group, weights=centred_weights)
     greater = sums[::-1].cumsum()[::-1] - sums / 2
     return np.asarray(greater[group] / max(1, len(values)), dtype=np.float64)
 
@@ -202,31 +208,31 @@ def bootstrap_interval(
     n = len(x)
     draws = np.random.Generator(np.random.PCG64(seed)).multinomial(n, np.full(n, 1 / n), size=rounds)
     times = draws.astype(np.float64)
-    first, second = (_ranks_in_draws(np.asarray(side, dtype=np.float64), times) for side in (x, y))
-    middle = (n + 1) / 2  # The mean of n ranks, ties or not.
-    first, second = first - middle, second - middle
-    product, square = (times * first * second).sum(axis=1), (times * first**2).sum(axis=1)
-    norm = np.sqrt(square * (times * second**2).sum(axis=1))
-    defined = norm > CORRELATION_TOLERANCE
-    if defined.mean() < MIN_DEFINED_SHARE:
+    ranks_x, ranks_y = (_ranks_in_draws(np.asarray(side, dtype=np.float64), times) for side in (x, y))
+    mean_rank = (n + 1) / 2  # The mean of n ranks, ties or not.
+    ranks_x, ranks_y = ranks_x - mean_rank, ranks_y - mean_rank
+    product, square = (times * ranks_x * ranks_y).sum(axis=1), (times * ranks_x**2).sum(axis=1)
+    norm = np.sqrt(square * (times * ranks_y**2).sum(axis=1))
+    is_defined = norm > CORRELATION_TOLERANCE
+    if is_defined.mean() < MIN_DEFINED_SHARE:
         return math.nan, math.nan
-    low, high = np.quantile(product[defined] / norm[defined], [0.025, 0.975])
+    low, high = np.quantile(product[is_defined] / norm[is_defined], [0.025, 0.975])
     return float(low), float(high)
 
 
 def _ranks_in_draws(values: Array, times: Array) -> Array:
     """Return each value's rank in each sample [draw value], from how often it was drawn."""
-    below = (values[:, None] < values[None, :]).astype(np.float64)
+    is_smaller = (values[:, None] < values[None, :]).astype(np.float64)
     equal = (values[:, None] == values[None, :]).astype(np.float64)
-    return np.asarray(times @ (below + equal / 2) + 0.5, dtype=np.float64)
+    return np.asarray(times @ (is_smaller + equal / 2) + 0.5, dtype=np.float64)
 
 
 def ranks(values: Sequence[float]) -> Array:
     """Return the ranks from 1. Equal values share the mean of their ranks."""
     array = np.asarray(values, dtype=np.float64)
     _, group, count = np.unique(array, return_inverse=True, return_counts=True)
-    last: npt.NDArray[np.int64] = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[group], dtype=np.float64)
+    last_ranks: npt.NDArray[np.int64] = np.cumsum(count)
+    return np.asarray((last_ranks - (count - 1) / 2)[group], dtype=np.float64)
 
 
 def _pearson(x: Array, y: Array) -> float:
@@ -253,8 +259,8 @@ def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
         return -1.0, 1.0
     if abs(rho) == 1:
         return rho, rho
-    half = INTERVAL_Z / math.sqrt(n - 3)
-    return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
+    margin = INTERVAL_Z / math.sqrt(n - 3)
+    return math.tanh(math.atanh(rho) - margin), math.tanh(math.atanh(rho) + margin)
 
 
 BITS = 13
@@ -313,10 +319,10 @@ def separation(lower: FineCounts, upper: FineCounts) -> Separation:
     if not pairs:
         raise InputError("separation: a group is empty. Give two groups with a number or more.")
     # As fractions: counts of many millions would overflow when multiplied.
-    below, above = lower.counts / lower.number, upper.counts / upper.number
-    together = below * above
-    auc = float(above @ (np.cumsum(below) - below)) + float(together.sum()) / 2
-    return Separation(min(1.0, auc), float(together[1:].sum()) / 2)
+    lower_shares, upper_shares = lower.counts / lower.number, upper.counts / upper.number
+    tie_shares = lower_shares * upper_shares
+    auc = float(upper_shares @ (np.cumsum(lower_shares) - lower_shares)) + float(tie_shares.sum()) / 2
+    return Separation(min(1.0, auc), float(tie_shares[1:].sum()) / 2)
 
 
 def histogram(groups: Sequence[FineCounts], bins: int) -> Iterator[tuple[float, float, list[float]]]:
@@ -325,18 +331,18 @@ def histogram(groups: Sequence[FineCounts], bins: int) -> Iterator[tuple[float, 
     They reach from the smallest to the largest number of all groups. Edges are rounded up to fine ones, so
     that shares are exact; fewer bins are yielded where the numbers hardly differ.
     """
-    together = np.sum([group.counts for group in groups], axis=0)
-    (filled,) = together.nonzero()
-    if not len(filled):
+    total_counts = np.sum([group.counts for group in groups], axis=0)
+    (nonempty_bins,) = total_counts.nonzero()
+    if not len(nonempty_bins):
         return
     edges = _edges()
-    targets = np.linspace(edges[filled[0]], edges[filled[-1] + 1], bins + 1)
+    targets = np.linspace(edges[nonempty_bins[0]], edges[nonempty_bins[-1] + 1], bins + 1)
     positions = np.unique(np.searchsorted(edges, targets, side="left"))
-    below = [np.concatenate(([0], np.cumsum(group.counts)))[positions] for group in groups]
-    for number, (low, high) in enumerate(pairwise(positions)):
+    cumulative_counts = [np.concatenate(([0], np.cumsum(group.counts)))[positions] for group in groups]
+    for index, (low, high) in enumerate(pairwise(positions)):
         shares = [
-            float(cumulated[number + 1] - cumulated[number]) / max(1, group.number)
-            for cumulated, group in zip(below, groups, strict=True)
+            float(sums[index + 1] - sums[index]) / max(1, group.number)
+            for sums, group in zip(cumulative_counts, groups, strict=True)
         ]
         yield float(edges[low]), float(edges[high]), shares
 

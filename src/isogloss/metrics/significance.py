@@ -111,7 +111,7 @@ def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significanc
     p is 1 for a single example. If all differences are equal, and t would be infinite, p is computed by the
     exact sign test.
     """
-    x, y = _paired(system, baseline)
+    x, y = _read_pair(system, baseline)
     values = x - y
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
@@ -155,14 +155,14 @@ def mcnemar_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significance
     Only examples that one system got right and the other wrong matter; the statistic is how many more of
     them the system got right.
     """
-    x, y = _paired(system, baseline)
+    x, y = _read_pair(system, baseline)
     if not (np.isin(x, (0, 1)).all() and np.isin(y, (0, 1)).all()):
         raise InputError("McNemar's test: values other than 0 and 1. Take the paired t-test for these.")
-    gained, lost = int((x > y).sum()), int((x < y).sum())
+    gains, losses = int((x > y).sum()), int((x < y).sum())
     from scipy.special import bdtr
 
-    tail = float(bdtr(min(gained, lost), gained + lost, 0.5)) if gained != lost else 0.5
-    return SignificanceTest("McNemar", float(gained - lost), min(1.0, 2 * tail))
+    tail = float(bdtr(min(gains, losses), gains + losses, 0.5)) if gains != losses else 0.5
+    return SignificanceTest("McNemar", float(gains - losses), min(1.0, 2 * tail))
 
 
 def median_p_value(values: Sequence[float], bound: float) -> float:
@@ -170,11 +170,11 @@ def median_p_value(values: Sequence[float], bound: float) -> float:
 
     Values at the bound are on no side and do not count. 1 without values.
     """
-    above = sum(value > bound for value in values)
-    below = sum(value < bound for value in values)
-    number = above + below
-    tail = sum(math.comb(number, k) for k in range(min(above, below) + 1))
-    return min(1.0, float(2 * tail / 2**number))
+    greater_count = sum(value > bound for value in values)
+    smaller_count = sum(value < bound for value in values)
+    count = greater_count + smaller_count
+    tail = sum(math.comb(count, k) for k in range(min(greater_count, smaller_count) + 1))
+    return min(1.0, float(2 * tail / 2**count))
 
 
 def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
@@ -194,18 +194,18 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
     change = theirs - ours
     moving = change[(change != 0).any(axis=1)]  # Where a swap changes nothing it need not be tried.
     sums = np.concatenate([ours.sum(axis=0), theirs.sum(axis=0)])
-    observed = float(_difference(sums[None])[0])
+    difference = float(_difference(sums[None])[0])
     exact = len(moving) <= MAX_ENUMERATED_SENTENCES
     swaps = _every_swap(len(moving)) if exact else _random_swaps(len(moving), rounds, seed)
     as_large = 0
     for chunk in (
-        swaps[first : first + ROUNDS_PER_CHUNK] for first in range(0, len(swaps), ROUNDS_PER_CHUNK)
+        swaps[start : start + ROUNDS_PER_CHUNK] for start in range(0, len(swaps), ROUNDS_PER_CHUNK)
     ):
-        moved = chunk.astype(np.float64) @ moving
-        differences = _difference(sums + np.concatenate([moved, -moved], axis=1))
-        as_large += int((np.abs(differences) >= abs(observed) - DIFFERENCE_TOLERANCE).sum())
+        moved_sums = chunk.astype(np.float64) @ moving
+        differences = _difference(sums + np.concatenate([moved_sums, -moved_sums], axis=1))
+        as_large += int((np.abs(differences) >= abs(difference) - DIFFERENCE_TOLERANCE).sum())
     p_value = as_large / len(swaps) if exact else (as_large + 1) / (rounds + 1)
-    return SignificanceTest("permutation", observed, p_value)
+    return SignificanceTest("permutation", difference, p_value)
 
 
 def per_example(pair: SystemPair) -> Array:
@@ -242,9 +242,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(values, kind="stable")
     tests = np.count_nonzero(~np.isnan(values))
     steps = np.minimum(1.0, values[order] * (tests - np.arange(len(values))))
-    corrected = np.empty_like(values)
-    corrected[order] = np.maximum.accumulate(steps)
-    return [float(value) for value in corrected]
+    adjusted_values = np.empty_like(values)
+    adjusted_values[order] = np.maximum.accumulate(steps)
+    return [float(value) for value in adjusted_values]
 
 
 def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
@@ -255,7 +255,7 @@ def _t_test(name: str, mean: float, error: float, n: int) -> SignificanceTest:
     return SignificanceTest(name, mean / error, t_p_value(mean / error, n - 1))
 
 
-def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:
+def _read_pair(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Array]:
     x, y = np.asarray(system, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise InputError(
@@ -293,8 +293,8 @@ def _every_swap(n: int) -> npt.NDArray[np.uint8]:
 def _random_swaps(n: int, rounds: int, seed: int) -> npt.NDArray[np.uint8]:
     """Draw which sentences swap in each round, equally for every pair of this length."""
     bits = np.random.Generator(np.random.PCG64(seed)).bytes(rounds * ((n + 7) // 8))
-    packed = np.frombuffer(bits, dtype=np.uint8).reshape(rounds, -1)
-    return np.unpackbits(packed, axis=1, count=n)
+    packed_bits = np.frombuffer(bits, dtype=np.uint8).reshape(rounds, -1)
+    return np.unpackbits(packed_bits, axis=1, count=n)
 
 
 def power_of(difference: float, std: float, seeds: int) -> float:
@@ -316,10 +316,10 @@ def power_of(difference: float, std: float, seeds: int) -> float:
     freedom = seeds - 1
     shift = abs(difference) / std * math.sqrt(seeds)
     critical = t_quantile(1 - LEVEL / 2, freedom)
-    below, far_side = float(nctdtr(freedom, shift, critical)), float(nctdtr(freedom, shift, -critical))
-    if math.isnan(below):  # Far out the series fails, where the answer is 1 in all digits.
+    near_side, far_side = float(nctdtr(freedom, shift, critical)), float(nctdtr(freedom, shift, -critical))
+    if math.isnan(near_side):  # Far out the series fails, where the answer is 1 in all digits.
         return 1.0
-    return 1 - below + (0.0 if math.isnan(far_side) else far_side)
+    return 1 - near_side + (0.0 if math.isnan(far_side) else far_side)
 
 
 def seeds_needed(difference: float, std: float) -> int | None:
@@ -332,7 +332,7 @@ def seeds_needed(difference: float, std: float) -> int | None:
         if low >= MAX_UNITS:
             return None
     while high - low > 1:
-        middle = (low + high) // 2
-        detected = power_of(difference, std, middle) >= POWER
-        low, high = (low, middle) if detected else (middle, high)
+        midpoint = (low + high) // 2
+        is_detected = power_of(difference, std, midpoint) >= POWER
+        low, high = (low, midpoint) if is_detected else (midpoint, high)
     return high if high <= MAX_UNITS else None

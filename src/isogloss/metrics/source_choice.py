@@ -26,7 +26,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import UNKNOWN, language_facts
 
 MIN_COSINE = 0.02
-"""The smallest cosine of trigrams that decides alone.
+"""The smallest cosine of trigrams that can decide.
 
 Languages of two scripts share digits, punctuation and foreign names: 0.02 at most in SIB-200, where languages
 of one script have 0.09 and more.
@@ -70,44 +70,48 @@ def rank_sources(
     ...     "pt": ["uma casa nova"], "es": ["una casa nueva"], "en": ["a new house"], "hi": ["एक नया घर"]})]
     ['es', 'en', 'hi']
     """
-    others = [code for code in candidates if code != target]
-    if not others:
+    other_languages = [language for language in candidates if language != target]
+    if not other_languages:
         raise ConfigError(
             f"no source can be chosen for {target}: no other language is a candidate. Name some."
         )
-    counts = {code: trigram_counts(lines) for code, lines in (texts or {}).items()}
+    counts = {language: trigram_counts(lines) for language, lines in (texts or {}).items()}
     signals = np.array(
         [
-            (*_facts_in_common(target, code), trigram_cosine(counts.get(target), counts.get(code)))
-            for code in others
+            (*_facts_in_common(target, language), trigram_cosine(counts.get(target), counts.get(language)))
+            for language in other_languages
         ]
     )
-    rule = np.where(np.isnan(signals).all(axis=1), nan, _standardised(signals).mean(axis=1))
-    ranked = [
-        SourceCandidate(code, family, script, order, trigrams, score)
-        for code, (family, script, order, trigrams), score in zip(
-            others, signals.tolist(), rule.tolist(), strict=True
+    rule = np.where(np.isnan(signals).all(axis=1), nan, _standardise(signals).mean(axis=1))
+    results = [
+        SourceCandidate(language, family, script, order, trigrams, score)
+        for language, (family, script, order, trigrams), score in zip(
+            other_languages, signals.tolist(), rule.tolist(), strict=True
         )
     ]
-    return sorted(ranked, key=_rank_of)
+    return sorted(results, key=_rank_of)
 
 
 def _rank_of(candidate: SourceCandidate) -> tuple[bool, float]:
     return not candidate.is_known, -candidate.rule if candidate.is_known else 0
 
 
-def describe_doubt(ranked: Sequence[SourceCandidate]) -> str:
+def describe_doubt(ranking: Sequence[SourceCandidate]) -> str:
     """Return why the first of ranked candidates cannot be chosen. Empty if it can.
 
     >>> describe_doubt(rank_sources("sr", ["en", "pl"]))
     'en and pl are equal by the rule'
     """
-    candidates = [candidate for candidate in ranked if candidate.is_known]
+    candidates = [candidate for candidate in ranking if candidate.is_known]
     if not candidates:
         return "no signal is known of any candidate"
     if len(candidates) == 1:
-        unknown = [candidate.language for candidate in ranked if not candidate.is_known]
-        return f"nothing is known of {' and '.join(unknown)}" if unknown else "only one candidate is given"
+        unknown_languages = [candidate.language for candidate in ranking if not candidate.is_known]
+        return (
+            f"nothing is known of {' and '.join(unknown_languages)}"
+            if unknown_languages
+            else "only one candidate is given"
+        )
     equal = [candidate.language for candidate in candidates if _are_equal(candidate.rule, candidates[0].rule)]
     if len(equal) > 1:
         return f"{' and '.join(equal)} are equal by the rule"
@@ -117,45 +121,45 @@ def describe_doubt(ranked: Sequence[SourceCandidate]) -> str:
     return ""
 
 
-def _do_facts_decide(ranked: Sequence[SourceCandidate]) -> bool:
-    """Return whether the first candidate is the best by facts alone."""
-    facts = np.array([[candidate.family, candidate.script, candidate.order] for candidate in ranked])
-    best, *others = _standardised(facts).mean(axis=1).tolist()
-    return all(best > other and not _are_equal(best, other) for other in others)
+def _do_facts_decide(ranking: Sequence[SourceCandidate]) -> bool:
+    """Return whether the first candidate is the best only by facts."""
+    facts = np.array([[candidate.family, candidate.script, candidate.order] for candidate in ranking])
+    best_mean, *other_means = _standardise(facts).mean(axis=1).tolist()
+    return all(best_mean > mean and not _are_equal(best_mean, mean) for mean in other_means)
 
 
-def _are_equal(first: float, second: float) -> bool:
-    return isclose(first, second, abs_tol=1e-9)
+def _are_equal(x: float, y: float) -> bool:
+    return isclose(x, y, abs_tol=1e-9)
 
 
-def _facts_in_common(first: str, second: str) -> list[float]:
+def _facts_in_common(target: str, candidate: str) -> list[float]:
     """Return whether two languages have one family, one script and one order of words, as 1 and 0."""
-    facts = [language_facts(code) for code in (first, second)]
+    facts = [language_facts(language) for language in (target, candidate)]
     pairs = zip(*((fact.family, fact.script, fact.order) for fact in facts), strict=True)
     return [nan if UNKNOWN in pair else float(pair[0] == pair[1]) for pair in pairs]
 
 
 def trigram_counts(texts: Iterable[str]) -> Counter[str]:
     """Count the character trigrams of texts in lower case, with a space at either end of each."""
-    padded = (f" {text.casefold()} " for text in texts)
+    lines = (f" {text.casefold()} " for text in texts)
     return Counter(
-        chain.from_iterable((text[start : start + 3] for start in range(len(text) - 2)) for text in padded)
+        chain.from_iterable((text[start : start + 3] for start in range(len(text) - 2)) for text in lines)
     )
 
 
-def trigram_cosine(first: Counter[str] | None, second: Counter[str] | None) -> float:
+def trigram_cosine(target: Counter[str] | None, candidate: Counter[str] | None) -> float:
     """Return the cosine of two languages' counts. nan if one has no text."""
-    if not first or not second:
+    if not target or not candidate:
         return nan
-    product = sum(count * second[trigram] for trigram, count in first.items())
-    lengths = (sqrt(sum(count * count for count in counts.values())) for counts in (first, second))
+    product = sum(count * candidate[trigram] for trigram, count in target.items())
+    lengths = (sqrt(sum(count * count for count in counts.values())) for counts in (target, candidate))
     return product / prod(lengths)
 
 
-def _standardised(signals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    measured = ~np.isnan(signals)
-    count = np.maximum(measured.sum(axis=0), 1)
-    centred = np.where(measured, signals - np.where(measured, signals, 0).sum(axis=0) / count, 0)
-    std = np.sqrt((centred**2).sum(axis=0) / count)
-    standardised: npt.NDArray[np.float64] = centred / np.where(std > 0, std, 1)
-    return standardised
+def _standardise(signals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    is_known = ~np.isnan(signals)
+    count = np.maximum(is_known.sum(axis=0), 1)
+    deviations = np.where(is_known, signals - np.where(is_known, signals, 0).sum(axis=0) / count, 0)
+    std = np.sqrt((deviations**2).sum(axis=0) / count)
+    scores: npt.NDArray[np.float64] = deviations / np.where(std > 0, std, 1)
+    return scores

@@ -43,13 +43,13 @@ class SpreadRatio:
     @property
     def ratio(self) -> float:
         """The first spread divided by the second. Infinite if the second is 0."""
-        first, second = (float(side.mean()) for side in self.distances)
-        return first / second if second else math.inf
+        spread, baseline_spread = (float(side.mean()) for side in self.distances)
+        return spread / baseline_spread if baseline_spread else math.inf
 
     def p_value(self, bound: float) -> float:
         """Test whether the ratio of the spreads differs from ``bound``, and return the two-sided p-value."""
-        first, second = self.distances
-        return sign_turning_p_value(first - bound * second)
+        distances, baseline_distances = self.distances
+        return sign_turning_p_value(distances - bound * baseline_distances)
 
     def interval(self) -> tuple[float, float]:
         """Return the 95 % interval: all bounds that are not rejected. An end may be 0 or infinity."""
@@ -61,8 +61,8 @@ class SpreadRatio:
         if not math.isfinite(outside) or self.p_value(outside) >= LEVEL:
             return 0.0 if factor < 1 else math.inf
         for _ in range(STEPS):
-            middle = math.sqrt(inside * outside)
-            inside, outside = (inside, middle) if self.p_value(middle) < LEVEL else (middle, outside)
+            midpoint = math.sqrt(inside * outside)
+            inside, outside = (inside, midpoint) if self.p_value(midpoint) < LEVEL else (midpoint, outside)
         return inside
 
 
@@ -81,18 +81,18 @@ def compare_spreads(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
 def sign_turning_p_value(values: Array) -> float:
     """Return the share of sign combinations whose sum is at least as far from 0 as the sum of the values."""
     sums = np.abs(_list_sign_turns(len(values)) @ values)
-    least = abs(float(values.sum())) - SUM_TOLERANCE * float(np.abs(values).sum())
-    return float(np.mean(sums >= least))
+    threshold = abs(float(values.sum())) - SUM_TOLERANCE * float(np.abs(values).sum())
+    return float(np.mean(sums >= threshold))
 
 
 @lru_cache(maxsize=8)
-def _list_sign_turns(number: int) -> Array:
+def _list_sign_turns(count: int) -> Array:
     """Return combinations of signs [combination value]. In the first, all are positive."""
-    if number <= MAX_ENUMERATED_SEEDS:
-        bits = (np.arange(2**number)[:, None] >> np.arange(number)) & 1
+    if count <= MAX_ENUMERATED_SEEDS:
+        bits = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
     else:
         rng = np.random.Generator(np.random.PCG64(0))
-        bits = rng.integers(0, 2, (2**MAX_ENUMERATED_SEEDS, number))
+        bits = rng.integers(0, 2, (2**MAX_ENUMERATED_SEEDS, count))
         bits[0] = 0
     return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
 

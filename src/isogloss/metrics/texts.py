@@ -64,56 +64,60 @@ def has_own_rules(language: str) -> bool:
     return language in _MLQA_ARTICLES
 
 
-def exact_match_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
+def _are_equal(gold_words: list[str], words: list[str]) -> float:
+    return float(gold_words == words)
+
+
+def exact_match_contributions(gold: Sequence[GoldAnswers], predictions: Sequence[str]) -> Contributions:
     """Return for each question 1 where its answer equals a gold answer, else 0."""
-    return _best(lambda gold_words, words: float(gold_words == words), gold, predicted)
+    return _score_best(_are_equal, gold, predictions)
 
 
-def answer_f1_contributions(gold: Sequence[GoldAnswers], predicted: Sequence[str]) -> Contributions:
+def answer_f1_contributions(gold: Sequence[GoldAnswers], predictions: Sequence[str]) -> Contributions:
     """Return for each question the best F1, in words, with a gold answer."""
-    return _best(_word_f1, gold, predicted)
+    return _score_best(_word_f1, gold, predictions)
 
 
-def normalized(answer: str, language: str = "") -> list[str]:
+def normalize_answer(answer: str, language: str = "") -> list[str]:
     """Return an answer's normalised words. Raises ValueError for a language that MLQA has no rules for."""
-    lowered = answer.lower()
+    lower_answer = answer.lower()
     if not language:
-        return _SQUAD_ARTICLES.sub(" ", _without_punctuation(lowered, of_unicode=False)).split()
+        return _SQUAD_ARTICLES.sub(" ", _without_punctuation(lower_answer, removes_unicode=False)).split()
     if not has_own_rules(language):
         raise ValueError(f"MLQA's rules know {', '.join(_MLQA_ARTICLES)}, not {language!r}.")
     articles = _MLQA_ARTICLES[language]
-    text = _without_punctuation(lowered, of_unicode=True)
+    text = _without_punctuation(lower_answer, removes_unicode=True)
     text = text if articles is None else articles.sub(" ", text)
     return (_CHINESE.sub(r" \1 ", text) if language == "zh" else text).split()
 
 
-def _best(
-    compare: Callable[[list[str], list[str]], float], gold: Sequence[GoldAnswers], predicted: Sequence[str]
+def _score_best(
+    compare: Callable[[list[str], list[str]], float], gold: Sequence[GoldAnswers], predictions: Sequence[str]
 ) -> Contributions:
     """Return for each question the highest score against a gold answer."""
-    if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} questions but {len(predicted)} predicted answers.")
-    best: list[float] = []
-    for answers, answer in zip(gold, predicted, strict=True):
+    if len(gold) != len(predictions):
+        raise ValueError(f"{len(gold)} questions but {len(predictions)} predicted answers.")
+    scores: list[float] = []
+    for answers, answer in zip(gold, predictions, strict=True):
         if not answers.texts:
             raise ValueError("a question without gold answers cannot be scored.")
-        words = normalized(answer, answers.language)
-        best.append(max(compare(normalized(text, answers.language), words) for text in answers.texts))
-    return Contributions(best, [1.0] * len(best))
+        words = normalize_answer(answer, answers.language)
+        scores.append(max(compare(normalize_answer(text, answers.language), words) for text in answers.texts))
+    return Contributions(scores, [1.0] * len(scores))
 
 
-def _word_f1(gold: list[str], predicted: list[str]) -> float:
-    shared = sum((Counter(gold) & Counter(predicted)).values())
-    return 2 * shared / (len(gold) + len(predicted)) if shared else 0.0
+def _word_f1(gold: list[str], prediction: list[str]) -> float:
+    shared = sum((Counter(gold) & Counter(prediction)).values())
+    return 2 * shared / (len(gold) + len(prediction)) if shared else 0.0
 
 
-def _without_punctuation(text: str, *, of_unicode: bool) -> str:
-    """Remove ASCII punctuation, or all punctuation with ``of_unicode``."""
+def _without_punctuation(text: str, *, removes_unicode: bool) -> str:
+    """Remove ASCII punctuation, or all punctuation with ``removes_unicode``."""
     return "".join(
         letter
         for letter in text
         if letter not in _ASCII_PUNCTUATION
-        and not (of_unicode and unicodedata.category(letter).startswith("P"))
+        and not (removes_unicode and unicodedata.category(letter).startswith("P"))
     )
 
 
@@ -137,14 +141,14 @@ def bleu(references: Sequence[str], translations: Sequence[str], language: str) 
 def signature(language: str) -> str:
     """Return sacrebleu's signatures of both, without its version, which ``made.json`` of a run has."""
     metrics = (("chrF2", _chrf()), ("BLEU", _bleu(language)))
-    return " ".join(f"{name}|{_signed(metric)}" for name, metric in metrics)
+    return " ".join(f"{name}|{_read_signature(metric)}" for name, metric in metrics)
 
 
 def _score(metric: "BLEU | CHRF", references: Sequence[str], translations: Sequence[str]) -> float:
     return float(metric.corpus_score(list(translations), [list(references)]).score) / 100
 
 
-def _signed(metric: "BLEU | CHRF") -> str:
+def _read_signature(metric: "BLEU | CHRF") -> str:
     # The signature includes the number of references, known only after scoring.
     metric.corpus_score(["a"], [["a"]])
     return str(metric.get_signature()).rpartition("|version:")[0]
@@ -176,7 +180,7 @@ class AlignmentScores:
 
 
 def alignment_scores(
-    sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]], predicted: Sequence[Iterable[Link]]
+    sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]], predictions: Sequence[Iterable[Link]]
 ) -> AlignmentScores:
     """Compute micro-averaged scores over all sentence pairs. A repeated link of a pair counts once.
 
@@ -184,23 +188,23 @@ def alignment_scores(
     1 − (|A∩S|+|A∩P|)/(|A|+|S|). Precision is 0 without predicted links, recall without sure ones, AER without
     either. ValueError where the numbers of pairs differ.
     """
-    if not len(sure) == len(possible) == len(predicted):
+    if not len(sure) == len(possible) == len(predictions):
         raise ValueError(
-            f"{len(sure)} pairs with sure, {len(possible)} with possible and {len(predicted)} with predicted "
-            f"links: give them for the same pairs."
+            f"{len(sure)} pairs with sure, {len(possible)} with possible and {len(predictions)} with "
+            f"predicted links: give them for the same pairs."
         )
-    proposed = expected = right_sure = right_possible = 0
-    for some_sure, some_possible, some_predicted in zip(sure, possible, predicted, strict=True):
-        gold, links = set(some_sure), set(some_predicted)
-        proposed += len(links)
+    link_count = expected = right_sure = right_possible = 0
+    for pair_sure, pair_possible, pair_predictions in zip(sure, possible, predictions, strict=True):
+        gold, links = set(pair_sure), set(pair_predictions)
+        link_count += len(links)
         expected += len(gold)
         right_sure += len(links & gold)
-        right_possible += len(links & (gold | set(some_possible)))
-    precision = right_possible / proposed if proposed else 0.0
+        right_possible += len(links & (gold | set(pair_possible)))
+    precision = right_possible / link_count if link_count else 0.0
     recall = right_sure / expected if expected else 0.0
     return AlignmentScores(
         precision=precision,
         recall=recall,
         f1=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
-        aer=1 - (right_sure + right_possible) / (proposed + expected) if proposed + expected else 0.0,
+        aer=1 - (right_sure + right_possible) / (link_count + expected) if link_count + expected else 0.0,
     )

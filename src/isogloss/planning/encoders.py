@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
-from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, check_named, did_you_mean, unknown_name
 from isogloss.data.sources import Sources
 from isogloss.encoders.initial import check_attention
 from isogloss.methods import ADJUSTMENTS
@@ -68,7 +68,7 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
 
 def _refuse_twice(part: _EncoderTable, labels: Collection[str]) -> None:
     for label in labels:
-        with located(part.table):
+        with add_location(part.table):
             raise ConfigError(f"{label!r} is there already. Change something, or give it a label of its own.")
 
 
@@ -76,7 +76,7 @@ def _check_start_named(part: _EncoderTable, labels: set[str]) -> None:
     """Raise ConfigError for a start that is nearly a label and neither on this machine nor on the hub."""
     if part.start in labels or not did_you_mean(part.start, labels):
         return
-    with located(part.table), located(".start"):
+    with add_location(part.table), add_location(".start"):
         if not (model_folder(part.start) or on_hub(part.start).revision):
             raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
@@ -96,7 +96,7 @@ def _build_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
             built[index] = parts[index].make(existing)
     except CycleError as error:
         part = parts[min(error.args[1])]
-        with located(part.table):
+        with add_location(part.table):
             raise ConfigError(
                 f"start: {part.start!r} is made from this encoder itself. Let one of them start from an "
                 f"encoder that exists."
@@ -125,7 +125,7 @@ def _entries(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            with located("encoder"):
+            with add_location("encoder"):
                 return dict.fromkeys(_encoders(entry, existing, recipe.align, sources), label)
 
         return _EncoderTable(table="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
@@ -138,7 +138,7 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
         name = f"adjust[{index}]"
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            with located(name):
+            with add_location(name):
                 return _build_adjusted(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
@@ -167,7 +167,7 @@ def _build_adjusted(
     if choice.sample and not any(sizes):
         raise ConfigError(
             "sample: a sample has a size, and examples is 0: all translations. Give examples, or "
-            "leave sample out."
+            "remove sample."
         )
     encoders: dict[Encoder, str] = {}
     for encoder, seeds in _starts(choice, existing).items():
@@ -208,7 +208,7 @@ def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encode
     starts = [encoder for encoder, label in existing.items() if label == choice.start]
     if len(seeds) == 1:
         return dict.fromkeys(starts, seeds)
-    with located("seed"):
+    with add_location("seed"):
         return {encoder: seeds_for(seeds, encoder, existing) for encoder in starts}
 
 
@@ -257,14 +257,14 @@ def _encoders(
         return [_existing_encoder(entry)]
     if entry.attention:
         raise ConfigError(
-            "attention: it belongs to pretrained. Leave it out: what is trained further "
+            "attention: it belongs to pretrained. Remove it: what is trained further "
             "attends as its start does."
         )
     table = entry.pretrain
     seeds = many(entry.pretrain.seed)
-    with located(".pretrain"):
+    with add_location(".pretrain"):
         refuse_empty_or_twice(seeds, ".seed")
-        with located(".start"):
+        with add_location(".start"):
             starts = {seed: _start(table, seed, existing) for seed in seeds}
         runs = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
     return [replace(runs[start], seed=seed) for seed, start in starts.items()]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, product
 
-from isogloss.core.errors import ConfigError, check_named, located
+from isogloss.core.errors import ConfigError, add_location, check_named
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.corpus import Split, is_translation
@@ -96,7 +96,7 @@ def cells(planning: Planning) -> list[GridCell]:
     grid = planning.recipe.grid
     if grid is None:
         return []
-    with located("grid"):
+    with add_location("grid"):
         _check_lists(grid)
         entries = method_entries(grid, planning.translators)
         grid_cells = list(_cells(grid, planning))
@@ -126,7 +126,7 @@ def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
     comparisons = [entry for entry in entries if entry.choice.against]
     for entry in comparisons:
         candidates = [candidate.label for candidate in entries if candidate.label != entry.label]
-        with located(entry.table):
+        with add_location(entry.table):
             check_named("against", "other method of this grid", candidates, entry.choice.against)
     return {entry.label: entry.choice.against for entry in comparisons}
 
@@ -143,13 +143,13 @@ def _add(
         field, missing = next(
             pair for pair in dependencies if all(pair[1] not in cell.models for cell in seeds)
         )
-        with located(entry.table):
+        with add_location(entry.table):
             raise ConfigError(
                 f"{field}: {missing!r} is not trained for target {seeds[0].target!r}. "
                 "Add it to that method's targets, or take it out of these."
             )
     if entry.method.weights_from == "parts":
-        with located(entry.table):
+        with add_location(entry.table):
             _add_averages(planning, entry, combination(entry.method), ready_cells)
     else:
         for cell in ready_cells:
@@ -182,7 +182,7 @@ def _add_averages(
 def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
-    with located(entry.table):
+    with add_location(entry.table):
         check_named("encoders", "encoder of this recipe", set(built.values()), *choice.encoders)
     has_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
     has_source = not choice.sources or "+".join(cell.source) in choice.sources
@@ -191,12 +191,12 @@ def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mappi
 
 def _build_started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
-    with located(entry.table):
+    with add_location(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
         cell.encoder.check_read((*cell.source, *cell.targets), planning.sources.encoders, name)
         if entry.method.weights_from == "model":
             method = given_model(entry.method)
-            with located("model"):
+            with add_location("model"):
                 existing = identify_encoder(fill_seed(method.model, cell.seed))
             cell = replace(cell, encoder=existing)
             entry = replace(entry, method=with_fields(method, model=existing.label))
@@ -214,14 +214,14 @@ def _build_started(planning: Planning, cell: GridCell, entry: MethodEntry) -> Fi
 
 def _cells(grid: GridTable, planning: Planning) -> Iterator[GridCell]:
     sources = planning.sources
-    with located(".optimization"):
+    with add_location(".optimization"):
         variants = list(changes_of(grid.optimization))
     pairs = [(corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources)]
     for task in many(grid.task):
         if task not in {used_task for _, used_task in pairs}:
             raise ConfigError(f".task: no corpus of this grid has labels for {task!r}. Add one, or drop it.")
     for encoder, (corpus, task), source in product(planning.encoders, pairs, many(grid.source)):
-        with located(".seeds"):
+        with add_location(".seeds"):
             seeds = seeds_for(grid.seeds, encoder, planning.encoders)
         for target, changes, seed in product(grid.targets, variants, seeds):
             cell = GridCell(
@@ -243,7 +243,7 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[GridCell]:
 
 def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Table) -> FineTune:
     sources = planning.sources
-    with located(entry.table):
+    with add_location(entry.table):
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
     source, target = _languages_used(cell, entry, optimization)
     auxiliary_reads = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
@@ -251,13 +251,13 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
     train = dict.fromkeys((*method_reads.train, *auxiliary_reads.train))
     splits: list[tuple[Split, str]] = [("train", language) for language in train]
     splits += [("dev", language) for language in method_reads.dev]
-    with located(entry.table):
+    with add_location(entry.table):
         translations = _translations(cell, entry, splits, sources)
         check_patience(optimization, entry.method.name, method_reads)
         is_untrained = entry.method.weights_from != "training"
         check_reads(entry.method, method_reads, OF_TRAINING if is_untrained else ())
         if entry.auxiliary:
-            with located("auxiliary"):
+            with add_location("auxiliary"):
                 check_reads(entry.auxiliary, auxiliary_reads, OF_METHODS)
         _check_peft(planning, cell, entry)
         further = _list_learned_tasks(cell, changes, method_reads.tasks, auxiliary_reads.tasks, sources)
@@ -305,7 +305,7 @@ def _list_learned_tasks(
     def lengths(task: str) -> Optimization:
         return optimization_of(changes, cell.encoder, task, sources)
 
-    with located("tasks" if tasks else "auxiliary.tasks"):
+    with add_location("tasks" if tasks else "auxiliary.tasks"):
         further = tuple(dict.fromkeys((*tasks, *auxiliary_tasks)))
         tasks_learned = learned_tasks(further, cell.corpus, lengths, sources)
     source_treebanks = tuple(pair for pair in cell.treebanks if pair[0] in cell.source)
@@ -331,7 +331,7 @@ def _fingerprint(
     source_splits = [(split, language) for split in limits for language in cell.source]
     read += [(task.corpus, task.treebanks, source_splits) for task in further]
     files = []
-    with located("grid"):
+    with add_location("grid"):
         for corpus, treebanks, corpus_splits in read:
             sources.check_labelled(corpus, corpus_splits, entry.label)
             files += [
@@ -381,7 +381,7 @@ def _check_method(planning: Planning, cell: GridCell, entry: MethodEntry) -> Non
     if entry.auxiliary:
         entry.auxiliary.check(task, encoder)
     cell.encoder.check_layers(entry.method, folders)
-    with located("auxiliary"):
+    with add_location("auxiliary"):
         cell.encoder.check_layers(entry.auxiliary, folders)
 
 
@@ -391,7 +391,7 @@ def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     if entry.peft and facts:
         with planning.sources.assuming_packages():
             entry.peft.check(FAMILIES[facts.family])
-    with located("peft"):
+    with add_location("peft"):
         cell.encoder.check_layers(entry.peft, folders)
 
 
@@ -406,10 +406,10 @@ def _teacher(
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
         if teacher_run:
-            with located(entry.table):
+            with add_location(entry.table):
                 raise ConfigError(
                     f"teacher: {entry.method.name} learns no model's predictions in "
-                    f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
+                    f'{cell.task}. Remove it, or add auxiliary = {{ name = "model-consistency" }}.'
                 )
         return None
     if teacher_run:
@@ -441,7 +441,7 @@ def _list_alignments(
         )
         raise ConfigError(
             f"bitext: {readings}, and a model has one bitext of each pair of languages. Give both the same, "
-            "or leave auxiliary out."
+            "or remove auxiliary."
         )
     (bitext, subwords), *_ = forms
     pairs = dict.fromkeys(pair for _, part_reads in readers for pair in part_reads.pairs)
@@ -462,7 +462,7 @@ def _check_lists(grid: GridTable) -> None:
         raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
     if len(sources) == 1 and (among := set(chain(*targets)) & set(sources[0])):
         raise ConfigError(
-            f".targets: the source {' and '.join(sorted(among))} is no target. Leave it out; x-mixup pairs a "
+            f".targets: the source {' and '.join(sorted(among))} is no target. Remove it; x-mixup pairs a "
             f"source with itself by source_as_target = true."
         )
     check_named(".treebanks", "language of this grid", list(chain(*sources, *targets)), *grid.treebanks)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from isogloss.core.errors import ConfigError, ModelError, check_named, located
+from isogloss.core.errors import ConfigError, ModelError, add_location, check_named
 from isogloss.core.languages import language_of_text
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics.mixed_parts import FACTORS, INCOMPATIBLE_MIXUPS
@@ -130,7 +130,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Gri
     if request.choice.inputs != PAIRED:
         return
     unpaired_labels = [model.label for model in models if not model.method.reads((), ()).mixes]
-    with located("inputs"):
+    with add_location("inputs"):
         if unpaired_labels:
             raise ConfigError(
                 f"{unpaired_labels[0]} reads inputs without translations, but models of x-mixup read them "

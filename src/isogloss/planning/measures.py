@@ -6,7 +6,7 @@ from functools import partial
 from operator import itemgetter
 from typing import cast
 
-from isogloss.core.errors import ConfigError, check_named, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, check_named, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.data.corpus import is_translation
 from isogloss.data.projection.parallel_examples import check_parallel
@@ -43,7 +43,7 @@ def measurements(planning: Planning, grid: Sequence[GridCell]) -> Iterator[Measu
     Raises ConfigError for names that are not in the grid.
     """
     for index, table in enumerate(planning.recipe.measure):
-        with located(f"measure[{index}]"):
+        with add_location(f"measure[{index}]"):
             runs = _measurements(_read(table, planning, grid))
         yield from runs
 
@@ -65,7 +65,7 @@ def _measurements(request: MeasureRequest) -> list[Measure]:
 
 
 def _read(table: Table, planning: Planning, grid: Sequence[GridCell]) -> MeasureRequest:
-    kind = KINDS.named(table)
+    kind = KINDS.find_class(table)
     if kind.subject not in SUBJECTS:
         raise unknown_name(f"subject of {kind.name}", "subject", str(kind.subject), SUBJECTS)
     choosing = {"name", *SUBJECTS[kind.subject].fields}
@@ -117,7 +117,7 @@ def labels(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read labelled examples of the corpus that the table names. Default: the grid's corpus."""
     inputs = request.choice.inputs
     cell = cast(GridCell, subjects.cell)
-    with located("inputs"):
+    with add_location("inputs"):
         check_inputs(inputs, cell.task)
     read = [language_read(inputs, language, cell.source) for language in subjects.languages]
     request.check_languages(cell.encoder, read)
@@ -185,7 +185,7 @@ def _translations(
         return ()
     is_paired = request.choice.inputs == PAIRED
     if not is_paired:
-        with located("inputs"):
+        with add_location("inputs"):
             check_labels(cell.task, None)
     task = find_task(cell.task)
     links = any(model.method.reads((), ()).needs_links(task) for model in fine_tuned(subjects.runs))
@@ -212,7 +212,7 @@ def bitext(
     pairs = pairs_of(subjects.languages)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs {text_kind}: name it in the field corpus.")
-    with located("corpus"):
+    with add_location("corpus"):
         request.sources.needs(corpus, task)
         run = request.measure(subjects, corpus, pairs)
     request.check_languages(subjects.encoder, subjects.languages)
@@ -232,7 +232,7 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read bitext, or the labelled examples of a parallel test set."""
     choice = request.choice
     corpus = request.choice.corpus
-    with located("corpus"):
+    with add_location("corpus"):
         is_bitext = not corpus or not tasks_of(corpus)
     for field in ("inputs", "treebanks") if is_bitext else ():
         if getattr(choice, field):
@@ -246,7 +246,7 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
         check_named("inputs", "kind of inputs here", (PAIRED,), choice.inputs)
     request.check_languages(subjects.encoder, subjects.languages)
     treebanks = dict(_treebanks(request, corpus, subjects))
-    with located("corpus"):
+    with add_location("corpus"):
         check_parallel(corpus, request.choice.split, subjects.languages, treebanks)
         if subjects.cell is not None and choice.inputs:
             request.sources.needs(corpus, subjects.cell.task)
@@ -258,7 +258,7 @@ def raw_text(request: MeasureRequest, subjects: Measured) -> Measure:
     corpus = request.choice.corpus or "+".join(subjects.encoder.original.training_corpora)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs raw text: name it in the field corpus.")
-    with located("corpus"):
+    with add_location("corpus"):
         request.sources.needs(corpus, "text")
         return request.measure(subjects, corpus, subjects.languages)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError
 from itertools import product
 
-from isogloss.core.errors import ConfigError, check_named, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, check_named, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.sources import Sources
@@ -14,7 +14,14 @@ from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT
 from isogloss.methods.presets import preset_fields
 from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
-from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice, refuse_unknown
+from isogloss.recipes.checking import (
+    Kinds,
+    build_checked,
+    names,
+    part_of,
+    refuse_empty_or_twice,
+    refuse_unknown,
+)
 from isogloss.recipes.recipe import GridTable, MethodTable, Recipe, Table, many
 from isogloss.runs.run import Encoder
 from isogloss.tasks import find_task
@@ -58,11 +65,11 @@ class MethodEntry:
 
 def method_entries(grid: GridTable, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return the methods of a grid. Methods that read translations occur once for each translator."""
-    with located(".peft"):
+    with add_location(".peft"):
         grid_peft = _peft(grid.peft)
     entries: list[MethodEntry] = []
     for index, table in enumerate(grid.method):
-        with located(f".method[{index}]"):
+        with add_location(f".method[{index}]"):
             entry = _entry(table, grid, grid_peft)
         entries += _repeat_for_translators(replace(entry, table=f"grid.method[{index}]"), translators)
     refuse_empty_or_twice([entry.label for entry in entries], ".method")
@@ -77,7 +84,7 @@ def _entry(table: Table, grid: GridTable, grid_peft: Peft | None) -> MethodEntry
             f"which takes alpha and the other fields too."
         )
     kind = METHOD_KINDS.choose(table, Optimization, MethodTable)
-    table = METHOD_KINDS.filled(table)
+    table = METHOD_KINDS.fill_from_preset(table)
     choice = part_of(table, MethodTable)
     check_named("targets", "target of this grid", grid.targets, *choice.targets)
     check_named("sources", "source of this grid", many(grid.source), *choice.sources)
@@ -86,12 +93,12 @@ def _entry(table: Table, grid: GridTable, grid_peft: Peft | None) -> MethodEntry
         return _check_untrained(table, method, choice, grid)
     if choice.of or choice.size != 1:
         raise ConfigError(
-            f"of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
+            f"of and size say what is averaged, and {kind.name} trains a model. Remove them, or "
             'add a method name = "average" for the mean of several models.'
         )
-    with located("auxiliary"):
+    with add_location("auxiliary"):
         auxiliary = AUXILIARY_KINDS.read(choice.auxiliary) if choice.auxiliary else None
-    with located("peft"):
+    with add_location("peft"):
         entry_peft = _peft(choice.peft)
     part_names = [part.name for part in (auxiliary, entry_peft) if part]
     return MethodEntry(
@@ -110,7 +117,7 @@ def _check_untrained(table: Table, method: Method, choice: MethodTable, grid: Gr
     fields = sorted(names(Optimization) & set(table))
     if fields:
         raise ConfigError(
-            f"{fields[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
+            f"{fields[0]}: {method.name} trains nothing, so it has no optimization of its own. Remove it."
         )
     if method.weights_from == "model":
         _check_given(given_model(method), grid)
@@ -181,7 +188,7 @@ def models_given(recipe: Recipe) -> list[str]:
 def _takes_a_model(table: Table) -> bool:
     """Return whether a table names a method whose model exists. Later checks report an unknown method."""
     with suppress(ConfigError):
-        return METHOD_KINDS.named(table).weights_from == "model"
+        return METHOD_KINDS.find_class(table).weights_from == "model"
     return False
 
 
@@ -222,7 +229,7 @@ def sort_by_dependency(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
                 further_labels = [
                     label_elsewhere for label_elsewhere in labels if label_elsewhere != entry.label
                 ]
-                with located(entry.table):
+                with add_location(entry.table):
                     raise unknown_name(field, "method of this grid", label, further_labels)
     needs = [{labels.index(label) for _, label in fields} for fields in dependencies]
     try:
@@ -231,7 +238,7 @@ def sort_by_dependency(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
         circle = error.args[1]
     lowest = min(circle)
     field, label = next(pair for pair in dependencies[lowest] if labels.index(pair[1]) in circle)
-    with located(entries[lowest].table):
+    with add_location(entries[lowest].table):
         raise ConfigError(
             f"{field}: {labels[lowest]!r} goes on from {label!r}, and that from it again. Let one of them "
             f"start from the encoder."
@@ -256,7 +263,7 @@ def changes_of(table: Table) -> Iterator[Table]:
         refuse_empty_or_twice(values, f".{key}")
     for combination in product(*lists.values()):
         changes = dict(zip(lists, combination, strict=True))
-        checked(Optimization, changes)
+        build_checked(Optimization, changes)
         yield changes
 
 
@@ -307,7 +314,7 @@ def _check_averaged(optimization: Optimization) -> None:
 def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
     """Check an optimization. Lengths that are not set become the task's, as far as they fit."""
     limit = task.limit if positions is None else min(task.limit, positions)
-    optimization = checked(Optimization, {"limit": limit, **changes})
+    optimization = build_checked(Optimization, {"limit": limit, **changes})
     overlap = min(task.overlap, task.overlap * optimization.limit // task.limit)
     return optimization if "overlap" in changes else replace(optimization, overlap=overlap)
 
@@ -345,5 +352,5 @@ def check_patience(optimization: Optimization, method: str, method_reads: Reads)
     if optimization.patience and method_reads.train and not method_reads.dev:
         raise ConfigError(
             f"patience: no dev set chooses the epoch of {method}, so none says "
-            "when to stop. Leave patience out, or let the method read a dev set."
+            "when to stop. Remove patience, or let the method read a dev set."
         )

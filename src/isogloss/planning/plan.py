@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isogloss.core import plug_ins
-from isogloss.core.errors import ConfigError, StorageError, located
+from isogloss.core.errors import ConfigError, StorageError, add_location
 from isogloss.core.identity import content, identity
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
@@ -142,13 +142,13 @@ def plan_recipe(
         return name
 
     prepare = partial(_with_descriptions, register=register)
-    with located(where):
+    with add_location(where):
         read = read_recipe(text, changes=changes, scale=scale, prepare=prepare)
     store = store_at(out or folder_for(recipe))
     if store.root.exists() and not store.root.is_dir():
         raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
     described_corpora = tuple(corpus for corpus in KNOWN.values() if corpus.name in parts_used)
-    with located(where):
+    with add_location(where):
         sources = Sources(str(data or ""), _model_folders(read), described_corpora, assume=assume)
         built = planned_encoders(read, sources)
         runs, methods, against = runs_of(read, built, sources)
@@ -307,9 +307,9 @@ def _registered_tasks(tasks: object, register: Callable[[str], str]) -> object:
 
 def _model_folders(recipe: Recipe) -> dict[str, str]:
     """Return the folders of the recipe's encoders and translation models on this machine, by fingerprint."""
-    with located("encoder"):
+    with add_location("encoder"):
         folders = model_folders(encoder_sources(recipe))
-    with located("grid.method"):
+    with add_location("grid.method"):
         folders |= model_folders(models_given(recipe))
-    with located("translate.model"):
+    with add_location("translate.model"):
         return folders | model_folders(models_named(recipe.translate), translation_model)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from isogloss.core.errors import ConfigError, check_named, located
+from isogloss.core.errors import ConfigError, add_location, check_named
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay
 from isogloss.data.sources import Sources, combined_fingerprint
@@ -35,7 +35,7 @@ def planned_pretraining(
 
     ``align`` is the recipe's [align] table.
     """
-    with located(".method"):
+    with add_location(".method"):
         method = PRETRAINING_KINDS.read(table.method)
     refuse_empty_or_twice(table.text, ".text")
     refuse_empty_or_twice(table.languages, ".languages")
@@ -43,7 +43,7 @@ def planned_pretraining(
         check_language(language, ".languages")
     architecture = None if start else table.architecture or Architecture()
     if table.trained:
-        with located(f".trained: {table.trained}"):
+        with add_location(f".trained: {table.trained}"):
             _check_trained(table, start, method, sources.encoders)
     if architecture:
         _check_new(table, architecture, method)
@@ -51,9 +51,9 @@ def planned_pretraining(
         _check_start(table, start, method, sources.encoders)
     _check_bitext(table, method)
     check_named(".lines", "language of this encoder", table.languages, *table.lines)
-    with located(".vocabulary"):
+    with add_location(".vocabulary"):
         alignments = _plan_alignments(table, start, align, sources)
-    with located(".replay"):
+    with add_location(".replay"):
         replay = _replay(table, method)
     run = Pretrain(
         text=table.text,
@@ -99,7 +99,7 @@ def _plan_alignments(
     if start is None:
         raise ConfigError(
             "new subwords are added to an encoder that exists; the size of a new one's vocabulary is "
-            "architecture.vocabulary. Give a start, or leave vocabulary out."
+            "architecture.vocabulary. Give a start, or remove vocabulary."
         )
     from_translations = vocabulary.embeddings == "translations"
     if from_translations != bool(vocabulary.bitext) or from_translations != bool(vocabulary.pairs):
@@ -136,10 +136,10 @@ def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
     if not table.start or not replay.languages:
         raise ConfigError(
             f"it is text in languages that the start knows; found the start {table.start!r} and the "
-            f"languages {', '.join(replay.languages) or '(none)'}. Give both, or leave replay out."
+            f"languages {', '.join(replay.languages) or '(none)'}. Give both, or remove replay."
         )
     if not method.replays:
-        raise ConfigError(f"{method.name} replays no text. Leave it out.")
+        raise ConfigError(f"{method.name} replays no text. Remove it.")
     if table.modules and not are_shared(table.modules) and not table.modules.fallback:
         raise ConfigError(
             f"each language's text is read by modules of its own, and {replay.languages[0]} gets "
@@ -173,13 +173,13 @@ def _check_start(
     if table.architecture is not None:
         raise ConfigError(
             f".architecture: with start = {table.start!r} architecture and tokenizer are those of the "
-            "start. Leave architecture out, or start to make a new encoder."
+            "start. Remove architecture, or start to make a new encoder."
         )
     start.check_unmapped(folders, f".start: {table.start!r}")
     start_modules = start.language_modules(folders)
     facts = start.facts(folders)
     if table.modules is not None and start_modules is not None:
-        with located(f"start {table.start!r}"):
+        with add_location(f"start {table.start!r}"):
             check_same_modules(start_modules, table.modules)
     if table.modules is None:
         codes = (*table.languages, *(table.replay.languages if table.replay else ()))
@@ -206,11 +206,11 @@ def _check_trained(
     if start is None:
         raise ConfigError(
             "all else would stay as it was drawn. Give start, an encoder that was pretrained, or "
-            "leave trained out."
+            "remove trained."
         )
     if table.trained == "layers":
         if not method.trains_layers:
-            raise ConfigError(f"{method.name} trains modules, or all. Say modules, or leave it out.")
+            raise ConfigError(f"{method.name} trains modules, or all. Say modules, or remove it.")
     elif table.modules is None and start.language_modules(folders) is None:
         raise ConfigError(
             f'{table.start!r} has none, and none are added. Give some: modules = {{kind = "adapter"}}.'
@@ -218,11 +218,11 @@ def _check_trained(
     if not start.predicts_text(folders):
         raise ConfigError(
             f"{table.start!r} was saved without a head that predicts text, and a new one would "
-            "never be learned. Train all of it first (leave trained out), or take another start."
+            "never be learned. Train all of it first (remove trained), or take another start."
         )
     if table.trained == "modules" and table.replay is not None:
         raise ConfigError(
-            "what else the start knows stays as it is, and need not be replayed. Leave replay out."
+            "what else the start knows stays as it is, and need not be replayed. Remove replay."
         )
     if table.vocabulary is not None:
         raise ConfigError(
@@ -237,9 +237,9 @@ def _files_read(run: Pretrain, sources: Sources) -> list[str]:
     texts = [(corpus, language) for corpus in run.text for language in run.languages]
     replay_languages = run.languages_read[len(run.languages) :]
     texts += [(corpus, language) for language in replay_languages for corpus in run.corpora(language)]
-    with located(".text"):
+    with add_location(".text"):
         files = [_fingerprint(sources, corpus, "text", language) for corpus, language in texts]
-    with located(".bitext"):
+    with add_location(".bitext"):
         pairs = [f"{source}-{target}" for target in targets] if run.bitext else []
         files += [_fingerprint(sources, run.bitext, "bitext", pair) for pair in pairs]
     if run.method.holds_out:

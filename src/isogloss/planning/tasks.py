@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from isogloss.core.errors import ConfigError, check_named, located
+from isogloss.core.errors import ConfigError, add_location, check_named
 from isogloss.core.plug_ins import package_named
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpora.catalogue import CORPORA
@@ -21,7 +21,7 @@ def treebanks_of(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
 
 def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
     """Return the requested tasks that a corpus has labels for. Default: its only task."""
-    with located(".corpus"):
+    with add_location(".corpus"):
         available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
     requests = many(grid.task)
     check_named(".task", "task", task_names(), *requests)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
-from isogloss.core.errors import ConfigError, check_named, located
+from isogloss.core.errors import ConfigError, add_location, check_named
 from isogloss.core.languages import check_language, is_built_in
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split, is_translation
@@ -13,7 +13,7 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.methods import TRANSLATION_TRAINING
-from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice
+from isogloss.recipes.checking import Kinds, build_checked, names, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import Language, Recipe, Table
 from isogloss.runs.align import aligner_of
 from isogloss.runs.pretrained import translation_model
@@ -65,7 +65,7 @@ class TranslateTable:
     answers: tuple[str, ...] = ()
     """Ways to find the answers to questions in translations, in order: links (the translator's), marks,
     alignment (by the aligner of [align]), alone (the answer is translated without its passage). Default:
-    links if the translator has them, else marks; then alone."""
+    links if the translator has them, else marks, and then ``alone``."""
     scored: tuple[str, ...] = ()
     """Corpora of translations whose test split is translated, both ways, and scored by chrF."""
     pairs: tuple[Language, ...] = ()
@@ -128,7 +128,7 @@ class RecipeTranslator:
         """Build the run that translates as requested. Raises ConfigError if that is impossible."""
         source, target = last_step(request.languages)
         start = self._start(request, sources)
-        with located("translate"):
+        with add_location("translate"):
             with sources.assuming_packages():
                 self.translator.check(source, target)
             corpus = sources.corpus(request.corpus)
@@ -146,7 +146,7 @@ class RecipeTranslator:
             model = self.model(source, target, sources)
         encoder = request.encoder if aligner is not None and aligner.needs_encoder else None
         if encoder is not None:
-            with located("align"):
+            with add_location("align"):
                 encoder.original.check_layers(aligner, sources.encoders)
         return Translate(
             corpus=request.corpus,
@@ -254,7 +254,7 @@ def translators(recipe: Recipe, sources: Sources) -> tuple[RecipeTranslator, ...
     """Build the translators of a recipe's [translate] table. Empty without the table."""
     if not recipe.translate:
         return ()
-    with located("translate"):
+    with add_location("translate"):
         return tuple(_translators(recipe.translate, recipe.align, sources))
 
 
@@ -275,7 +275,7 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
     for combination in product(*lists.values()):
         settings = dict(zip(lists, combination, strict=True))
         yield RecipeTranslator(
-            translator=checked(kind, settings),
+            translator=build_checked(kind, settings),
             models=models,
             answers=choice.answers,
             align=align,
@@ -298,7 +298,7 @@ def scored_translations(
     if choice.scored and not pairs:
         raise ConfigError('translate.scored: between which languages? Add pairs = ["en-es"].')
     for translator, corpus, pair in product(translators, choice.scored, pairs):
-        with located("translate.scored"):
+        with add_location("translate.scored"):
             sources.needs(corpus, "bitext")
         source, second = two_languages(pair)
         for way in (pair, f"{second}-{source}"):
@@ -310,17 +310,17 @@ def _plan_training(choice: TranslateTable, is_needed: bool, sources: Sources) ->
     if choice.model and choice.train:
         raise ConfigError("give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not is_needed:
-        raise ConfigError(f"translator {choice.name} takes no model. Leave it out.")
+        raise ConfigError(f"translator {choice.name} takes no model. Remove it.")
     if not choice.train:
         return None
-    with located(".train"):
+    with add_location(".train"):
         method = TRAINING_KINDS.read(choice.train, TrainTable)
         table = part_of(choice.train, TrainTable)
         refuse_empty_or_twice(table.pairs, ".pairs")
-        with located(".bitext"):
+        with add_location(".bitext"):
             files = _bitext_files("train", table.bitext, table.examples, table.pairs, sources)
         if table.dev:
-            with located(".dev"):
+            with add_location(".dev"):
                 files += _bitext_files("dev", table.dev, method.dev_sentences, table.pairs, sources)
         return TrainTranslator(
             bitext=table.bitext,
@@ -338,7 +338,7 @@ def _existing(choice: TranslateTable) -> dict[str, TranslationModel]:
     direction_models = choice.model if isinstance(choice.model, dict) else {ANY: choice.model}
     models: dict[str, TranslationModel] = {}
     for direction, source in direction_models.items() if choice.model else ():
-        with located(".model"):
+        with add_location(".model"):
             if direction:
                 two_languages(direction)
             models[direction] = translation_model(source)

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeGuard, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.arguments import describe_mismatch
-from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, check_named, did_you_mean, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.registry import Registry
 from isogloss.core.run_parts import (
@@ -25,7 +25,7 @@ from isogloss.core.run_parts import (
     keys_of,
 )
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
-from isogloss.recipes.recipe_text import from_toml, merged
+from isogloss.recipes.recipe_text import from_toml, merge_tables
 
 PRESET = "preset"
 """Field of a table that sets other fields as in a paper or its code."""
@@ -53,15 +53,15 @@ def read_recipe(
         scales = body.get("scale", {})
         available = scales if isinstance(scales, dict) else {}
         check_named("--scale", "scale", available or ["(this recipe has none)"], scale)
-        with located(f"scale.{scale}"):
+        with add_location(f"scale.{scale}"):
             for key, value in _flat(available[scale]):
                 set_key(body, key.split("."), value)
     for key, value in (changes or {}).items():
         set_key(body, key.split("."), value)
     if isinstance(body.get("pretrain"), dict):
-        with located("pretrain"):
+        with add_location("pretrain"):
             refuse_unknown(body["pretrain"], names(PretrainTable), "pretraining")
-    return checked(Recipe, _with_shared(prepare(body)))
+    return build_checked(Recipe, _with_shared(prepare(body)))
 
 
 @dataclass(frozen=True)
@@ -84,32 +84,32 @@ class Kinds(Generic[PlugIn]):
     others: tuple[str, ...] = ()
     """Further names in messages, which need no class."""
 
-    def read(self, table: Table, *others: type[object]) -> PlugIn:
+    def read(self, table: Table, *further_kinds: type[object]) -> PlugIn:
         """Build the value that a table names. Fields of the dataclasses ``others`` are also allowed."""
-        kind = self.choose(table, *others)
-        return part_of(self.filled(table), kind)
+        kind = self.choose(table, *further_kinds)
+        return part_of(self.fill_from_preset(table), kind)
 
-    def choose(self, table: Table, *others: type[object]) -> type[PlugIn]:
+    def choose(self, table: Table, *further_kinds: type[object]) -> type[PlugIn]:
         """Return the class that a table names.
 
         Raises ConfigError for a field that neither it nor ``others`` has.
         """
-        kind = self.named(table)
-        allowed = {self.key, PRESET} | names(kind, *others)
-        refuse_unknown(table, allowed, f"{self.noun or self.what} {self._name(table)}")
+        kind = self.find_class(table)
+        known_fields = {self.key, PRESET} | names(kind, *further_kinds)
+        refuse_unknown(table, known_fields, f"{self.noun or self.what} {self._name(table)}")
         return kind
 
-    def filled(self, table: Table) -> Table:
+    def fill_from_preset(self, table: Table) -> Table:
         """Add the fields to a table that its preset sets and the table does not."""
         if PRESET not in table:
             return table
         from isogloss.methods.presets import preset_fields  # The methods import torch.
 
-        kind = self.named(table)
-        stated = preset_fields(str(self._name(table)), str(table[PRESET]))
-        return {**{name: value for name, value in stated.items() if name in names(kind)}, **table}
+        kind = self.find_class(table)
+        preset = preset_fields(str(self._name(table)), str(table[PRESET]))
+        return {**{name: value for name, value in preset.items() if name in names(kind)}, **table}
 
-    def named(self, table: Table) -> type[PlugIn]:
+    def find_class(self, table: Table) -> type[PlugIn]:
         """Return the class that a table names.
 
         Raises ConfigError with the nearest match for an unknown name.
@@ -141,7 +141,7 @@ class Kinds(Generic[PlugIn]):
 def part_of(table: Table, kind: type[Part], only: Collection[str] | None = None) -> Part:
     """Build a frozen dataclass from the fields of a table that it has. ``only`` limits the fields."""
     keys = names(kind) if only is None else only
-    return checked(kind, {key: value for key, value in table.items() if key in keys})
+    return build_checked(kind, {key: value for key, value in table.items() if key in keys})
 
 
 def names(*kinds: type[object]) -> set[str]:
@@ -149,7 +149,7 @@ def names(*kinds: type[object]) -> set[str]:
     return {name for kind in kinds for name in keys_of(kind)}
 
 
-def checked(kind: type[Part], values: object) -> Part:
+def build_checked(kind: type[Part], values: object) -> Part:
     """Build a frozen dataclass from plain data. Raises ConfigError with the invalid field."""
     try:
         built: Part = adapter(kind).validate_python(values)  # type: ignore[arg-type]
@@ -158,13 +158,13 @@ def checked(kind: type[Part], values: object) -> Part:
     return built
 
 
-def refuse_unknown(table: Table, allowed: Collection[str], what: str) -> None:
+def refuse_unknown(table: Table, known_fields: Collection[str], owner: str) -> None:
     """Raise ConfigError, with the nearest match, at an unknown field."""
     for key in table:
-        if key not in allowed:
+        if key not in known_fields:
             raise ConfigError(
-                f"{key}: {what} has no such field.{did_you_mean(key, allowed)} "
-                f"Fields: {', '.join(sorted(allowed))}."
+                f"{key}: {owner} has no such field.{did_you_mean(key, known_fields)} "
+                f"Fields: {', '.join(sorted(known_fields))}."
             )
 
 
@@ -172,12 +172,12 @@ def refuse_empty_or_twice(values: Collection[object], field: str) -> None:
     """Raise ConfigError at an empty list, or one with duplicates."""
     if not values:
         raise ConfigError(f"{field}: the list is empty. Name at least one.")
-    listed = list(values)
-    with suppress(TypeError):  # Tables have no hash; of seeds there may be many.
-        if len(set(listed)) == len(listed):
+    items = list(values)
+    with suppress(TypeError):  # Tables have no hash, and there may be many seeds.
+        if len(set(items)) == len(items):
             return
-    for value in listed:
-        if listed.count(value) > 1:
+    for value in items:
+        if items.count(value) > 1:
             raise ConfigError(f"{field}: {value!r} is named twice. Name it once.")
 
 
@@ -196,25 +196,30 @@ def adapter(kind: type[object]) -> TypeAdapter[Any]:
 
 
 def _explain(error: ValidationError, kind: type[object]) -> str:
-    # Of the alternatives of a union, the one that got furthest is the one that was meant.
-    first = max(
+    # In a union, the alternative that got furthest is the one that was meant.
+    details = max(
         error.errors(include_url=False),
-        key=lambda details: (len(details["loc"]), details["type"] not in {"missing", "missing_argument"}),
+        key=lambda candidate: (
+            len(candidate["loc"]),
+            candidate["type"] not in {"missing", "missing_argument"},
+        ),
     )
-    unknown = first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}
-    *outer, last = map(str, first["loc"] or ("",))
+    is_unknown = details["type"] in {"unexpected_keyword_argument", "extra_forbidden"}
+    *outer, field = map(str, details["loc"] or ("",))
     keys = [part for part in outer if _is_of_recipes(part)]
     # An unknown field may have the name of a type or of a flattened field.
-    keys += [last] if unknown or _is_of_recipes(last) else []
-    name = ".".join(filter(None, keys)) or kind.__name__
-    if unknown:
-        allowed = _fields_at(kind, first["loc"])
-        within = [f"{table}.{last}" for table in allowed if last in _fields_at(kind, (*outer, table, last))]
-        near = f" Did you mean {within[0]!r}?" if within else did_you_mean(last, allowed)
-        return f"{name}: no such field.{near} Fields: {', '.join(sorted(allowed))}."
-    if first["type"] in {"missing", "missing_argument"}:
+    keys += [field] if is_unknown or _is_of_recipes(field) else []
+    name = ".".join(key for key in keys if key) or kind.__name__
+    if is_unknown:
+        known_fields = _fields_at(kind, details["loc"])
+        places = [
+            f"{table}.{field}" for table in known_fields if field in _fields_at(kind, (*outer, table, field))
+        ]
+        suggestion = f" Did you mean {places[0]!r}?" if places else did_you_mean(field, known_fields)
+        return f"{name}: no such field.{suggestion} Fields: {', '.join(sorted(known_fields))}."
+    if details["type"] in {"missing", "missing_argument"}:
         return f"{name}: this field is missing. Add it to the recipe."
-    return f"{name}: {describe_mismatch(first)} Correct it."
+    return f"{name}: {describe_mismatch(details)} Correct it."
 
 
 def _is_of_recipes(part: str) -> bool:
@@ -251,13 +256,13 @@ def set_key(body: Table, path: list[str], value: object) -> None:
     """Set a field of a recipe's body in place, adding tables on the path to it."""
     inner: object = body
     for depth, part in enumerate(path):
-        here = ".".join(path[:depth]) or "the recipe"
+        location = ".".join(path[:depth]) or "the recipe"
         if isinstance(inner, list) and not (part.isdecimal() and int(part) < len(inner)):
             raise ConfigError(
-                f"{here} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
+                f"{location} is a list of {len(inner)}, so it has no {part!r} to set. Count from 0."
             )
         if not isinstance(inner, dict | list):
-            raise ConfigError(f"{here} is no table, so it has no {part!r} to set.")
+            raise ConfigError(f"{location} is no table, so it has no {part!r} to set.")
         key: Any = int(part) if isinstance(inner, list) else part
         if depth == len(path) - 1:
             inner[key] = value
@@ -276,22 +281,24 @@ def _with_shared(body: Table) -> Table:
     if not shared or not isinstance(shared, dict):
         return body
     tables = encoder if isinstance(encoder, list) else [encoder]
-    if not any(map(_is_pretrained_here, tables)):
+    if not any(_is_pretrained_here(item) for item in tables):
         raise ConfigError(
             "pretrain: its fields are shared by encoder.pretrain tables, and the recipe has none. "
             "Write [encoder.pretrain] for one encoder, or [[encoder]] with pretrain for each of several."
         )
-    filled = [
-        {**table, "pretrain": _completed(table["pretrain"], shared)} if _is_pretrained_here(table) else table
+    completed_tables = [
+        {**table, "pretrain": _complete_pretrain(table["pretrain"], shared)}
+        if _is_pretrained_here(table)
+        else table
         for table in tables
     ]
-    return {**body, "encoder": filled if isinstance(encoder, list) else filled[0]}
+    return {**body, "encoder": completed_tables if isinstance(encoder, list) else completed_tables[0]}
 
 
-def _completed(pretrain: Table, shared: Table) -> Table:
+def _complete_pretrain(pretrain: Table, shared: Table) -> Table:
     """Add shared fields to a table. If it has a start, its architecture is the architecture of the start."""
     left_out = "architecture" if pretrain.get("start") else ""
-    return merged({key: value for key, value in shared.items() if key != left_out}, pretrain)
+    return merge_tables({key: value for key, value in shared.items() if key != left_out}, pretrain)
 
 
 def _is_pretrained_here(table: object) -> TypeGuard[Table]:

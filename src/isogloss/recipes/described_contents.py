@@ -32,23 +32,27 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
     if corpus.predicts == "lemma":
         return replace(corpus, labels=inventory_of(next(iter(_labels_by_split(corpus, source).values()))))
     if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
-        return replace(corpus, labels=labels or tuple(map(str, columns)))
+        return replace(corpus, labels=labels or tuple(str(column) for column in columns))
     if labels and (corpus.kind != "tagging" or corpus.scheme == WORDS):
         return corpus
     if labels and (corpus.assumed or _is_to_be_fetched(corpus, source)):
         # A description lists types of entities, not every tag.
         return replace(corpus, labels=inventory((OUTSIDE,), labels))
-    by_split = _labels_by_split(replace(corpus, labels=_Any()), source)
-    first = next(iter(by_split.values()))
-    union = dict.fromkeys(chain.from_iterable(by_split.values()))
+    labels_of_splits = _labels_by_split(replace(corpus, labels=_Any()), source)
+    first_labels = next(iter(labels_of_splits.values()))
+    union = dict.fromkeys(chain.from_iterable(labels_of_splits.values()))
     if corpus.kind == "tagging" and corpus.scheme != WORDS:
-        trained = inventory(first, labels)
-        untrained = [] if labels else [tag for tag in inventory(union, labels) if tag not in trained]
+        trained_labels = inventory(first_labels, labels)
+        untrained_labels = (
+            [] if labels else [tag for tag in inventory(union, labels) if tag not in trained_labels]
+        )
     else:
-        trained = tuple(sorted(first))
-        untrained = sorted(union.keys() - first.keys())
+        trained_labels = tuple(sorted(first_labels))
+        untrained_labels = sorted(union.keys() - first_labels.keys())
     return replace(
-        corpus, labels=(*trained, *untrained), untrained=tuple(untrained) if "train" in by_split else ()
+        corpus,
+        labels=(*trained_labels, *untrained_labels),
+        untrained=tuple(untrained_labels) if "train" in labels_of_splits else (),
     )
 
 
@@ -57,33 +61,38 @@ def _is_to_be_fetched(corpus: DescribedCorpus, source: Source | None) -> bool:
     if source is None or isinstance(source, DiskFolder):
         return False
     folders = folders_of(Path(corpus.folder), source)
-    return not any(_has_files(corpus, folders, code, split) for split in SPLITS for code in corpus.languages)
+    return not any(
+        _has_files(corpus, folders, language, split) for split in SPLITS for language in corpus.languages
+    )
 
 
 def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, Counter[str]]:
     """Count the labels of each split that any language has. Raises DataError if no split can be read."""
-    folders, by_split = folders_of(Path(corpus.folder), source), dict[Split, Counter[str]]()
+    folders, labels_of_splits = folders_of(Path(corpus.folder), source), dict[Split, Counter[str]]()
     for split in SPLITS:
-        codes = [code for code in corpus.languages if _has_files(corpus, folders, code, split)]
-        examples = chain.from_iterable(corpus.attempts(source, code, split) for code in codes)
+        languages = [
+            language for language in corpus.languages if _has_files(corpus, folders, language, split)
+        ]
+        examples = chain.from_iterable(corpus.attempts(source, language, split) for language in languages)
         labels, error = Counter[str](), None
-        with suppress(DataError) if by_split else nullcontext():
+        with suppress(DataError) if labels_of_splits else nullcontext():
             for example in islice(examples, MAX_EXAMPLES_READ):
                 if isinstance(example, DataError):  # Raised only if no row of the split fits.
                     error = error or example
                 else:
                     labels.update(labels_of(example, corpus.predicts, spans=False))
-        if error and not (labels or by_split):
+        if error and not (labels or labels_of_splits):
             raise error
-        by_split |= {split: labels} if codes else {}
-    if not by_split:
+        if languages:
+            labels_of_splits[split] = labels
+    if not labels_of_splits:
         advice = (
             "Give --data DIR with its files"
             if corpus.predicts == "lemma"
             else "Write labels = [...] in its description, or give --data DIR with its files"
         )
         raise DataError(f"no file of {corpus.name} to read its labels from is on this machine. {advice}.")
-    return by_split
+    return labels_of_splits
 
 
 def labels_of(example: object, predicts: Predicts = "label", *, spans: bool = True) -> Sequence[str]:
@@ -117,8 +126,8 @@ def folders_of(folder: Path, source: Source | None) -> list[DiskFolder]:
     return [DiskFolder(folder), *([data] if data else [])]
 
 
-def _has_files(corpus: DescribedCorpus, folders: Sequence[DiskFolder], code: str, split: Split) -> bool:
-    return any(corpus.is_there(folder, code, split) for folder in folders)
+def _has_files(corpus: DescribedCorpus, folders: Sequence[DiskFolder], language: str, split: Split) -> bool:
+    return any(corpus.is_there(folder, language, split) for folder in folders)
 
 
 def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]]:
@@ -129,9 +138,9 @@ def splits_of(corpus: DescribedCorpus, data: str = "") -> list[tuple[str, Split]
     folders = folders_of(Path(corpus.folder), data_source(data))
     pairs = ("-".join(pair) for pair in pairwise(corpus.languages))
     return [
-        (code, split)
-        for code, split in product(pairs if corpus.aligned else corpus.languages, SPLITS)
-        if _has_files(corpus, folders, code, split)
+        (language, split)
+        for language, split in product(pairs if corpus.aligned else corpus.languages, SPLITS)
+        if _has_files(corpus, folders, language, split)
     ]
 
 
@@ -172,7 +181,7 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
             labels.update(labels_of(example, corpus.predicts, spans="span-tagging" in corpus.tasks))
             odd += [example] if _is_odd(example) else []
         distinct = set(texts)
-        trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
+        overlap = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
         if split == "train":
             training[language] = distinct
         yield SplitContents(
@@ -181,10 +190,10 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
             examples=len(texts),
             labels=dict(labels.most_common()),
             repeated=len(texts) - len(distinct),
-            trained=trained,
+            trained=overlap,
             remarks=(
                 *_remarks(corpus, odd, language, split, data),
-                *_unlisted(corpus, labels, language, split),
+                *_report_unlisted(corpus, labels, language, split),
             ),
             first=next(iter(texts), ""),
             errors=tuple(errors),
@@ -200,12 +209,12 @@ def _attempts(
     unreadable: list[DataError],
 ) -> Iterator[Example | DataError]:
     """Yield examples and errors of rows that do not fit, and add what ends the reading to ``unreadable``."""
-    empty = True
+    is_empty = True
     try:
         for example in corpus.attempts(source, language, split):
-            empty = False
+            is_empty = False
             yield example
-        if empty:
+        if is_empty:
             yield from corpus.read(source, language, split)  # Raises the error of an empty split.
     except DataError as error:
         unreadable.append(error)
@@ -221,11 +230,13 @@ def _remarks(
         yield remark
 
 
-def _unlisted(corpus: DescribedCorpus, rules: Counter[str], language: str, split: Split) -> Iterator[str]:
+def _report_unlisted(
+    corpus: DescribedCorpus, rules: Counter[str], language: str, split: Split
+) -> Iterator[str]:
     """Yield the share of words whose lemma no rule of the corpus makes, which no model can predict."""
-    listed = sum(rules[rule] for rule in corpus.labels)
+    listed_count = sum(rules[rule] for rule in corpus.labels)
     if corpus.predicts == "lemma" and rules:
-        share = 1 - listed / rules.total()
+        share = 1 - listed_count / rules.total()
         yield f"{corpus.name} {language} {split}: {share:.2%} of lemmas need a rule that is not learned."
 
 

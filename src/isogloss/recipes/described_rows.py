@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.atomic_files import write_text
-from isogloss.core.cache_folders import in_cache
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.cache_folders import write_to_cache
+from isogloss.core.errors import ConfigError, DataError, add_location, check_named
 from isogloss.core.languages import canonical_language
 from isogloss.core.shared_files import is_file
 from isogloss.data.corpus import SPLITS
@@ -29,7 +29,7 @@ def naming_rows(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         line = rf"(?:{re.escape(str(path))}: )?{re.escape(str(path.parent))}/([^/]+)\.(\w+)\.jsonl:(\d+)"
-        row = re.sub(line, lambda m: f"rows[{m[1]!r}][{m[2]!r}][{int(m[3]) - 1}]", str(error))
+        row = re.sub(line, lambda match: f"rows[{match[1]!r}][{match[2]!r}][{int(match[3]) - 1}]", str(error))
         raise DataError(row) from error
 
 
@@ -39,15 +39,15 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     Equal contents are written once. Raises DataError with the location of a row that is not a mapping or has
     values that JSON lacks.
     """
-    if derived := description.keys() & {"files", "format"}:
-        raise ConfigError(f"corpus: {', '.join(sorted(derived))}: this follows from the rows. Leave it out.")
+    if superfluous := description.keys() & {"files", "format"}:
+        raise ConfigError(f"corpus: {', '.join(sorted(superfluous))}: this follows from the rows. Remove it.")
     _check_languages(description.get("languages"), rows)
     files: dict[str, str] = {}
-    for language, by_split in rows.items():
-        for split, rows_of_split in by_split.items():
+    for language, rows_of_splits in rows.items():
+        for split, rows_of_split in rows_of_splits.items():
             name = HUB_SPLITS.get(split, split)
             check_named(f"rows[{language!r}]", "split", (*SPLITS, *HUB_SPLITS), name)
-            with located(f"rows[{language!r}][{split!r}]"):
+            with add_location(f"rows[{language!r}][{split!r}]"):
                 if (file := f"{language}.{name}.jsonl") in files:
                     raise ConfigError(f"found {split!r} and {name!r}, which are one split. Join them.")
                 files[file] = "".join(json_lines(rows_of_split))
@@ -63,18 +63,20 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
                 write_text(folder, file, content)
         return folder / f"{name}.toml"
 
-    return in_cache(write)
+    return write_to_cache(write)
 
 
-def _check_languages(stated: object, rows: Iterable[str]) -> None:
+def _check_languages(described_languages: object, rows: Iterable[str]) -> None:
     """Raise ConfigError if the languages of a description differ from the languages of the rows."""
-    if stated is None:
+    if described_languages is None:
         return
-    texts = [stated] if isinstance(stated, str) else stated
-    codes = list(texts) if isinstance(texts, Iterable) else []
-    are_texts = all(isinstance(code, str) for code in codes)
-    if not are_texts or set(map(canonical_language, codes)) != set(map(canonical_language, rows)):
+    texts = [described_languages] if isinstance(described_languages, str) else described_languages
+    languages = list(texts) if isinstance(texts, Iterable) else []
+    are_texts = all(isinstance(text, str) for text in languages)
+    if not are_texts or {canonical_language(language) for language in languages} != {
+        canonical_language(language_of_row) for language_of_row in rows
+    }:
         raise ConfigError(
-            f"corpus: languages: found {stated!r:.60}; expected those of the rows, {', '.join(rows)}. "
-            f"Leave it out."
+            f"corpus: languages: found {described_languages!r:.60}; expected those of the rows, "
+            f"{', '.join(rows)}. Remove it."
         )

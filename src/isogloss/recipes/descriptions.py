@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
+from isogloss.core.errors import ConfigError, DataError, add_location, check_named, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.tag_schemes import SCHEMES, WORDS
 from isogloss.core.untrusted import read_regular, user_cache
@@ -29,7 +29,7 @@ from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
 from isogloss.data.hub_rows import DEFAULT
 from isogloss.metrics.texts import WITH_OWN_RULES
-from isogloss.recipes.checking import checked, refuse_empty_or_twice
+from isogloss.recipes.checking import build_checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
 from isogloss.recipes.file_layouts import OFFSET_FORMATS
 from isogloss.recipes.recipe_text import from_toml
@@ -111,16 +111,16 @@ class Description:
     """Licence of the files."""
 
 
-def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedCorpus:
+def describe_corpus(path: Path, data: str = "", *, assume: bool = False) -> DescribedCorpus:
     """Read a description, and read missing labels from the training data.
 
     With ``assume`` and without a data folder, files may be missing. Then the labels are not read.
     """
-    with located(path.stem if path.parent == DESCRIPTIONS else str(path)):
-        return _described(_read(path), path, data, assume=assume)
+    with add_location(path.stem if path.parent == DESCRIPTIONS else str(path)):
+        return _build_corpus(_read(path), path, data, assume=assume)
 
 
-def _checked(spec: Description, name: str) -> Description:
+def _check_description(spec: Description, name: str) -> Description:
     """Return a description with our names of splits and the commit of its dataset, after the first checks."""
     from isogloss.data.fetching.hub_address import pin_commit
     from isogloss.data.hub import HUB
@@ -136,28 +136,28 @@ def _checked(spec: Description, name: str) -> Description:
     return replace(
         spec,
         hub=pin_commit(spec.hub, user_cache() / HUB) if spec.hub else "",
-        files=_by_our_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
-        splits=_by_our_splits(spec.splits),
+        files=_rename_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
+        splits=_rename_splits(spec.splits),
     )
 
 
-def _described(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
+def _build_corpus(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
     from isogloss.data.hub import data_source
 
     name = spec.name or path.stem
-    spec = _checked(spec, name)
+    spec = _check_description(spec, name)
     kind: KindName = spec.kind  # type: ignore[assignment]
     files = _files(spec)
     label_files = _label_files(spec, files)
-    of_lines = bool(label_files) or any(LABEL in path for path in files.values())
-    if of_lines:
+    has_lines = bool(label_files) or any(LABEL in path for path in files.values())
+    if has_lines:
         _check_lines(spec)
-    form: FileFormat = "jsonl" if of_lines else _format(spec, files)
-    columns = LINE_COLUMNS if of_lines else _columns(spec, kind, form)
+    form: FileFormat = "jsonl" if has_lines else _format(spec, files)
+    columns = LINE_COLUMNS if has_lines else _columns(spec, kind, form)
     predicts = predicts_of(form, columns, spec.predicts)  # type: ignore[arg-type]
     _check_rules(spec, predicts)
-    here = [path.replace("{language}", "*").replace(LABEL, "*") for path in files.values()]
-    absent = assume and not (data or spec.hub or DiskFolder(path.parent).find(here))
+    patterns = [path.replace("{language}", "*").replace(LABEL, "*") for path in files.values()]
+    absent = assume and not (data or spec.hub or DiskFolder(path.parent).find(patterns))
     corpus = DescribedCorpus(
         name=name,
         kind=kind,
@@ -188,7 +188,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     return with_labels(corpus, data_source(data)) if has_inventory else corpus
 
 
-def _by_our_splits(table: Mapping[str, str]) -> dict[str, str]:
+def _rename_splits(table: Mapping[str, str]) -> dict[str, str]:
     """Return a table by split with dev for validation."""
     from isogloss.data.hub import HUB_SPLITS
 
@@ -213,14 +213,14 @@ def _check_labels(spec: Description) -> None:
     if spec.predicts == "labels" and not spec.between:
         raise ConfigError("between: this is empty; expected the separator of labels, such as ;.")
     if spec.labels and spec.predicts == "number":
-        raise ConfigError("labels: a number has none. Leave them out.")
+        raise ConfigError("labels: a number has none. Remove them.")
 
 
 def _check_rules(spec: Description, predicts: Predicts) -> None:
     for field_, value in (("labels", spec.labels), ("scheme", spec.scheme), ("skip", spec.skip)):
         if value and predicts == "lemma":
             raise ConfigError(
-                f"{field_}: the labels of lemmas are rules that follow from the training data. Leave it out."
+                f"{field_}: the labels of lemmas are rules that follow from the training data. Remove it."
             )
 
 
@@ -231,7 +231,7 @@ def _read(path: Path) -> Description:
         raise ConfigError("no such description of a corpus. Give the path of a TOML file.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"invalid TOML ({error}). Fix this line and run again.") from error
-    return checked(Description, from_toml(text))
+    return build_checked(Description, from_toml(text))
 
 
 def _files(spec: Description) -> dict[Split, str]:
@@ -249,7 +249,7 @@ def _files(spec: Description) -> dict[Split, str]:
     if not files:
         raise ConfigError(
             f"splits: found {', '.join(spec.splits)}, and files without {{split}} are of train "
-            f"alone. Write {{split}} in files, a path for each split, or leave splits out."
+            f"alone. Write {{split}} in files, a path for each split, or remove splits."
         )
     for path in files.values():
         if Path(path).is_absolute():
@@ -265,15 +265,16 @@ def _label_files(spec: Description, files: Mapping[Split, str]) -> dict[Split, s
     if not spec.label_files:
         return {}
     paths = spec.label_files
-    by_split = _by_our_splits(paths) if isinstance(paths, dict) else dict.fromkeys(files, paths)
-    if unknown := [split for split in by_split if split not in files]:
+    paths_of_splits = _rename_splits(paths) if isinstance(paths, dict) else dict.fromkeys(files, paths)
+    if unknown_splits := [split for split in paths_of_splits if split not in files]:
         raise ConfigError(
-            f"label_files: {', '.join(unknown)}: there are no texts of this split. Name its files, too."
+            f"label_files: {', '.join(unknown_splits)}: there are no texts of this split. Name its files, "
+            f"too."
         )
     return {
-        split: by_split[split].replace("{split}", spec.splits.get(split, split))
+        split: paths_of_splits[split].replace("{split}", spec.splits.get(split, split))
         for split in files
-        if split in by_split
+        if split in paths_of_splits
     }
 
 
@@ -301,7 +302,7 @@ def _own_rules(spec: Description) -> tuple[str, ...]:
     """
     if spec.own_rules and spec.kind != "span":
         raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
-    codes = tuple(map(canonical_language, spec.own_rules))
+    codes = tuple(canonical_language(language) for language in spec.own_rules)
     check_named("own_rules", "language with rules of MLQA", WITH_OWN_RULES, *codes)
     return codes
 
@@ -312,7 +313,7 @@ def _hub_splits(spec: Description) -> dict[Split, str]:
 
     for name, value in (("files", spec.files), ("format", spec.format)):
         if value:
-            raise ConfigError(f"{name}: this comes from the dataset of the hub. Leave it out.")
+            raise ConfigError(f"{name}: this comes from the dataset of the hub. Remove it.")
     if not spec.languages:
         raise ConfigError(
             "languages: those of a dataset of the hub cannot be listed. Write them "
@@ -381,8 +382,8 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
     if spec.annotated:
         ids = {part: column for part, column in spec.columns.items() if part == ID}
         return {**OF_SPANS, **ids}
-    of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
-    columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
+    lemma_column = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
+    columns: dict[str, PartColumns] = {**usual[form], **lemma_column, **spec.columns}
     if SENTENCE in spec.columns or (kind == "tagging" and "word" in spec.columns and form in ("csv", "tsv")):
         _check_lines_of_words(spec, form)
         return {part: column for part, column in spec.columns.items() if part in (*LINES_OF_WORDS, ID)}
@@ -447,19 +448,21 @@ def _languages(
     from isogloss.data.hub import HUB, data_source
 
     languages = (
-        spec.languages if isinstance(spec.languages, dict) else {code: code for code in spec.languages}
+        spec.languages
+        if isinstance(spec.languages, dict)
+        else {language: language for language in spec.languages}
     )
     is_shipped = folder == DESCRIPTIONS
     if not languages and is_shipped and data == HUB:
         languages = dict(releases(name).spelled)
     if not languages:
         spellings = (
-            code
+            language
             for root in folders_of(folder, data_source(data))
-            for code in find_spellings(root, [path.replace(LABEL, "*") for path in files.values()])
-            if all(map(is_language_code, canonical_language(code).split("-")))
+            for language in find_spellings(root, [path.replace(LABEL, "*") for path in files.values()])
+            if all(is_language_code(part) for part in canonical_language(language).split("-"))
         )
-        languages = {code: code for code in spellings}
+        languages = {language: language for language in spellings}
     if not languages and is_shipped:
         lacking = (
             f"none of its files is in {data}" if data else "its files are in a data folder, and none is given"
@@ -470,8 +473,8 @@ def _languages(
             f"files: {', '.join(files.values())}: no such file in any language. Correct it, give --data, or "
             f'write the replacement of {{language}} (languages = {{ sw = "swahili" }}).'
         )
-    refuse_empty_or_twice([canonical_language(code) for code in languages], "languages")
-    return {canonical_language(code): spelling for code, spelling in languages.items()}
+    refuse_empty_or_twice([canonical_language(language) for language in languages], "languages")
+    return {canonical_language(language): spelling for language, spelling in languages.items()}
 
 
 def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:
@@ -493,5 +496,5 @@ def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume:
 
 
 @lru_cache(maxsize=64)
-def _read_once(path: str, _changed: int, data: str, assume: bool) -> DescribedCorpus:
-    return described(Path(path), data, assume=assume)
+def _read_once(path: str, _modification_time: int, data: str, assume: bool) -> DescribedCorpus:
+    return describe_corpus(Path(path), data, assume=assume)

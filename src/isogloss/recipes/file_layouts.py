@@ -51,14 +51,14 @@ class FileLayout(NamedTuple):
     """Whether spans are marked by offsets."""
 
 
-def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
+def layout_of(path: Path, text: str, label: str, *, is_labelled: bool) -> FileLayout:
     """Return the layout of a file, found by its header. Raises ConfigError if its columns are in doubt.
 
     ``text`` and ``label`` are requested columns, by name or number. The columns of two texts are joined by a
-    comma. A file that is not ``labelled`` may have lines with only text.
+    comma. A file that is not ``is_labelled`` may have lines with only text.
     """
     suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
-    if not labelled and suffix in (".txt", ""):
+    if not is_labelled and suffix in (".txt", ""):
         return FileLayout("raw", "lines", {"text": 0})
     if suffix not in SUFFIXES:
         raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
@@ -71,13 +71,13 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
             columns["label"] = _check_column(label)
         return FileLayout("tagging", form, columns, predicts_of(form, columns, "label"))
     names = header_of(disk_file(path), form)
-    if not labelled and not _requested(text, names):
+    if not is_labelled and not _find_columns(text, names):
         text = ""
-    texts = _requested(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
-    labels = _requested(label, names) or [
+    texts = _find_columns(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
+    labels = _find_columns(label, names) or [
         name for name in names if not label and name.casefold() in LABEL_NAMES
     ]
-    if len(texts) != 1 + text.count(",") or len(texts) > 2 or len(labels) > 1 or (labelled and not labels):
+    if len(texts) != 1 + text.count(",") or len(texts) > 2 or len(labels) > 1 or (is_labelled and not labels):
         raise ConfigError(
             f"{path}: it is not clear which columns are the text and the label. Found: {some(names)}. Name "
             f"them by --text and --label (numbers from 0 without a header), or describe the file "
@@ -85,7 +85,7 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
         )
     parts = ("text",) if len(texts) == 1 else ("first", "second")
     columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
-    columns |= {"id": "id"} if "id" in names else {}
+    columns.update({name: name for name in names if name == "id"})
     return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
 
 
@@ -120,26 +120,28 @@ def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
     if form is None or form in BY_WORD or not path.is_file():
         return column, {}
     names = header_of(disk_file(path), form)
-    named = [name for name in names if name.casefold() in LANGUAGE_NAMES]
-    column = column or next(iter(named), "")
+    language_columns = [name for name in names if name.casefold() in LANGUAGE_NAMES]
+    column = column or next(iter(language_columns), "")
     if not column:
         return "", {}
     if column not in names:
         raise unknown_name("--language-column", "column", column, names)
     read = rows(disk_file(path), ExampleColumns(format=form, columns={"language": column}))
     counts = Counter(str(row.parts["language"]).strip() for row in read if isinstance(row, FileRow))
-    spelled = {
+    spellings = {
         check_language(canonical_language(text), f"{path}: column {column!r}"): text
         for text, _ in counts.most_common()
     }
-    if len(spelled) < len(counts):
+    if len(spellings) < len(counts):
         raise ConfigError(
             f"{path}: column {column!r}: several spellings of a language among {some(counts)}; expected one "
             f"for each. Correct them."
         )
-    return column, spelled
+    return column, spellings
 
 
-def _requested(columns: str, names: Sequence[str]) -> list[Column]:
-    requested = [name.strip() for name in columns.split(",") if name.strip()]
-    return [name if name in names else int(name) for name in requested if name in names or name.isdecimal()]
+def _find_columns(columns: str, names: Sequence[str]) -> list[Column]:
+    requested_names = [name.strip() for name in columns.split(",") if name.strip()]
+    return [
+        name if name in names else int(name) for name in requested_names if name in names or name.isdecimal()
+    ]

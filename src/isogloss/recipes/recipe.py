@@ -31,6 +31,10 @@ def many(value: T | tuple[T, ...]) -> tuple[T, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
+def _default_pretraining() -> dict[str, object]:
+    return {"name": "masked-language-modelling"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class PretrainTable:
     """[encoder.pretrain]: pretraining of an encoder on text."""
@@ -59,7 +63,7 @@ class PretrainTable:
     trained: TrainedPart | None = None
     """modules: only the language modules are trained, and all other weights stay as in the start. layers: all
     weights except the embeddings. Default: all weights."""
-    method: Table = field(default_factory=lambda: {"name": "masked-language-modelling"})
+    method: Table = field(default_factory=_default_pretraining)
     """The method of training: ``name`` and the method's fields."""
     seed: Whole | tuple[Whole, ...] = 0
     """Seed of initial weights, order, masks and drawn lines. A list makes an encoder for each seed.

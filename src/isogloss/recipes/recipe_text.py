@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isogloss.core.errors import ConfigError, did_you_mean_file, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, did_you_mean_file, unknown_name
 from isogloss.core.records import Published, Value
 from isogloss.core.untrusted import is_there, read_regular
 
@@ -55,9 +55,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def recipe_text(recipe: Source) -> tuple[str, str]:
     """Return the text of a recipe, with what it extends, and its name in messages."""
     if not isinstance(recipe, str | Path):
-        return _extended(to_toml(as_table(recipe)), Path(), (IN_PYTHON,)), IN_PYTHON
+        return _extend(to_toml(as_table(recipe)), Path(), (IN_PYTHON,)), IN_PYTHON
     text, name, folder = _read(str(recipe))
-    return _extended(text, folder, (name,)), name if name.startswith(PAPERS) else Path(recipe).name
+    return _extend(text, folder, (name,)), name if name.startswith(PAPERS) else Path(recipe).name
 
 
 def packaged_recipes() -> Mapping[str, Path]:
@@ -68,8 +68,8 @@ def packaged_recipes() -> Mapping[str, Path]:
 @cache
 def _recipes_in(package: Path) -> Mapping[str, Path]:
     recipes = {path.stem: path for path in package.glob("recipes/packaged/*.toml")}
-    of_papers = package.glob(f"{PAPERS}*/*.toml")
-    recipes |= {path.relative_to(package).with_suffix("").as_posix(): path for path in of_papers}
+    paper_recipes = package.glob(f"{PAPERS}*/*.toml")
+    recipes |= {path.relative_to(package).with_suffix("").as_posix(): path for path in paper_recipes}
     return dict(sorted(recipes.items()))
 
 
@@ -84,22 +84,22 @@ def folder_for(recipe: Source) -> Path:
 
 def _read(name: str) -> tuple[str, str, Path]:
     """Return a recipe's text, its name or resolved path, and the folder that paths in it are relative to."""
-    packaged = packaged_recipes()
-    if name in packaged:
-        return packaged[name].read_text(encoding="utf-8"), name, Path()
+    recipes = packaged_recipes()
+    if name in recipes:
+        return recipes[name].read_text(encoding="utf-8"), name, Path()
     is_name = len(Path(name).parts) == 1 or name.startswith(PAPERS)
     if Path(name).suffix or is_there(Path(name)) or not is_name:
         return _file_text(Path(name)), str(Path(name).resolve()), Path(name).parent
-    raise unknown_name("run", "recipe", name, _near(name, packaged))
+    raise unknown_name("run", "recipe", name, _near(name, recipes))
 
 
-def _near(name: str, packaged: Mapping[str, Path]) -> list[str]:
+def _near(name: str, recipes: Mapping[str, Path]) -> list[str]:
     """List packaged recipes to suggest for a name: the recipes of its paper, or of all papers."""
-    paper = [recipe for recipe in packaged if recipe.rpartition("/")[0] == name.rpartition("/")[0]]
-    return paper or [recipe for recipe in packaged if recipe.startswith(PAPERS)]
+    paper = [recipe for recipe in recipes if recipe.rpartition("/")[0] == name.rpartition("/")[0]]
+    return paper or [recipe for recipe in recipes if recipe.startswith(PAPERS)]
 
 
-def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
+def _extend(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     """Merge a recipe with the one it extends. Raises ConfigError if recipes extend each other."""
     try:
         body = from_toml(text)
@@ -108,20 +108,20 @@ def _extended(text: str, folder: Path, chain: tuple[str, ...]) -> str:
     if EXTENDS not in body:
         return text
     base = body.pop(EXTENDS)
-    with located(f"{Path(chain[-1]).name}: {EXTENDS}"):
+    with add_location(f"{Path(chain[-1]).name}: {EXTENDS}"):
         if not isinstance(base, str):
             raise ConfigError(f"found {base!r:.60}; expected the file or name of one recipe.")
         base_text, name, base_folder = _read(str(folder / base) if (folder / base).is_file() else base)
         if name in chain:
             cycle = " → ".join(Path(recipe).name for recipe in (*chain, name))
             raise ConfigError(f"{cycle} leads back to itself. Let one of them extend nothing.")
-    with located(Path(name).name):
-        base_body = from_toml(_extended(base_text, base_folder, (*chain, name)))
+    with add_location(Path(name).name):
+        base_body = from_toml(_extend(base_text, base_folder, (*chain, name)))
     numbers = base_body.get(PUBLISHED)
     if isinstance(numbers, str) and numbers and not _is_packaged(numbers, base_folder):
         path = Path(name).parent if name.startswith(PAPERS) else Path(os.path.relpath(base_folder, folder))
         base_body[PUBLISHED] = (path / numbers).as_posix()
-    return to_toml(merged(base_body, body))
+    return to_toml(merge_tables(base_body, body))
 
 
 def published_file(recipe: Source, name: str) -> Path:
@@ -147,8 +147,8 @@ def read_published(path: Path) -> list[dict[str, Value]]:
                 f"{path.name}:1: found the columns {','.join(header)}; expected "
                 f"{','.join(PUBLISHED_COLUMNS)}."
             )
-        for cells in filter(None, reader):
-            with located(f"{path.name}:{reader.line_num}"):
+        for cells in (line for line in reader if line):
+            with add_location(f"{path.name}:{reader.line_num}"):
                 rows.append(_published_row(cells))
     except csv.Error as error:
         raise ConfigError(f"{path.name}:{reader.line_num}: invalid CSV ({error}). Fix this line.") from error
@@ -163,7 +163,7 @@ def _published_row(cells: list[str]) -> dict[str, Value]:
     if len(cells) != len(PUBLISHED_COLUMNS):
         expected = f"{len(PUBLISHED_COLUMNS)}: {','.join(PUBLISHED_COLUMNS)}"
         raise ConfigError(f"found {len(cells)} cells; expected {expected}.")
-    row = dict(zip(PUBLISHED_COLUMNS, map(str.strip, cells), strict=True))
+    row = dict(zip(PUBLISHED_COLUMNS, (cell.strip() for cell in cells), strict=True))
     for name in REQUIRED_COLUMNS:
         if not row[name]:
             raise ConfigError(f"{name}: this cell is empty; every row needs it.")
@@ -188,7 +188,7 @@ def recipe_folder(recipe: Source) -> Path:
     return Path(packaged_recipes().get(str(recipe), recipe)).parent
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two tables.
 
     Inner tables are merged field by field. Other values, lists included, are replaced.
@@ -196,7 +196,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     table = {**base, **changes}
     for key in base.keys() & changes.keys():
         if isinstance(base[key], Mapping) and isinstance(changes[key], Mapping):
-            table[key] = merged(base[key], changes[key])
+            table[key] = merge_tables(base[key], changes[key])
     return table
 
 
@@ -206,7 +206,7 @@ def as_table(value: object) -> Any:
     None and defaults are omitted. A class of a different package is named by its module.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {**_named(type(value)), **{name: as_table(part) for name, part in _set_fields(value)}}
+        return {**_name_part(type(value)), **{name: as_table(part) for name, part in _set_fields(value)}}
     if isinstance(value, Mapping):
         return {str(key): as_table(part) for key, part in value.items() if part is not None}
     if isinstance(value, list | tuple):
@@ -214,7 +214,7 @@ def as_table(value: object) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _named(kind: type[object]) -> dict[str, str]:
+def _name_part(kind: type[object]) -> dict[str, str]:
     name = getattr(kind, "name", None)
     if not isinstance(name, str):
         return {}
@@ -254,7 +254,7 @@ def from_toml(text: str) -> dict[str, Any]:
         )
     try:
         return tomllib.loads(text)
-    except ValueError as error:  # Also that of a number of thousands of digits.
+    except ValueError as error:  # A number of thousands of digits also raises it.
         raise ConfigError(f"invalid TOML ({error}). Fix this line and run again.") from error
     except RecursionError as error:
         raise ConfigError("its lists or tables are nested too deeply. Flatten them.") from error
@@ -271,7 +271,7 @@ def to_toml(body: Mapping[str, object]) -> str:
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     """Yield a table's values, then its tables, then its lists of tables, with their headers."""
     inside = {key: value for key, value in table.items() if isinstance(value, Mapping)}
-    lists = {key: value for key, value in table.items() if _of_tables(value)}
+    lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
     for key in table:
         if key not in inside and key not in lists:
             yield f"{_key(key)} = {_value(table[key], '.'.join((*path, key)))}"
@@ -282,7 +282,7 @@ def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
             yield from ("", f"[[{'.'.join(map(_key, (*path, key)))}]]", *_lines(value, (*path, key)))
 
 
-def _of_tables(value: object) -> bool:
+def _is_list_of_tables(value: object) -> bool:
     return (
         isinstance(value, list | tuple) and bool(value) and all(isinstance(part, Mapping) for part in value)
     )
@@ -313,7 +313,7 @@ def _key(name: str) -> str:
 
 def _file_text(path: Path) -> str:
     if path.is_dir():
-        inside = sorted(other.name for other in path.glob("*.toml"))
+        inside = sorted(entry.name for entry in path.glob("*.toml"))
         raise ConfigError(
             f"{path}: this is a folder, not a recipe. Give a TOML file"
             f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
@@ -321,9 +321,9 @@ def _file_text(path: Path) -> str:
     try:
         return read_regular(path).decode()
     except FileNotFoundError:
-        near = did_you_mean_file(path.name, [other.name for other in path.parent.glob("*.toml")])
+        suggestion = did_you_mean_file(path.name, [entry.name for entry in path.parent.glob("*.toml")])
         raise ConfigError(
-            f"{path}: no such recipe.{near} Give a TOML file or the name of a packaged one."
+            f"{path}: no such recipe.{suggestion} Give a TOML file or the name of a packaged one."
         ) from None
     except UnicodeDecodeError as error:
         raise ConfigError(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isogloss.core import plug_ins
 from isogloss.core.checksums import package_stamp, stamp
-from isogloss.core.errors import ConfigError, located
+from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.untrusted import from_home, is_there
 from isogloss.recipes.recipe_text import from_toml
 
@@ -89,7 +89,7 @@ def request_digest(
         return ""  # So is the code of a class that is named by its module.
     # "bitext:FOLDER" and "hub:FOLDER" name a folder after the colon.
     names = {name for value in texts for name in (value, value.partition(":")[2]) if name.strip()}
-    paths = [*map(from_home, names), *map(_hub_commits, names)]
+    paths = [*(from_home(path_name) for path_name in names), *(_hub_commits(hub_name) for hub_name in names)]
     paths += [folder / name for name in _texts(body.get("published")) if name]
     contents = [
         *(text, data_folder, scale, repr(changes or {}), str(Path.cwd())),
@@ -149,9 +149,9 @@ class Choices:
 
         return CategoricalDistribution(range(len(self.values)))
 
-    def value(self, drawn: int) -> object:
+    def value(self, index: int) -> object:
         """Return the value at a place."""
-        return self.values[drawn]
+        return self.values[index]
 
 
 @dataclass(frozen=True)
@@ -174,11 +174,11 @@ class Range:
         kind = IntDistribution if isinstance(self.low, int) else FloatDistribution
         return kind(self.low, self.high, log=self.log)
 
-    def value(self, drawn: float) -> float:
+    def value(self, number: float) -> float:
         """Return a number as recipes have it."""
-        if isinstance(drawn, int):
-            return drawn
-        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+        if isinstance(number, int):
+            return number
+        return min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
 
 
 Space = Choices | Range
@@ -194,14 +194,14 @@ def parse_over(text: str) -> tuple[str, str]:
 
 def space_of(key: str, text: str | Sequence[object]) -> Space:
     """Parse the values of a field from a text or a list. Raises ConfigError for fewer than two."""
-    with located(f"--over {key}={text}"):
+    with add_location(f"--over {key}={text}"):
         return _space(text)
 
 
 def _space(text: str | Sequence[object]) -> Space:
     if isinstance(text, str) and ".." in text and "," not in text:
         return _range(text)
-    values = tuple(map(toml_or_text, text.split(","))) if isinstance(text, str) else tuple(text)
+    values = tuple(toml_or_text(part) for part in text.split(",")) if isinstance(text, str) else tuple(text)
     if len(values) < 2 or any(values.count(value) > 1 for value in values):
         raise ConfigError(f"expected two different values or more, {EXPECTED}. One is for --set.")
     return Choices(values)

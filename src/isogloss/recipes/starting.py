@@ -29,7 +29,7 @@ from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, ExampleColumns
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
-from isogloss.recipes.descriptions import SUFFIX, described
+from isogloss.recipes.descriptions import SUFFIX, describe_corpus
 from isogloss.recipes.file_layouts import OFFSET_FORMATS, languages_of, layout_of
 from isogloss.recipes.recipe_text import to_toml
 
@@ -69,21 +69,21 @@ def with_languages(file: LabelledFile, targets: Mapping[str, str]) -> LabelledFi
 
     The source is English where the file has it and none is named, else the most frequent language.
     """
-    column, spelled = languages_of(file.path, file.column) if file.column or not targets else ("", {})
-    source = file.source or ("en" if "en" in spelled else next(iter(spelled), "en"))
-    texts = {canonical_language(code): Path(path) for code, path in targets.items() if path}
-    if spelled:
-        codes = map(canonical_language, targets or spelled)
-        texts = {code: file.path for code in codes if code in spelled and code != source}
-    if not texts or len(texts) < len(targets) or source in texts or (spelled and source not in spelled):
+    column, spellings = languages_of(file.path, file.column) if file.column or not targets else ("", {})
+    source = file.source or ("en" if "en" in spellings else next(iter(spellings), "en"))
+    texts = {canonical_language(language): Path(path) for language, path in targets.items() if path}
+    if spellings:
+        codes = map(canonical_language, targets or spellings)
+        texts = {language: file.path for language in codes if language in spellings and language != source}
+    if not texts or len(texts) < len(targets) or source in texts or (spellings and source not in spellings):
         raise ConfigError(
             f"--from: found targets {', '.join(targets) or 'none'}; expected languages other than the source "
             f"({source}), once each, with a file of text each (--target sw=swahili.txt), or a file of "
             f"several languages and its column of them (--language-column)."
         )
-    for code in (source, *texts):
-        check_language(code, "--source" if code == source else "--target")
-    return replace(file, source=source, texts=texts, column=column, spelled=spelled)
+    for language in (source, *texts):
+        check_language(language, "--source" if language == source else "--target")
+    return replace(file, source=source, texts=texts, column=column, spelled=spellings)
 
 
 class _FilePart(NamedTuple):
@@ -136,10 +136,10 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
     folder = parent / name
     corpus = _source_corpus(file)
     parts = [_part(file, corpus, corpus, file.source, file.path)]
-    unseen = dict[str, None]()
+    new_labels = dict[str, None]()
     for language, path in file.texts.items():
         target = _target_corpus(file, corpus, language, path)
-        unseen.update(dict.fromkeys(label for label in target.labels if label not in corpus.labels))
+        new_labels.update(dict.fromkeys(label for label in target.labels if label not in corpus.labels))
         parts.append(_part(file, target, corpus, language, path))
     description = folder / f"{name}{SUFFIX}"
     contents = {
@@ -147,7 +147,7 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
         for part in parts
         for split, examples in part.splits.items()
     }
-    contents[description.name] = _join_lines(_description(file, corpus, list(unseen)).splitlines())
+    contents[description.name] = _join_lines(_description(file, corpus, list(new_labels)).splitlines())
     if errors := [error for part in parts for error in part.errors]:
         contents[LEFT_OUT] = _join_lines(errors)
     is_new = not folder.exists()
@@ -162,7 +162,11 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
         )
     return WrittenCorpus(
         description=description,
-        unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
+        unlabelled=tuple(
+            part.language
+            for part in parts
+            if not any(is_labelled(part_example) for part_example in part.examples)
+        ),
         remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
         is_new=is_new,
     )
@@ -180,7 +184,7 @@ def _has_exactly(folder: Path, contents: Mapping[str, bytes]) -> bool:
 
 def _source_corpus(file: LabelledFile) -> DescribedCorpus:
     if file.path.suffix == SUFFIX:
-        return described(file.path)
+        return describe_corpus(file.path)
     return with_labels(_corpus(file, file.source, file.path, "train"), None)
 
 
@@ -210,14 +214,14 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
     """Return a file as a corpus of one split."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such file. Give a file of text in {language}.")
-    chosen = {split: {file.column: "{language}"}} if file.column else {}
+    conditions = {split: {file.column: "{language}"}} if file.column else {}
     return DescribedCorpus(
         name=path.name,
         paths={split: escape(path.name)},
         languages={language: file.spelled.get(language, language)},
-        where=chosen,
+        where=conditions,
         folder=str(path.parent),
-        **layout_of(path, file.text, file.label, labelled=split == "train")._asdict(),
+        **layout_of(path, file.text, file.label, is_labelled=split == "train")._asdict(),
     )
 
 
@@ -234,17 +238,22 @@ def _part(
     attempts = list(corpus.attempts(None, *read))
     split_words = split_into_words if corpus.has_offsets else str.split
     examples = [
-        _of_kind(kind, example, split_words) for example in attempts if not isinstance(example, DataError)
+        _convert_line(kind, example, split_words)
+        for example in attempts
+        if not isinstance(example, DataError)
     ]
     errors = [str(error) for error in attempts if isinstance(error, DataError)]
-    names = SPLITS if is_source else SPLITS[1:] if any(map(is_labelled, examples)) else SPLITS[1:2]
+    names = SPLITS
+    if not is_source:
+        has_labels = any(is_labelled(labelled_example) for labelled_example in examples)
+        names = SPLITS[1:] if has_labels else SPLITS[1:2]
     weights = file.weights if is_source else [1] * len(names)
     splits = dict(zip(names, split_examples(examples, weights, seed=file.seed), strict=True))
-    if empty := [split for split, part in splits.items() if not part]:
-        first = f" First error: {errors[0]}" if errors else ""
+    if empty_splits := [split for split, part in splits.items() if not part]:
+        hint = f" First error: {errors[0]}" if errors else ""
         raise DataError(
-            f"{path}: {len(examples):,} rows that fit, and none for {empty[0]}; expected some for each "
-            f"split. Give a larger file, or other shares (--split).{first}"
+            f"{path}: {len(examples):,} rows that fit, and none for {empty_splits[0]}; expected some for "
+            f"each split. Give a larger file, or other shares (--split).{hint}"
         )
     table = ExampleColumns(format=corpus.format, columns=corpus.columns)
     columns = ", ".join(
@@ -262,13 +271,15 @@ def _part(
 def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
     """Return the remark that counts labels that the source lacks. Empty without any."""
     counts = Counter(label for example in examples for label in labels_of(example, predicts, spans=False))
-    unseen = [f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels]
-    return [f"Labels that the source lacks, which are scored and never learned: {some(unseen)}."] * bool(
-        unseen
-    )
+    unlearned_counts = [
+        f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels
+    ]
+    return [
+        f"Labels that the source lacks, which are scored and never learned: {some(unlearned_counts)}."
+    ] * bool(unlearned_counts)
 
 
-def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
+def _convert_line(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
     """Convert a line of text to an unlabelled example. Other examples stay the same."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)
@@ -281,10 +292,10 @@ def _repeats(examples: Sequence[Example]) -> list[str]:
     """Return the remark that counts rows with the text of a different row. Empty without any."""
     texts = [tuple(texts_of(example)) for example in examples]
     labels = [getattr(example, "label", "") or getattr(example, "tags", "") for example in examples]
-    different = len(set(texts))
-    labelled = len(set(zip(texts, labels, strict=True)))
-    counts = f"{len(texts) - different:,} ({labelled - different:,} with another label)"
-    return [f"Rows that repeat a text, all in its split: {counts}."] if len(texts) > different else []
+    distinct_texts = len(set(texts))
+    distinct_count = len(set(zip(texts, labels, strict=True)))
+    counts = f"{len(texts) - distinct_texts:,} ({distinct_count - distinct_texts:,} with another label)"
+    return [f"Rows that repeat a text, all in its split: {counts}."] if len(texts) > distinct_texts else []
 
 
 def _line(example: Example, labels: Sequence[str]) -> str:
@@ -295,8 +306,8 @@ def _line(example: Example, labels: Sequence[str]) -> str:
     return json.dumps({"id": example.id, **parts}, ensure_ascii=False)
 
 
-def _description(file: LabelledFile, corpus: DescribedCorpus, unseen: Sequence[str]) -> str:
-    labels = [*corpus.labels, *unseen]
+def _description(file: LabelledFile, corpus: DescribedCorpus, new_labels: Sequence[str]) -> str:
+    labels = [*corpus.labels, *new_labels]
     more = [part for part in ("question", "prompt") if corpus.kind == "choice" and part in corpus.columns]
     is_stated = corpus.listed or corpus.spelled or corpus.kind == "choice"
     inventory = {"labels": labels} if is_stated and labels and corpus.kind != "tagging" else {}
@@ -324,21 +335,21 @@ def split_examples(examples: Sequence[Example], weights: Sequence[int], *, seed:
     first text of each label is in the first split.
     """
     groups: dict[str, list[int]] = {}
-    for number, example in enumerate(examples):
-        groups.setdefault("\t".join(texts_of(example)), []).append(number)
-    ranked = sorted(
-        (min(_stratum(examples[number]) for number in numbers), derive(seed, "split", text), numbers)
-        for text, numbers in groups.items()
+    for index, example in enumerate(examples):
+        groups.setdefault("\t".join(texts_of(example)), []).append(index)
+    ordered_groups = sorted(
+        (min(_stratum(examples[index]) for index in indices), derive(seed, "split", text), indices)
+        for text, indices in groups.items()
     )
-    owed, strata, split_of = [0] * len(weights), set[str](), dict[int, int]()
-    for stratum, _, numbers in ranked:
-        owed = [count + weight * len(numbers) for count, weight in zip(owed, weights, strict=True)]
-        split = owed.index(max(owed)) if stratum in strata else 0
+    debts, strata, split_of = [0] * len(weights), set[str](), dict[int, int]()
+    for stratum, _, indices in ordered_groups:
+        debts = [count + weight * len(indices) for count, weight in zip(debts, weights, strict=True)]
+        split = debts.index(max(debts)) if stratum in strata else 0
         strata.add(stratum)
-        owed[split] -= sum(weights) * len(numbers)
-        split_of |= dict.fromkeys(numbers, split)
+        debts[split] -= sum(weights) * len(indices)
+        split_of |= dict.fromkeys(indices, split)
     return [
-        [example for number, example in enumerate(examples) if split_of[number] == split]
+        [example for index, example in enumerate(examples) if split_of[index] == split]
         for split in range(len(weights))
     ]
 
@@ -383,7 +394,7 @@ def first_recipe(answers: Answers) -> str:
     measures = [("label-free", "dev")] if answers.unlabelled else []
     measures += [("scores", answers.split)]
     measures += [("transfer-gap", answers.split)] if set(answers.targets) - set(answers.unlabelled) else []
-    measured = "\n\n".join(f"[[measure]]\n{field('name', n)}\n{field('split', s)}" for n, s in measures)
+    measure_tables = "\n\n".join(f"[[measure]]\n{field('name', n)}\n{field('split', s)}" for n, s in measures)
     methods = "\n\n".join(f"[[grid.method]]\n{field('name', name)}" for name in answers.methods)
     return f"""\
 # isogloss run FILE --dry-run prints the plan, isogloss run FILE makes it, --scale small first tries it.
@@ -400,7 +411,7 @@ optimization = {{ epochs = 5 }}  # also learning_rate, batch_size …; a list ma
 
 {methods}
 
-{measured}
+{measure_tables}
 
 [scale.small]
 "grid.seeds" = [0]

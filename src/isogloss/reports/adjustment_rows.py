@@ -142,7 +142,7 @@ def was_measured(measurements: Measurements, name: str) -> bool:
     return any((rows == name).any(axis=None) for rows in frames)
 
 
-def by_method(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_by_method(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of continual models, and of source-only ones."""
     return rows[rows["method"] == CONTINUAL], rows[rows["method"] == PLAIN]
 
@@ -164,6 +164,10 @@ def most(rows: pd.DataFrame, end: Literal["max", "min"] = "max") -> pd.DataFrame
     return rows[rows["size"] == rows.groupby(SERIES)["size"].transform(end)]
 
 
+def _count_units(units: "pd.Series[float]") -> int:
+    return units.nunique()
+
+
 def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Add the unit of replication to both sides of a comparison.
 
@@ -174,16 +178,16 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     if theirs.empty or same_encoder(ours, theirs):
         return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
     side_draws = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
-    fewest = min((units for units in side_draws if units is not None), key=lambda units: units.nunique())
+    fewest = min((units for units in side_draws if units is not None), key=_count_units)
     deciding = ours if fewest is side_draws[0] else theirs
     seeds = {unit: set(deciding["seed"][fewest == unit]) for unit in sorted(fewest.dropna().unique())}
 
-    def of_units(side: pd.DataFrame) -> pd.DataFrame:
+    def repeat_by_unit(side: pd.DataFrame) -> pd.DataFrame:
         if side is deciding:
             return side.assign(unit=fewest)
         return pd.concat([side[side["seed"].isin(units)].assign(unit=unit) for unit, units in seeds.items()])
 
-    return of_units(ours), of_units(theirs)
+    return repeat_by_unit(ours), repeat_by_unit(theirs)
 
 
 def draws(rows: pd.DataFrame) -> pd.Series:

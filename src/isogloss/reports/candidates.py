@@ -20,7 +20,7 @@ from isogloss.metrics.expected_score import consistency
 from isogloss.metrics.model_choice import Array, Mask, best, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.frames import split_by
-from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.measurements import Measurements, cache_result
 from isogloss.reports.names import name_systems
 from isogloss.tasks import find_task, task_names
 from isogloss.tasks.task import CLASSES
@@ -132,7 +132,7 @@ def _equally_good(values: Array, is_measured: Mask) -> list[int]:
     return np.flatnonzero(is_measured & (rounded_values == rounded_values[is_measured].max())).tolist()
 
 
-@cached
+@cache_result
 def all_candidates(measurements: Measurements, on_progress: OnProgress = no_progress) -> list[Candidates]:
     """Return the candidates of every test set where two or more were measured in some target language."""
     rows = measurements.frame("label-free")
@@ -153,7 +153,7 @@ def all_candidates(measurements: Measurements, on_progress: OnProgress = no_prog
 
 def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
     """Return a text for each row, equal where model and inputs are."""
-    return rows["model"].str.cat(rows[[*READ_AS]].astype(str), sep=" ")
+    return rows["model"].str.cat(rows[list(READ_AS)].astype(str), sep=" ")
 
 
 def _candidates(
@@ -175,14 +175,14 @@ def _candidates(
         name: array(group, "value") for (name,), group in split_by(targets, ["signal"]) if name != "score"
     }
     is_measured = ~np.isnan(np.stack(list(signals.values()))).all(axis=0)
-    of_source = rows[rows["signal"] == "score"].groupby("candidate")
-    own_score = of_source["value"].mean().reindex(keys)
-    source_examples = of_source["examples"].sum().reindex(keys).fillna(0)
+    source_groups = rows[rows["signal"] == "score"].groupby("candidate")
+    own_score = source_groups["value"].mean().reindex(keys)
+    source_examples = source_groups["examples"].sum().reindex(keys).fillna(0)
     signals[SOURCE] = np.where(is_measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
     answers = _read_answers(measurements, rows, on_progress)
     signals["agreement"] = _agreement(answers, targets, keys, codes)
     consistencies, pairs = _consistencies(answers, test_set, keys, codes)
-    for name, frame in _of_states(measurements, candidates, test_set["source"].split("+")).items():
+    for name, frame in _state_signals(measurements, candidates, test_set["source"].split("+")).items():
         signals[name] = np.where(is_measured, array(frame, name), np.nan)
     signals = {name: -values if name in FALLING else values for name, values in signals.items()}
     scores, metric = _scores(measurements, test_set, keys)
@@ -231,7 +231,7 @@ def _scores(
     return score_rows, str(score_rows["metric"].iloc[0]) if len(score_rows) else ""
 
 
-def _of_states(
+def _state_signals(
     measurements: Measurements, candidates: pd.DataFrame, sources: Sequence[str]
 ) -> dict[str, pd.DataFrame]:
     """Return CKA, retrieval and AUC of words between source and language, a mean for each candidate."""

@@ -169,10 +169,10 @@ class Check:
         """Return the units for a ratio or a correlation: errors on a log or z scale shrink by their root."""
         transform = math.log if self.ratio else _fisher_z
         origin = bound if self.ratio else 0.0
-        numbers = (statistic.mean, bound, statistic.smallest_seen(level), origin)
-        if not all(math.isfinite(number) for number in numbers) or (self.ratio and min(numbers) <= 0):
+        values = (statistic.mean, bound, statistic.smallest_seen(level), origin)
+        if not all(math.isfinite(value) for value in values) or (self.ratio and min(values) <= 0):
             return None
-        mean, end, detectable, start = (transform(number) for number in numbers)
+        mean, end, detectable, start = (transform(value) for value in values)
         if mean == end or detectable == start:
             return None
         times = ((detectable - start) / (mean - end)) ** 2
@@ -243,7 +243,7 @@ def not_measured(label: str) -> Check:
     return Check(about=f"{label}: not measured")
 
 
-def unjudged(check: Check) -> Check:
+def without_judgement(check: Check) -> Check:
     """Return a check that is printed with its claim and decides nothing."""
     return replace(check, judged=False)
 
@@ -285,16 +285,16 @@ def find_language_group(language_code: str) -> str:
 
 
 def check_correlation(
-    label: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
+    label: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, min_languages: int = 1
 ) -> list[Check]:
     """Check Spearman's ρ over languages, within groups of related languages or over the groups' means.
 
     Languages of one family are not independent draws. The correlation is computed within groups that have
-    FEWEST_LANGUAGES languages or more, and else over the means of the groups. Empty for fewer than ``least``
-    languages.
+    FEWEST_LANGUAGES languages or more, and else over the means of the groups. Empty for fewer than
+    ``min_languages`` languages.
     """
     pairs = pd.concat([x, y], axis=1).dropna()
-    if (n := len(pairs)) < least:
+    if (n := len(pairs)) < min_languages:
         return []
     if n < FEWEST_LANGUAGES:
         return [
@@ -356,48 +356,50 @@ def _check_correlation_within(
 
 
 def check_spreads(
-    label: str, above: pd.DataFrame, below: pd.DataFrame, least: float, printed: str = ""
+    label: str, wider: pd.DataFrame, narrower: pd.DataFrame, min_ratio: float, statement: str = ""
 ) -> list[Check]:
     """Check that one number varies more over the same seeds than another, by tables [seed column].
 
-    In points by ``least``, and on the logit scale at all: near 100 % scores have little room to vary, which
-    makes any other score look unsteady.
+    In points by ``min_ratio``, and on the logit scale at all: near 100 % scores have little room to vary,
+    which makes any other score look unsteady.
     """
-    if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
+    if len(seeds := wider.dropna().index.intersection(narrower.dropna().index)) < FEWEST_SEEDS:
         return [Check(about=f"{label}: fewer than {FEWEST_SEEDS} seeds, not measured", statement="points")]
-    tables = [side.loc[seeds].to_numpy(dtype=float) for side in (above, below)]
+    tables = [side.loc[seeds].to_numpy(dtype=float) for side in (wider, narrower)]
     return [
-        _check_spread(label, "points", tables, least, printed),
+        _check_spread(label, "points", tables, min_ratio, statement),
         _check_spread(label, "logits", [logits(side) for side in tables], 1.0),
     ]
 
 
 def _check_spread(
-    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, text: str = ""
+    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], min_ratio: float, text: str = ""
 ) -> Check:
     """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
     words = f"{label}, in {scale}"
     if not all(np.isfinite(table).all() for table in tables):
         return Check(about=f"{words}: a score of 0 or 100 % has no logit, not tested", statement=scale)
-    over = compare_spreads(*tables)
-    if not math.isfinite(over.ratio):
-        same = "every seed scores the same, a ratio needs a spread, not tested"
-        return Check(about=f"{words}: {same}", statement=scale)
-    low, high = over.interval()
-    half = max(high / over.ratio if over.ratio else math.inf, 1.0)
+    spread_ratio = compare_spreads(*tables)
+    if not math.isfinite(spread_ratio.ratio):
+        problem = "every seed scores the same, a ratio needs a spread, not tested"
+        return Check(about=f"{words}: {problem}", statement=scale)
+    low, high = spread_ratio.interval()
+    interval_factor = max(high / spread_ratio.ratio if spread_ratio.ratio else math.inf, 1.0)
     statistic = Statistic(
-        mean=over.ratio,
+        mean=spread_ratio.ratio,
         low=low,
         high=high,
-        p_value=over.p_value,
-        smallest_seen=lambda _: least * half**RATIO_LOST,
+        p_value=spread_ratio.p_value,
+        smallest_seen=lambda _: min_ratio * interval_factor**RATIO_LOST,
     )
-    spreads = " / ".join(f"{(100 if scale == 'points' else 1) * side.mean():.2g}" for side in over.distances)
+    spreads = " / ".join(
+        f"{(100 if scale == 'points' else 1) * side.mean():.2g}" for side in spread_ratio.distances
+    )
     return Check(
         about=f"{words} ({spreads})",
-        values=(over.ratio,) * len(over.distances[0]),
+        values=(spread_ratio.ratio,) * len(spread_ratio.distances[0]),
         statistic=statistic,
-        above=least,
+        above=min_ratio,
         scale=1,
         ratio=True,
         printed=text,
@@ -407,7 +409,7 @@ def _check_spread(
 
 def name_comparison(
     checks: Iterable[Check],
-    of: str,
+    comparison: str,
     *,
     statement: str = "",
     split: str = "",
@@ -415,13 +417,14 @@ def name_comparison(
 ) -> list[Check]:
     """Name the comparison that checks belong to, and the preference among the checks of one comparison.
 
-    ``of`` is equal for each split, metric, layer and distance; without a statement they keep their own.
+    ``comparison`` is equal for each split, metric, layer and distance; without a statement they keep their
+    own.
     """
     order = SPLITS.index(split) if split in SPLITS else len(SPLITS)
     return [
         replace(
             check,
-            compared=of,
+            compared=comparison,
             statement=statement or check.statement,
             preference=(order, *preference),
         )
@@ -436,19 +439,23 @@ def choose_deciding_checks(checks: Sequence[Check]) -> list[Check]:
     comparison with fewer units, or with missing parts, does not decide if a further comparison checks the
     same statement.
     """
-    by_comparison: dict[tuple[str, str], list[Check]] = {}
+    checks_of_comparisons: dict[tuple[str, str], list[Check]] = {}
     for check in checks:
-        by_comparison.setdefault((check.statement, check.compared), []).append(check)
+        checks_of_comparisons.setdefault((check.statement, check.compared), []).append(check)
     deciding_checks = []
-    for (_, of), several in by_comparison.items():
-        best = min((_order_by_preference(check) for check in several), default=None)
-        deciding_checks += [check for check in several if not of or _order_by_preference(check) == best]
-    most = {check.statement: 0 for check in deciding_checks}
+    for (_, comparison), several in checks_of_comparisons.items():
+        best_preference = min((_order_by_preference(check) for check in several), default=None)
+        deciding_checks += [
+            check for check in several if not comparison or _order_by_preference(check) == best_preference
+        ]
+    most_units = {check.statement: 0 for check in deciding_checks}
     for check in deciding_checks:
         if check.judged:
-            most[check.statement] = max(most[check.statement], grade_units(check))
+            most_units[check.statement] = max(most_units[check.statement], grade_units(check))
     return [
-        unjudged(check) if check.statement and grade_units(check) < most[check.statement] else check
+        without_judgement(check)
+        if check.statement and grade_units(check) < most_units[check.statement]
+        else check
         for check in deciding_checks
     ]
 

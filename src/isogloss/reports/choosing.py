@@ -17,7 +17,7 @@ import pandas as pd
 from isogloss.core.languages import UNKNOWN, language_facts
 from isogloss.metrics.estimates import mean_std
 from isogloss.metrics.expected_score import CONSISTENCY, LEVEL, expected_score
-from isogloss.metrics.model_choice import best, labelled_languages, regret, standardised
+from isogloss.metrics.model_choice import best, labelled_languages, regret, standardise_signal
 from isogloss.reports.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, language, percent, slug, test_set_name
@@ -57,9 +57,9 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
         if is_measured.sum() < 2:
             continue
         choice = best(ranking, column)
-        others = _scores_elsewhere(candidates, choice, column)
+        other_scores = _scores_elsewhere(candidates, choice, column)
         expected, doubts = _expect_score(candidates, choice, column)
-        lost = (
+        choice_regret = (
             regret(candidates.scores, column, choice, is_measured) if column in labelled_columns else math.nan
         )
         rows.append(
@@ -71,11 +71,11 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
                 "candidates": int(is_measured.sum()),
                 **dict(zip(("expected", "expected_low", "expected_high"), expected, strict=True)),
                 "doubts": "; ".join(doubts),
-                "others": fmean(others) if others else math.nan,
-                "other_languages": len(others),
+                "others": fmean(other_scores) if other_scores else math.nan,
+                "other_languages": len(other_scores),
                 "ensemble": candidates.ensemble(column),
                 "score": float(candidates.scores[choice, column]),
-                "regret": lost,
+                "regret": choice_regret,
             }
         )
     return pd.DataFrame(rows)
@@ -92,15 +92,15 @@ def _expect_score(
     source_score = float(candidates.signals[SOURCE][choice, column]) if SOURCE in candidates.signals else NAN
     if candidates.about["task"] in NO_SHARES or math.isnan(source_score):
         return UNKNOWN_SCORE, ["the task has no shares of right answers, or the source no score"]
-    known = [
-        other
-        for other, code in enumerate(candidates.languages)
-        if other != column
-        and candidates.examples[choice, other] >= MIN_EXAMPLES
-        and language_facts(code).family != UNKNOWN
+    known_columns = [
+        index
+        for index, name_of_language in enumerate(candidates.languages)
+        if index != column
+        and candidates.examples[choice, index] >= MIN_EXAMPLES
+        and language_facts(name_of_language).family != UNKNOWN
     ]
-    signals = level_signals(candidates, choice, [column, *known])
-    scores = {candidates.languages[other]: float(candidates.scores[choice, other]) for other in known}
+    signals = level_signals(candidates, choice, [column, *known_columns])
+    scores = {candidates.languages[index]: float(candidates.scores[choice, index]) for index in known_columns}
     expected = expected_score(
         language_code,
         source,
@@ -136,7 +136,7 @@ def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[
     return [score for score in scores if not math.isnan(score)]
 
 
-def candidate_data(candidates: Candidates, language_code: str) -> pd.DataFrame:
+def list_candidates(candidates: Candidates, language_code: str) -> pd.DataFrame:
     """Return the candidates for a language, the rule's first: its value, every signal, the score if known.
 
     Signals are standardised over the candidates, as in the rule. Their level does not estimate the score.
@@ -148,7 +148,10 @@ def candidate_data(candidates: Candidates, language_code: str) -> pd.DataFrame:
             "candidate": candidates.names,
             "model": candidates.models,
             RULE: ranking[:, column],
-            **{name: standardised(values)[:, column].round(9) for name, values in candidates.signals.items()},
+            **{
+                name: standardise_signal(values)[:, column].round(9)
+                for name, values in candidates.signals.items()
+            },
             "score": candidates.scores[:, column],
         }
     )
@@ -161,14 +164,23 @@ def regret_data(candidates: Candidates) -> pd.DataFrame:
     It has an interval from ``MIN_LANGUAGES`` languages on.
     """
     rows = []
-    for by, values in candidates.regrets().items():
-        over = mean_std(values)
-        low, high = (over.low, over.high) if over.n >= MIN_LANGUAGES else (math.nan, math.nan)
-        numbers = {"regret": over.mean, "low": low, "high": high, "worst": max(values)}
+    for criterion, values in candidates.regrets().items():
+        statistics = mean_std(values)
+        low, high = (
+            (statistics.low, statistics.high) if statistics.n >= MIN_LANGUAGES else (math.nan, math.nan)
+        )
+        numbers = {"regret": statistics.mean, "low": low, "high": high, "worst": max(values)}
         best_chosen = sum(value == 0 for value in values)
-        rows.append({**candidates.about, "by": by, "languages": over.n, "best": best_chosen, **numbers})
-    first = [RULE, SOURCE, RANDOM]
-    rows.sort(key=lambda row: (first.index(row["by"]) if row["by"] in first else len(first), row["by"]))
+        rows.append(
+            {**candidates.about, "by": criterion, "languages": statistics.n, "best": best_chosen, **numbers}
+        )
+    leading_names = [RULE, SOURCE, RANDOM]
+    rows.sort(
+        key=lambda row: (
+            leading_names.index(row["by"]) if row["by"] in leading_names else len(leading_names),
+            row["by"],
+        )
+    )
     return pd.DataFrame(rows)
 
 
@@ -246,10 +258,12 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
         f"Expected [{LEVEL:.0%} interval]: from the choice's scores in other languages, by ATC and DoC "
         "there; it holds over languages drawn like the families with labels, not for each single language.",
     ]
-    if doubts := list(dict.fromkeys(filter(None, data["doubts"]))):
+    if doubts := list(dict.fromkeys(doubt for doubt in data["doubts"] if doubt)):
         parts.append(f"Don't know: {doubts[0]}{' (further reasons in the CSV)' if len(doubts) > 1 else ''}.")
-    if most := int(data["other_languages"].max()):
-        parts.append(f"Elsewhere: the choice in the other target languages with labels ({most} or fewer).")
+    if language_count := int(data["other_languages"].max()):
+        parts.append(
+            f"Elsewhere: the choice in the other target languages with labels ({language_count} or fewer)."
+        )
     if any(data["ensemble"]):
         parts.append(
             "Without a choice: the mean of all their probabilities, isogloss predict RUN RUN … FILE (the "
@@ -259,7 +273,7 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
 
 
 def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
-    return [percent(*numbers) for numbers in data[[*columns]].itertuples(index=False)]
+    return [percent(*numbers) for numbers in data[list(columns)].itertuples(index=False)]
 
 
 def explain_missing_choice(measurements: Measurements) -> str:

@@ -22,7 +22,6 @@ from isogloss.reports.adjustment_rows import (
     PLAIN,
     SERIES,
     TASKS,
-    by_method,
     distances,
     draws,
     most,
@@ -32,6 +31,7 @@ from isogloss.reports.adjustment_rows import (
     prefer_distance,
     prefer_score,
     same_encoder,
+    split_by_method,
     was_measured,
     with_unit,
     zero_shot,
@@ -51,9 +51,9 @@ from isogloss.reports.checks import (
 from isogloss.reports.comparison import (
     compare,
     filter_rows,
-    of_shared,
     rank_correlations,
     row_keys,
+    select_shared,
 )
 from isogloss.reports.frames import list_columns, split_by
 from isogloss.reports.measurements import Measurements
@@ -73,13 +73,13 @@ MIXED = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
 
 
 def compare_with_original(
-    measurements: Measurements, tasks: Mapping[str, Bounds], *, to: str = ""
+    measurements: Measurements, tasks: Mapping[str, Bounds], *, target: str = ""
 ) -> list[Check]:
     """Compare the largest adjustments with the original (3a), and those from English to one language (3f)."""
     rows = plain_scores(measurements)
     ours = most(zero_shot(rows, ALL))
-    ours = ours[(ours["source"] == "en") & (ours["language"] == to)] if to else ours
-    if not was_measured(measurements, ADJUSTMENT) or (to and ours.empty):
+    ours = ours[(ours["source"] == "en") & (ours["language"] == target)] if target else ours
+    if not was_measured(measurements, ADJUSTMENT) or (target and ours.empty):
         return []
     return _compare(measurements, (ours, rows[rows["role"] == ORIGINAL]), "adjusted − original", tasks)
 
@@ -108,24 +108,28 @@ def compare_distances(measurements: Measurements) -> list[Check]:
     pair = ["encoder.run", "first", "second", *DISTANCE]
     rows = rows[rows["role"] == ORIGINAL]
     start_means = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
-    moved = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")
-    moved = moved.reset_index(drop=True)  # Without rows the keys would be index and columns.
+    pair_rows = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")
+    pair_rows = pair_rows.reset_index(drop=True)  # Without rows the keys would be index and columns.
     tuned_rows = plain_scores(measurements).query("role == @ALL")
-    moved = (
-        moved[moved["way"].isin(tuned_rows["way"])] if moved["way"].isin(tuned_rows["way"]).any() else moved
+    pair_rows = (
+        pair_rows[pair_rows["way"].isin(tuned_rows["way"])]
+        if pair_rows["way"].isin(tuned_rows["way"]).any()
+        else pair_rows
     )
-    if moved.empty or not (was_measured(measurements, ADJUSTMENT) or was_measured(measurements, CONTINUAL)):
+    if pair_rows.empty or not (
+        was_measured(measurements, ADJUSTMENT) or was_measured(measurements, CONTINUAL)
+    ):
         return []
-    by_task: dict[str, list[Check]] = {}
-    for (task, original, *_), group in split_by(moved, ["task", "original", *DISTANCE]):
+    checks_of_tasks: dict[str, list[Check]] = {}
+    for (task, original, *_), group in split_by(pair_rows, ["task", "original", *DISTANCE]):
         for words in ("related", "unrelated"):
-            after = group[f"{words}_mean"]
+            end = group[f"{words}_mean"]
             start = group[f"{words}_mean.before"]
             label = (
-                f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
+                f"{_on(task, original)}: {words} words {start.mean():.2f} → {end.mean():.2f}, mean distance"
             )
-            values = (after - start).groupby(group["seed"]).mean()
-            by_task.setdefault(task, []).extend(
+            values = (end - start).groupby(group["seed"]).mean()
+            checks_of_tasks.setdefault(task, []).extend(
                 name_comparison(
                     [check_of(values, label, HURTS)],
                     f"{task} {original} distances",
@@ -133,8 +137,12 @@ def compare_distances(measurements: Measurements) -> list[Check]:
                     preference=prefer_distance(group, COSINE),
                 )
             )
-    notes = [check.text for task in sorted(set(by_task) - set(TASKS)) for check in by_task[task]]
-    return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
+    notes = [
+        check.text for task in sorted(set(checks_of_tasks) - set(TASKS)) for check in checks_of_tasks[task]
+    ]
+    return with_note(
+        [check for task in TASKS for check in checks_of_tasks.get(task) or [not_measured(task)]], notes
+    )
 
 
 def continual(
@@ -147,12 +155,15 @@ def continual(
     if not any(check.values for check in checks):
         missing = "no continual model of an adjusted encoder, the paper's system, next to a source-only one"
         checks = [Check(about=f"{missing}, in {', '.join(TASKS)}")]
-    others = [
+    original_checks = [
         check
         for check in _continual(measurements, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS)
         if check.values
     ]
-    return with_note(checks, ["on the original encoder", *(check.text for check in others)] if others else [])
+    return with_note(
+        checks,
+        ["on the original encoder", *(check.text for check in original_checks)] if original_checks else [],
+    )
 
 
 def _continual(
@@ -160,8 +171,10 @@ def _continual(
 ) -> list[Check]:
     rows = distances(measurements, *L2)
     pair = ["task", "trained", "encoder.run", "source", "first", "second", "seed", *DISTANCE]
-    tuned_rows, plain = by_method(rows[rows["role"] == role])
-    pair_rows = tuned_rows.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
+    tuned_rows, plain_rows = split_by_method(rows[rows["role"] == role])
+    pair_rows = tuned_rows.join(
+        plain_rows.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner"
+    )
     pair_rows = pair_rows.reset_index(drop=True)  # Without rows the keys would be index and columns.
     all_checks = []
     for task in separation:
@@ -180,7 +193,7 @@ def _continual(
             )
         all_checks += checks or [not_measured(f"{task}, distances")]
     rows = paper_scores(measurements)
-    sides = by_method(zero_shot(rows[rows["inputs"] == ""], role))
+    sides = split_by_method(zero_shot(rows[rows["inputs"] == ""], role))
     return [
         *all_checks,
         *_compare(measurements, sides, "continual − source-only", tasks, ("test", "encoder")),
@@ -217,12 +230,16 @@ def compare_mixed_inputs(measurements: Measurements) -> list[Check]:
     return all_checks
 
 
+def _is_trained_language(method: str, language: str, source: str, target: str) -> bool:
+    return language == {PLAIN: source, "target-only": target}.get(method)
+
+
 def compare_within_language(measurements: Measurements) -> list[Check]:
     """Compare models trained and tested in one language with models of the original encoder (3g)."""
     rows = paper_scores(measurements)
     rows = filter_rows(
         rows[rows["inputs"] == ""],
-        lambda method, code, source, target: code == {PLAIN: source, "target-only": target}.get(method),
+        _is_trained_language,
         *("method", "language", "source", "target"),
     )
     ours = most(rows[rows["role"] == ALL])
@@ -234,8 +251,8 @@ def compare_within_language(measurements: Measurements) -> list[Check]:
     pairs = ours.groupby("encoder.pairs")
     return [
         check
-        for _, of_pairs in pairs
-        for check in _compare(measurements, (of_pairs, originals), "adjusted − original", bounds)
+        for _, pair_rows in pairs
+        for check in _compare(measurements, (pair_rows, originals), "adjusted − original", bounds)
     ]
 
 
@@ -251,7 +268,7 @@ def compare_with_cls_alone(measurements: Measurements) -> list[Check]:
 def _compare(
     measurements: Measurements,
     sides: tuple[pd.DataFrame, pd.DataFrame],
-    what: str,
+    difference: str,
     tasks: Mapping[str, Bounds],
     equal_columns: Sequence[str] = ("test",),
 ) -> list[Check]:
@@ -262,15 +279,17 @@ def _compare(
     for task, bounds in tasks.items():
         checks = []
         for _, group in ours[ours["task"] == task].groupby([*equal_columns, "setting", "way"]):
-            shared = of_shared("encoder.seed", group, theirs[ids == row_keys(group, equal_columns).iloc[0]])
+            shared = select_shared(
+                "encoder.seed", group, theirs[ids == row_keys(group, equal_columns).iloc[0]]
+            )
             if not len(shared[1]):
                 continue
             ours_drawn, theirs_drawn = with_unit(*shared)
             if result := compare(measurements, ours_drawn, theirs_drawn, unit="unit"):
                 label = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
-                check = check_of(result, f"{label}: {what}", bounds, unit)
-                checks += _name_comparisons([check], group, f"{task}, {what}")
+                check = check_of(result, f"{label}: {difference}", bounds, unit)
+                checks += _name_comparisons([check], group, f"{task}, {difference}")
         all_checks += checks or [not_measured(task)]
     return all_checks
 
@@ -308,7 +327,7 @@ RULES: Mapping[str, Rule] = {
     "3c": compare_distances,
     "3d": partial(continual, tasks={"nli": HELPS}, separation=TASKS),
     "3e": compare_mixed_inputs,
-    "3f": partial(compare_with_original, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
+    "3f": partial(compare_with_original, tasks={"ner": NO_HELP, "qa": NO_HELP}, target="es"),
     "3g": compare_within_language,
     "3h": partial(compare_sizes, tasks={"qa": HURTS}),
     "3i": compare_with_cls_alone,

@@ -61,17 +61,20 @@ def compare_mono_with_joint(measurements: Measurements) -> list[Check]:
     """Compare monolingual with joint encoders (4a)."""
     rows = paper_scores(measurements)
     has_memorised = rows["encoder"].isin(memorised_encoders(measurements))
-    alone = rows[rows["role"] == "mono"]
+    mono = rows[rows["role"] == "mono"]
     joint = bilingual(rows[rows["role"] == "joint"])
-    if alone.empty or joint.empty:
+    if mono.empty or joint.empty:
         return []
-    sides = alone[~has_memorised[alone.index]], joint
+    sides = mono[~has_memorised[mono.index]], joint
     checks = _compare(measurements, sides, "alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
-    out = alone[has_memorised[alone.index]].drop_duplicates("encoder")
-    notes = [f"{name} left out, learned by heart" for name in out["encoder.languages"] + " " + out["lines"]]
-    half = sides[0].assign(steps=steps_times(sides[0], 2)), joint
+    memorised_rows = mono[has_memorised[mono.index]].drop_duplicates("encoder")
+    notes = [
+        f"{name} left out, learned by heart"
+        for name in memorised_rows["encoder.languages"] + " " + memorised_rows["lines"]
+    ]
+    equal_exposure = sides[0].assign(steps=steps_times(sides[0], 2)), joint
     exposure_checks = _compare(
-        measurements, half, "at equal exposure, alone − joint", {WITHIN: HELPS}, ("lines", "steps")
+        measurements, equal_exposure, "at equal exposure, alone − joint", {WITHIN: HELPS}, ("lines", "steps")
     )
     return with_note(checks, [*notes, *(check.text for check in exposure_checks if check.values)])
 
@@ -82,7 +85,7 @@ def compare_learned_modules(measurements: Measurements, halves: Mapping[str, Bou
     has_stopped = stopped_encoders(measurements)
     encoders = rows[rows["role"].isin((*OWN, "joint"))].drop_duplicates("encoder")
     early = encoders[[has_stopped.get(encoder) is False for encoder in encoders["encoder"]]]
-    settled_encoders = {encoder for encoder, has in has_stopped.items() if has}
+    settled_encoders = {encoder for encoder, is_settled in has_stopped.items() if is_settled}
     checks = compare_modules(
         measurements, OWN, ["joint"], halves, rows[rows["encoder"].isin(settled_encoders)]
     )
@@ -148,7 +151,7 @@ def compare_gradients(measurements: Measurements) -> list[Check]:
     return with_note(checks, notes) if len(finished_rows) or len(training) else []
 
 
-def compare_layers(measurements: Measurements, frame: str, *others: str) -> list[Check]:
+def compare_layers(measurements: Measurements, frame: str, *further_measures: str) -> list[Check]:
     """Correlate layer and similarity, and compare attention with feed-forward (4c, 4f).
 
     ``others`` are similarities that only make notes.
@@ -156,7 +159,7 @@ def compare_layers(measurements: Measurements, frame: str, *others: str) -> list
     checks = _layer_checks(similar_parts(measurements, frame))
     notes = [
         f"by {name}, {check.text}"
-        for name in others
+        for name in further_measures
         for check in _layer_checks(similar_parts(measurements, frame, name))
         if check.values
     ]
@@ -205,6 +208,10 @@ def compare_learning_speed(measurements: Measurements) -> list[Check]:
     return checks if any(check.values for check in checks) else []
 
 
+def _is_cut(language: str, lines: str) -> bool:
+    return language in dict(json.loads(lines))
+
+
 def compare_little_text(measurements: Measurements) -> list[Check]:
     """Compare joint encoders with little text of a language with mono ones, and with all text (4k).
 
@@ -212,20 +219,20 @@ def compare_little_text(measurements: Measurements) -> list[Check]:
     """
     rows = paper_scores(measurements)
     joint = bilingual(rows[rows["role"] == "joint"])
-    alone = rows[rows["role"] == "mono"]
+    mono = rows[rows["role"] == "mono"]
     little = joint[joint["lines"] != ""]
-    full = joint[joint["lines"] == ""]
+    all_text = joint[joint["lines"] == ""]
     if little.empty:
         return []
-    alone = alone[alone["encoder"].isin(memorised_encoders(measurements))]
-    if alone.empty:
+    mono = mono[mono["encoder"].isin(memorised_encoders(measurements))]
+    if mono.empty:
         return [Check(about="no encoder alone has learned its little text by heart, not tested")]
-    little = little[little["lines"].isin(alone["lines"])]
-    cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
+    little = little[little["lines"].isin(mono["lines"])]
+    cut = filter_rows(little, _is_cut, "language", "lines")
     checks = _compare(
-        measurements, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps")
+        measurements, (cut, mono), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps")
     )
-    sides = (little.drop(cut.index), full)
+    sides = (little.drop(cut.index), all_text)
     matching_columns = ("languages", "steps")
     return [
         *checks,
@@ -238,16 +245,16 @@ def compare_little_text(measurements: Measurements) -> list[Check]:
 def compare_language_pairs(measurements: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
     conflicts = measurements.frame("gradient-conflict")
-    near = conflicts[conflicts["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
+    overlaps = conflicts[conflicts["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
     checks = []
     rows = paper_scores(measurements).query("role == 'joint' and lines == ''")
     for ours, theirs in permutations(rows.groupby("encoder"), 2):
         our_codes, their_codes = (set(rows["languages"].iloc[0].split("+")) for _, rows in (ours, theirs))
-        closer = near.get(ours[0], 0) > near.get(theirs[0], np.inf)
+        closer = overlaps.get(ours[0], 0) > overlaps.get(theirs[0], np.inf)
         if closer and len(our_codes) == len(their_codes) == 2 and len(our_codes & their_codes) == 1:
             label = f"with {' '.join(our_codes - their_codes)} − with {' '.join(their_codes - our_codes)}"
             checks += _compare(measurements, (ours[1], theirs[1]), label, {WITHIN: HELPS}, ("steps",))
-    return _measured(checks)
+    return _drop_missing(checks)
 
 
 def compare_three_with_two(measurements: Measurements) -> list[Check]:
@@ -261,17 +268,17 @@ def compare_three_with_two(measurements: Measurements) -> list[Check]:
             checks += _compare(
                 measurements, (ours[1], theirs[1]), "three − two languages", halves, ("lines", "steps")
             )
-    return _measured(checks)
+    return _drop_missing(checks)
 
 
-def _measured(checks: Sequence[Check]) -> list[Check]:
+def _drop_missing(checks: Sequence[Check]) -> list[Check]:
     """Drop measurements that some pairs of encoders lack."""
     measured_checks = [check for check in checks if check.values]
     missing = {check.about.removesuffix(": not measured"): check for check in checks if not check.values}
     missing_checks = [
         check
-        for what, check in missing.items()
-        if not any(other.about.startswith(what) for other in measured_checks)
+        for subject, check in missing.items()
+        if not any(measured_check.about.startswith(subject) for measured_check in measured_checks)
     ]
     return [*measured_checks, *missing_checks]
 
@@ -279,34 +286,34 @@ def _measured(checks: Sequence[Check]) -> list[Check]:
 def _compare(
     measurements: Measurements,
     sides: tuple[pd.DataFrame, pd.DataFrame],
-    what: str,
+    difference: str,
     halves: Mapping[str, Bounds],
     matching_columns: Sequence[str],
 ) -> list[Check]:
     """Compare encoders with others that are equal in some columns, by task, on the mean over languages."""
     all_checks = []
-    for half, bounds in halves.items():
-        ours, theirs = (side[side["half"] == half] for side in sides)
+    for subset, bounds in halves.items():
+        ours, theirs = (side[side["half"] == subset] for side in sides)
         ids = row_keys(theirs, ("test", *matching_columns))
         checks = []
         for _, group in ours.groupby(["test", *matching_columns, "steps", "system"]):
-            for _, other in theirs[ids == row_keys(group, ("test", *matching_columns)).iloc[0]].groupby(
-                "encoder"
-            ):
-                if result := compare(measurements, group, other, unit=SEED, paired=False):
+            for _, baseline_rows in theirs[
+                ids == row_keys(group, ("test", *matching_columns)).iloc[0]
+            ].groupby("encoder"):
+                if result := compare(measurements, group, baseline_rows, unit=SEED, is_paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
-                    label = f"{what}, {half}{reading(group, other)}: {label}"
+                    label = f"{difference}, {subset}{reading(group, baseline_rows)}: {label}"
                     checks += name_comparison(
                         [check_seeds(result, label, bounds)],
                         "\n".join(
                             str(value)
                             for value in group.iloc[0][["place", *matching_columns, "steps", "system"]]
                         )
-                        + str(other["encoder"].iloc[0]),
-                        statement=f"{what}, {half}",
+                        + str(baseline_rows["encoder"].iloc[0]),
+                        statement=f"{difference}, {subset}",
                         split=str(group["split"].iloc[0]),
                     )
-        missing = replace(not_measured(f"{what}, {half}"), statement=f"{what}, {half}")
+        missing = replace(not_measured(f"{difference}, {subset}"), statement=f"{difference}, {subset}")
         all_checks += checks or [missing]
     return all_checks
 

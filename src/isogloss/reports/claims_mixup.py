@@ -19,7 +19,7 @@ from isogloss.reports.checks import (
     check_of,
     name_comparison,
     not_measured,
-    unjudged,
+    without_judgement,
 )
 from isogloss.reports.comparison import (
     TEST_SET,
@@ -34,13 +34,13 @@ from isogloss.reports.mixup_comparisons import (
     NO_MIXUP,
     MixupComparison,
     ablations,
-    by_unit,
     cka_of,
     mixup_comparisons,
     mixup_scores,
-    of_ways,
     paper_systems,
+    pivot_by_unit,
     scored_mixups,
+    select_ways,
     source_cka,
     target_means,
     with_map_languages,
@@ -77,11 +77,11 @@ def compare_cka(measurements: Measurements) -> list[Check]:
     checks = []
     bounds = {**HELPS, "scale": 1, "digits": 3}
     for comparison in mixup_comparisons(measurements, source_cka(measurements), inputs=STATES):
-        plain = _remark(
+        remark = _remark(
             ("− source-only", comparison.check(comparison.full, comparison.plain, "", "target", bounds))
         )
         words = "CKA, x-mixup − translate-train"
-        check = comparison.check(comparison.full, comparison.trained, f"{words}{plain}", "target", bounds)
+        check = comparison.check(comparison.full, comparison.trained, f"{words}{remark}", "target", bounds)
         checks.append(comparison.name_check(check, words))
     return checks
 
@@ -94,14 +94,18 @@ def correlate_cka_with_scores(measurements: Measurements) -> list[Check]:
     baselines = [
         side for comparison in scored_mixups(measurements) for side in (comparison.plain, comparison.trained)
     ]
-    rows = of_ways(rows, baselines)
+    rows = select_ways(rows, baselines)
     for label, system in labelled_groups(measurements, rows, [*TEST_SET, "encoder", "way"]):
         _, (group,) = replicates(system)
         scores = target_means(group)
-        least = FEWEST_LANGUAGES if group["target"].any() else 1
+        min_languages = FEWEST_LANGUAGES if group["target"].any() else 1
         for _, states in cka_of(measurements, group).groupby("layer"):
             correlation = check_correlation(
-                f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
+                f"{label}: ρ of CKA and score",
+                target_means(states),
+                scores,
+                HELPS,
+                min_languages=min_languages,
             )
             checks += name_comparison(
                 correlation,
@@ -126,7 +130,7 @@ def compare_ablations(measurements: Measurements) -> list[Check]:
         parts = {**ablations(comparison), "unmixed at inference": comparison.unmixed}
         for name, rows in parts.items():
             check = comparison.check(comparison.full, rows, f"whole − {name}")
-            checks += [unjudged(check) if name == MIXING_ALONE else check] if len(rows) else []
+            checks += [without_judgement(check) if name == MIXING_ALONE else check] if len(rows) else []
         if MIXING_ALONE in parts and NO_MIXUP not in parts:
             missing = not_measured(f"{comparison.name}: whole − {NO_MIXUP}, read without translations")
             checks.append(comparison.name_check(missing, f"whole − {NO_MIXUP}"))
@@ -137,13 +141,13 @@ def compare_unmixed(measurements: Measurements) -> list[Check]:
     """Compare X-Mixup without translations at inference with training without mixup (2j)."""
     checks = []
     for comparison in scored_mixups(measurements):
-        plain = ablations(comparison).get(NO_MIXUP, comparison.rows.iloc[:0])
-        sides = {NO_MIXUP: plain, "translate-train": comparison.trained}
-        ours, others = (
+        plain_rows = ablations(comparison).get(NO_MIXUP, comparison.rows.iloc[:0])
+        sides = {NO_MIXUP: plain_rows, "translate-train": comparison.trained}
+        ours, theirs = (
             comparison.check(comparison.unmixed, rows, f"unmixed at inference, x-mixup − {name}")
             for name, rows in sides.items()
         )
-        checks += [ours, unjudged(others)]
+        checks += [ours, without_judgement(theirs)]
     return checks
 
 
@@ -151,8 +155,10 @@ def compare_unseen_languages(measurements: Measurements) -> list[Check]:
     """Compare X-Mixup with translate-train on languages without translations in training (2e)."""
     checks = []
     for comparison in scored_mixups(measurements):
-        reads = comparison.rows["inputs.translator"] == comparison.full["inputs.translator"].iloc[0]
-        reads &= (comparison.rows["inputs"] == "translated") & (comparison.rows["method"] == "source-only")
+        is_translated = comparison.rows["inputs.translator"] == comparison.full["inputs.translator"].iloc[0]
+        is_translated &= (comparison.rows["inputs"] == "translated") & (
+            comparison.rows["method"] == "source-only"
+        )
         remark = _remark(
             (
                 "of it without translations at inference",
@@ -160,7 +166,7 @@ def compare_unseen_languages(measurements: Measurements) -> list[Check]:
             ),
             (
                 "x-mixup − translate-test",
-                comparison.check(comparison.full, comparison.rows[reads], role="unseen"),
+                comparison.check(comparison.full, comparison.rows[is_translated], role="unseen"),
             ),
         )
         words = "unseen languages, x-mixup − translate-train"
@@ -175,13 +181,13 @@ def check_ratio_spread(measurements: Measurements) -> list[Check]:
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
     rows = rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])
     checks = []
-    rows = of_ways(rows, [comparison.full for comparison in scored_mixups(measurements)])
+    rows = select_ways(rows, [comparison.full for comparison in scored_mixups(measurements)])
     for label, system in labelled_groups(
         measurements, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]
     ):
         unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
-        means = by_unit(group, unit).dropna().mean(axis=1)
+        means = pivot_by_unit(group, unit).dropna().mean(axis=1)
         bounds = {"above": LEAST_SPREAD, "printed": QUALITY, "scale": 100, "digits": 2, "of_median": True}
         check = check_of(means, words, bounds, UNITS[unit])
         checks += name_comparison(
@@ -195,12 +201,13 @@ def compare_gaps(measurements: Measurements) -> list[Check]:
     checks = []
     bounds = {**HELPS, "scale": 100, "digits": 1}
     for comparison in scored_mixups(measurements):
-        unit, (full, unmixed_rows, trained_rows) = replicates(
+        unit, (full_rows, unmixed_rows, trained_rows) = replicates(
             comparison.full, comparison.unmixed, comparison.trained
         )
         gains = [
-            by_unit(comparison.on(rows, role), unit) - by_unit(comparison.on(trained_rows, role), unit)
-            for role, rows in {"target": full, "source": unmixed_rows}.items()
+            pivot_by_unit(comparison.on(rows, role), unit)
+            - pivot_by_unit(comparison.on(trained_rows, role), unit)
+            for role, rows in {"target": full_rows, "source": unmixed_rows}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
         words = "gap of translate-train − of x-mixup"
@@ -261,23 +268,23 @@ def compare_centroids(measurements: Measurements) -> list[Check]:
     rows = paper_systems(measurements.frame("representation-map"))
     rows = with_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
-    first = rows["source"].str.split("+").str[0]
-    rows = rows.assign(score=rows["between"], language=first, metric="between", split="")
+    first_sources = rows["source"].str.split("+").str[0]
+    rows = rows.assign(score=rows["between"], language=first_sources, metric="between", split="")
     checks = list[Check]()
-    others = list[Check]()
+    further_checks = list[Check]()
     for comparison in mixup_comparisons(measurements, rows, inputs=STATES):
         name, theirs = (
             ("translate-train", comparison.trained)
             if len(comparison.trained)
             else ("source-only", comparison.plain)
         )
-        for languages, full in comparison.full.groupby("languages"):
+        for languages, full_rows in comparison.full.groupby("languages"):
             label = f"variance between languages in percent, x-mixup − {name}"
             comparable = theirs[theirs["languages"] == languages]
-            of_map = replace(comparison, systems=f"{comparison.systems} {languages}")
-            check = of_map.check(full, comparable, label, "source", HURTS)
-            (checks if len(comparable) or theirs.empty else others).append(check)
-    return checks or others
+            map_comparison = replace(comparison, systems=f"{comparison.systems} {languages}")
+            check = map_comparison.check(full_rows, comparable, label, "source", HURTS)
+            (checks if len(comparable) or theirs.empty else further_checks).append(check)
+    return checks or further_checks
 
 
 def correlate_gains(measurements: Measurements) -> list[Check]:
@@ -291,15 +298,15 @@ def correlate_gains(measurements: Measurements) -> list[Check]:
     for comparison in scored_mixups(measurements):
         if len(comparison.trained):
             _, sides = replicates(comparison.full, comparison.trained)
-            full, baseline = (target_means(comparison.on(rows, "target")) for rows in sides)
-            score = full - baseline
+            full_means, baseline = (target_means(comparison.on(rows, "target")) for rows in sides)
+            score = full_means - baseline
             states = [cka_of(measurements, rows) for rows in sides]
             for layer in sorted(set(states[0]["layer"]) & set(states[1]["layer"])):
-                full, baseline = (target_means(rows[rows["layer"] == layer]) for rows in states)
+                full_means, baseline = (target_means(rows[rows["layer"] == layer]) for rows in states)
                 label = f"{comparison.name}: {words}"
-                of_layer = replace(comparison, preference=(-float(layer),))
-                for check in check_correlation(label, full - baseline, score, bounds):
-                    checks.append(of_layer.name_check(check, words))
+                layer_comparison = replace(comparison, preference=(-float(layer),))
+                for check in check_correlation(label, full_means - baseline, score, bounds):
+                    checks.append(layer_comparison.name_check(check, words))
     return [check for check in checks if check.values] or checks
 
 

@@ -40,7 +40,7 @@ from isogloss.reports.transfer_rows import (
     WHOLE,
     barrier_rows,
     delta_rows,
-    in_papers_setting,
+    is_paper_setting,
     path_rows,
     plane_rows,
 )
@@ -81,22 +81,24 @@ Part = Callable[[str, pd.DataFrame], list[Check]]
 def compare_stds(measurements: Measurements) -> list[Check]:
     """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
     rows = measurements.frame("scores")
-    rows = rows[in_papers_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
+    rows = rows[is_paper_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
     rows = without_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
     checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
     for label, group in labelled_groups(measurements, rows, [*TEST_SET, "encoder", "way", "encoder.run"]):
-        first = group.iloc[0]
-        which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
+        first_row = group.iloc[0]
+        seed_remark = (
+            f" pretraining seed {first_row['encoder.seed']}" if several[first_row["encoder"]] else ""
+        )
         table = group.pivot_table(index="seed", columns="language", values="score")
         if len(table) == 1:
             continue  # One seed has no spread.
-        sources = [code for code in table if code in group["source"].iloc[0].split("+")]
+        sources = [language for language in table if language in group["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
-            words = f"{label}{which}: spread of targets / of the source"
+            words = f"{label}{seed_remark}: spread of targets / of the source"
             spreads = check_spreads(words, targets, table[sources], FAR_LARGER, "much higher variance")
-            checks += name_comparison(spreads, _name_place(group, "encoder.run"), split=first["split"])
+            checks += name_comparison(spreads, _name_place(group, "encoder.run"), split=first_row["split"])
     return checks
 
 
@@ -122,31 +124,33 @@ def compare_slopes(measurements: Measurements) -> list[Check]:
             source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
             steeper = _mean(words, "slope", {**HELPS, "of_median": True}, TARGET, SOURCE)
             for statement, part in (("target − source", steeper), ("source", source)):
-                checks += [replace(check, statement=statement) for check in _each(measurements, rows, part)]
+                checks += [
+                    replace(check, statement=statement) for check in _check_each(measurements, rows, part)
+                ]
     return checks
 
 
 def compare_parts(measurements: Measurements) -> list[Check]:
     """Compare the gain of moving only the encoder or only the head with the gain of the whole model (1i)."""
     rows = rows_of(path_rows(measurements), {"start.method": "source-only", **TARGET})
-    near = {"above": -HARDLY, "below": HARDLY}
-    as_whole = {**near, "printed": "similar findings"}
-    negligible = {**near, "printed": "a negligible effect"}
+    near_zero = {"above": -HARDLY, "below": HARDLY}
+    as_whole = {**near_zero, "printed": "similar findings"}
+    negligible = {**near_zero, "printed": "a negligible effect"}
     less = _mean("gain of the whole − of the encoder", "gain", as_whole, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", negligible, {"part": "head"})
-    return _each(measurements, rows, less, head) if {"all"} < set(rows["part"]) else []
+    return _check_each(measurements, rows, less, head) if {"all"} < set(rows["part"]) else []
 
 
 def check_target_paths(measurements: Measurements) -> list[Check]:
     """Check that source and target are swapped along Eq. 2 (1j)."""
     stays, rises = (rows_of(path_rows(measurements), EQ_2 | role) for role in (TARGET, SOURCE))
     return [
-        *_each(measurements, stays, lambda label, group: _level(f"{label} targets", group)),
-        *_each(measurements, rises, *RISES),
+        *_check_each(measurements, stays, _level_of_targets),
+        *_check_each(measurements, rises, *RISES),
     ]
 
 
-def _each(measurements: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
+def _check_each(measurements: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
     """Make the checks of each task, source, encoder and way of training."""
     return [
         check
@@ -160,20 +164,20 @@ def _mean(
     words: str,
     name: str,
     bounds: Bounds,
-    of: Mapping[str, str] = NO_FILTER,
+    included: Mapping[str, str] = NO_FILTER,
     minus: Mapping[str, str] = NO_FILTER,
 ) -> Part:
     """Return a function that checks the mean over seeds of a column, or a difference of two such means."""
 
     def check(label: str, group: pd.DataFrame) -> list[Check]:
-        sides = [rows_of(group, side) for side in (of, minus)]
+        sides = [rows_of(group, side) for side in (included, minus)]
         values, less = (side.groupby(["unit", "target"])[name].mean() for side in sides)
         means = _complete(values - less if minus else values)
         if name == "rho":
             rhos = means.mean(axis=1)
             check = check_trend(rhos, int(group["points"].min()), f"{label}: {words}", bounds, _unit(group))
         else:
-            errors = _added(name, means, sides, minus)
+            errors = _example_terms(name, means, sides, minus)
             check = _check(f"{label}: {words}", means, bounds, _unit(group), errors)
         return [replace(check, statement=words)]
 
@@ -184,7 +188,7 @@ def _unit(group: pd.DataFrame) -> str:
     return "pretraining seed" if (group["units"] == "pretraining seed").any() else "seed"
 
 
-def _added(
+def _example_terms(
     name: str, means: pd.DataFrame, sides: Sequence[pd.DataFrame], minus: object
 ) -> list[tuple[float, ExampleTerms]] | None:
     """Return contributions of examples to a difference.
@@ -213,9 +217,9 @@ def _check(
     check = check_of(means.mean(axis=1), label, {"scale": 100, "digits": 1, **bounds}, unit)
     if examples is None or not check.values:
         return check
-    error, number = error_over_examples(examples) if examples else (0.0, 0)
-    estimate = crossed_estimate(check.values, example_error=error, examples=number)
-    return replace(check, statistic=estimate, examples=number)
+    error, count = error_over_examples(examples) if examples else (0.0, 0)
+    estimate = crossed_estimate(check.values, example_error=error, examples=count)
+    return replace(check, statistic=estimate, examples=count)
 
 
 def _level(label: str, group: pd.DataFrame) -> list[Check]:
@@ -226,6 +230,10 @@ def _level(label: str, group: pd.DataFrame) -> list[Check]:
     return [barrier, *_mean("drop from end to end", "drop", SIMILARLY)(label, group)]
 
 
+def _level_of_targets(label: str, group: pd.DataFrame) -> list[Check]:
+    return _level(f"{label} targets", group)
+
+
 def _barrier(label: str, group: pd.DataFrame) -> Check:
     barriers, with_examples = barrier_rows(group)
     means = _complete(barriers)
@@ -233,13 +241,15 @@ def _barrier(label: str, group: pd.DataFrame) -> Check:
 
 
 def _variances(label: str, group: pd.DataFrame) -> list[Check]:
-    starts, ends = (group.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
+    starts, ends = (
+        group.pivot_table(index="unit", columns="target", values=column) for column in ("first", "last")
+    )
     words = f"{label}: spread of targets at α = 0 / at α = 1"
     has_values = starts.columns.size and ends.columns.size
     return check_spreads(words, starts, ends, 1.0) if has_values else []
 
 
-def _flatter(measurements: Measurements, rows: pd.DataFrame) -> list[Check]:
+def _compare_encoders(measurements: Measurements, rows: pd.DataFrame) -> list[Check]:
     """Compare each encoder's slope with the next better encoder's, on the paths that both have.
 
     Encoders are independent draws, so their pretraining seeds are not paired. For existing encoders,
@@ -250,12 +260,14 @@ def _flatter(measurements: Measurements, rows: pd.DataFrame) -> list[Check]:
     all_checks = []
     for label, group in labelled_groups(measurements, rows, [*TEST_SET, "way", "start.way", "points"]):
         unit = unit_of(group)
-        first, slope, gain = (
+        start_scores, slope, gain = (
             group.pivot_table(index=[unit, "target"], columns="encoder", values=name)
             for name in ("first", "slope", "gain")
         )
         names = dict(zip(group["encoder"], group["encoder.label"], strict=True))
-        order = list(first.mean().sort_values(kind="stable").index) if len(first) else list[str]()
+        order = (
+            list(start_scores.mean().sort_values(kind="stable").index) if len(start_scores) else list[str]()
+        )
         checks = []
         for worse, better in pairwise([name for name in order if name in slope]):
             sides = [slope[name].dropna().unstack("target") for name in (worse, better)]
@@ -301,6 +313,35 @@ def _slope_error(
     return error_over_examples(difference(*sides)) if all(sides) else (0.0, 0)
 
 
+def _rule_of_paths(values: Mapping[str, object], *parts: Part) -> Rule:
+    """Return a rule that checks the paths with some values of columns."""
+
+    def check(measurements: Measurements) -> list[Check]:
+        return _check_each(measurements, rows_of(path_rows(measurements), values), *parts)
+
+    return check
+
+
+def _rule_of_deltas(part: Part) -> Rule:
+    """Return a rule that checks the deltas between models."""
+
+    def check(measurements: Measurements) -> list[Check]:
+        return _check_each(measurements, delta_rows(measurements), part)
+
+    return check
+
+
+def _rule_of_encoders(
+    read_rows: Callable[[Measurements], pd.DataFrame], values: Mapping[str, object]
+) -> Rule:
+    """Return a rule that compares the slopes of encoders."""
+
+    def check(measurements: Measurements) -> list[Check]:
+        return _compare_encoders(measurements, rows_of(read_rows(measurements), values))
+
+    return check
+
+
 RISES = (
     _mean("ρ of α and score", "rho", {"above": SMOOTH, "printed": SMOOTHLY, **PLAIN}),
     _mean("gain", "gain", HELPS),
@@ -317,17 +358,17 @@ AROUND_55: Bounds = {"above": 45, "below": 65, "printed": "around 55°", "scale"
 ANGLE = _mean("angle in degrees", "angle", AROUND_55)
 
 RULES: Mapping[str, Rule] = {
-    "1a": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | SOURCE), _level),
-    "1b": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), *RISES),
+    "1a": _rule_of_paths(EQ_1 | SOURCE, _level),
+    "1b": _rule_of_paths(EQ_1 | TARGET, *RISES),
     "1c": compare_stds,
-    "1d": lambda m: _each(m, delta_rows(m), RATIO),
-    "1e": lambda m: _flatter(m, rows_of(path_rows(m), EQ_1 | TARGET)),
-    "1f": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), STRAIGHT),
-    "1g": lambda m: _each(m, delta_rows(m), ANGLE),
-    "1h": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), _variances),
+    "1d": _rule_of_deltas(RATIO),
+    "1e": _rule_of_encoders(path_rows, EQ_1 | TARGET),
+    "1f": _rule_of_paths(EQ_1 | TARGET, STRAIGHT),
+    "1g": _rule_of_deltas(ANGLE),
+    "1h": _rule_of_paths(EQ_1 | TARGET, _variances),
     "1i": compare_parts,
     "1j": check_target_paths,
     "1k": compare_slopes,
-    "1l": lambda m: _flatter(m, rows_of(plane_rows(m), TARGET)),
+    "1l": _rule_of_encoders(plane_rows, TARGET),
 }
 """The function that checks each claim of the paper (``claims.toml``)."""

@@ -20,10 +20,10 @@ from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import (
     Compared,
     SystemComparison,
+    add_example_test,
     compare_means,
     count_flips,
     holm_corrected,
-    over_examples,
 )
 from isogloss.reports.outputs import (
     ANSWERS,
@@ -39,7 +39,7 @@ from isogloss.reports.outputs import (
     named_measure,
     task_of,
 )
-from isogloss.reports.samples import SUITES, inspect_log, merged
+from isogloss.reports.samples import SUITES, inspect_log, merge_samples
 
 BY_ID = "id"
 BY_ORDER = "order"
@@ -97,7 +97,7 @@ def compare_outputs(
             name: (file, [_with_option_names(output) for output in outputs])
             for name, (file, outputs) in read.items()
         }
-    paired_outputs = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
+    paired_outputs = {name: _index_by_key(file, outputs, by) for name, (file, outputs) in read.items()}
     for file in files:
         _check_same(file, baseline, paired_outputs[file.name], paired_outputs[baseline.name])
     sides = [(file, list(paired_outputs[file.name].values())) for file in (*files, baseline)]
@@ -107,10 +107,10 @@ def compare_outputs(
     for file in files:
         ours = paired_outputs[file.name]
         theirs = paired_outputs[baseline.name]
-        name, by_language = _comparisons((file, ours), (baseline, theirs), task, measure)
-        for code, (comparison, changed) in by_language.items():
-            comparisons[file.name, name, code] = comparison
-            changes[file.name, name, code] = changed
+        name, language_results = _comparisons((file, ours), (baseline, theirs), task, measure)
+        for language_code, (comparison, flips) in language_results.items():
+            comparisons[file.name, name, language_code] = comparison
+            changes[file.name, name, language_code] = flips
     return Compared(
         [
             {
@@ -132,15 +132,17 @@ def _outputs(file: File, *, only_gold: bool = False) -> Iterator[ExampleOutput]:
         yield from log
         return
     samples: list[ExampleOutput] = []
-    for number, _, body in numbered_objects(file):
+    for line_number, _, body in numbered_objects(file):
         key = "" if only_gold else next((key for key in SUITES if key in body), "")
         if key:
-            samples.append(SUITES[key](file, number, body))
+            samples.append(SUITES[key](file, line_number, body))
         elif samples:
-            raise file.broken(number, f"a line without {' or '.join(SUITES)}", "samples alone, as before")
+            raise file.broken(
+                line_number, f"a line without {' or '.join(SUITES)}", "samples alone, as before"
+            )
         else:
-            yield _answer(file, number, body, only_gold=only_gold)
-    yield from merged(file, samples)
+            yield _answer(file, line_number, body, only_gold=only_gold)
+    yield from merge_samples(file, samples)
 
 
 def _answer(file: File, line_number: int, body: Mapping[str, object], *, only_gold: bool) -> ExampleOutput:
@@ -169,7 +171,7 @@ def _with_option_names(output: ExampleOutput) -> ExampleOutput:
     return replace(output, answer=answer, gold=gold)
 
 
-def _paired(file: File, outputs: Sequence[ExampleOutput], key_field: str) -> Outputs:
+def _index_by_key(file: File, outputs: Sequence[ExampleOutput], key_field: str) -> Outputs:
     """Return the outputs by their key in both files. Raises DataError for a missing or repeated id."""
     outputs_by_key: dict[tuple[str, str], ExampleOutput] = {}
     counts: dict[str, int] = {}
@@ -196,7 +198,7 @@ def _gold_in_order(
             f"{file.name}: {len(outputs)} outputs for {len(gold_outputs)} gold answers ({gold.name}). Give "
             f"one for each, in their order."
         )
-    return [_add_gold(output, other) for output, other in zip(outputs, gold_outputs, strict=True)]
+    return [_add_gold(output, gold_output) for output, gold_output in zip(outputs, gold_outputs, strict=True)]
 
 
 def _gold_by_id(
@@ -206,7 +208,7 @@ def _gold_by_id(
 
     Gold answers without a language apply to all languages.
     """
-    answers = _paired(gold, gold_outputs, BY_ID)
+    answers = _index_by_key(gold, gold_outputs, BY_ID)
     with_gold = []
     for output in outputs:
         answer = answers.get((output.language, output.id)) or answers.get(("", output.id))
@@ -234,33 +236,44 @@ def _comparisons(
     ours, theirs = system[1], baseline[1]
     if task.name == VALUES:
         measure = _measure_of_samples(system, baseline, measure)
-    languages = list(dict.fromkeys(language for language, _ in ours))
-    keys = {code: [key for key in ours if key[0] == code] for code in languages}
+    languages = list(dict.fromkeys(key_language for key_language, _ in ours))
+    keys = {language: [key for key in ours if key[0] == language] for language in languages}
     sides = {
-        code: [
-            measures_of(file, [outputs[key] for key in keys[code]], task)
+        language: [
+            measures_of(file, [outputs[key] for key in keys[language]], task)
             for file, outputs in (system, baseline)
         ]
-        for code in languages
+        for language in languages
     }
     all_measures = [measures for side in sides.values() for measures in side]
     shared = [name for name in all_measures[0] if all(name in measures for measures in all_measures)]
     name = named_measure("measure", "measure of both files", measure, shared, task.name)
-    pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
-    scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
-    groups = {code: [code] for code in languages} | ({MEAN: languages} if len(languages) > 1 else {})
-    compared = {}
+    pairs = {
+        language: SystemPair(*(_system(measures[name]) for measures in sides[language]))
+        for language in languages
+    }
+    scores = {language: [total(measures[name]) for measures in sides[language]] for language in languages}
+    groups = {language: [language] for language in languages}
+    if len(languages) > 1:
+        groups[MEAN] = languages
+    results = {}
     for group, codes in groups.items():
-        comparison = over_examples(
-            compare_means(codes, *([fmean(scores[code][side] for code in codes)] for side in (0, 1))),
-            {code: pairs[code] for code in codes},
-            {code: [key for _, key in keys[code]] for code in codes},
+        comparison = add_example_test(
+            compare_means(codes, *([fmean(scores[language][side] for language in codes)] for side in (0, 1))),
+            {language: pairs[language] for language in codes},
+            {language: [key for _, key in keys[language]] for language in codes},
         )
-        gained, lost = count_flips((sides[code][0][name], sides[code][1][name]) for code in codes)
-        answers = [(ours[key].answer, theirs[key].answer) for code in codes for key in keys[code]]
-        changed = None if task.name == VALUES else sum(new != old for new, old in answers)
-        compared[group] = comparison, {"gained": gained, "lost": lost, "changed": changed}
-    return name, compared
+        gain_count, loss_count = count_flips(
+            (sides[language][0][name], sides[language][1][name]) for language in codes
+        )
+        answers = [(ours[key].answer, theirs[key].answer) for language in codes for key in keys[language]]
+        change_count = (
+            None
+            if task.name == VALUES
+            else sum(our_answer != their_answer for our_answer, their_answer in answers)
+        )
+        results[group] = comparison, {"gained": gain_count, "lost": loss_count, "changed": change_count}
+    return name, results
 
 
 def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outputs], measure: str) -> str:
@@ -282,8 +295,8 @@ def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outp
     for file, outputs in (system, baseline):
         for output in outputs.values():
             if not is_number((output.values or {}).get(name)):
-                others = [other for other in shared if other != name]
-                instead = f", or name another measure ({', '.join(others)})" if others else ""
+                alternatives = [alternative for alternative in shared if alternative != name]
+                instead = f", or name another measure ({', '.join(alternatives)})" if alternatives else ""
                 expected_value = "a finite number, as other samples have"
                 raise file.broken(
                     output.line,
@@ -296,26 +309,39 @@ def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outp
 
 def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> None:
     """Raise DataError where two files have other examples, or other gold answers to them."""
-    for here, elsewhere, outputs, others in ((file, baseline, ours, theirs), (baseline, file, theirs, ours)):
-        missing = [key for key in outputs if key not in others]
+    for this_file, other_file, outputs, other_outputs in (
+        (file, baseline, ours, theirs),
+        (baseline, file, theirs, ours),
+    ):
+        missing = [key for key in outputs if key not in other_outputs]
         if missing:
             language, name = missing[0]
-            example = f"example {name!r}{f' of {language}' if language else ''}, which {elsewhere.name} lacks"
-            expected_examples = f"the same examples in both ({len(outputs)} here, {len(others)} there)"
-            raise here.broken(
+            example = (
+                f"example {name!r}{f' of {language}' if language else ''}, which {other_file.name} lacks"
+            )
+            expected_examples = f"the same examples in both ({len(outputs)} here, {len(other_outputs)} there)"
+            raise this_file.broken(
                 outputs[missing[0]].line, example, expected_examples, "Predict for the same file"
             )
-    for key, mine in ours.items():
-        yours = theirs[key]
-        if (mine.gold is None) is not (yours.gold is None):
-            raise describe_missing_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
-        if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
-            description = f"{mine.kind} {mine.document or repr(mine.gold)}"
-            expected_examples = (
-                f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
+    for key, our_output in ours.items():
+        their_output = theirs[key]
+        if (our_output.gold is None) is not (their_output.gold is None):
+            raise describe_missing_gold(
+                *((file, our_output) if our_output.gold is None else (baseline, their_output))
             )
+        if (
+            our_output.kind != their_output.kind
+            or our_output.document != their_output.document
+            or our_output.gold != their_output.gold
+        ):
+            description = f"{our_output.kind} {our_output.document or repr(our_output.gold)}"
+            their_facts = f"{their_output.kind} {their_output.document or repr(their_output.gold)}"
+            expected_examples = f"{baseline.name}:{their_output.line} has: {their_facts}"
             raise file.broken(
-                mine.line, short(description), short(expected_examples), "Give outputs for the same examples"
+                our_output.line,
+                short(description),
+                short(expected_examples),
+                "Give outputs for the same examples",
             )
 
 

@@ -21,7 +21,7 @@ from isogloss.reports.comparison import SURE, SYSTEM, Compared, SystemComparison
 from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, naming_unfinished, read_measurements
 from isogloss.reports.names import count, name_systems
-from isogloss.reports.scores import Key, ScoredSet, key_of, scored_sets, tested
+from isogloss.reports.scores import Key, ScoredSet, compare_with_references, key_of, scored_sets
 
 Facts = Mapping[str, object]
 
@@ -44,7 +44,7 @@ class ComparisonRequest:
     points: float = 1.0
     """The difference for which the number of seeds is computed, in percentage points."""
     margin: float | None = None
-    """The margin within which equivalence is tested (0 to 1); None: it is not tested."""
+    """The margin within which equivalence is tested (0 to 1). None: it is not tested."""
 
 
 def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
@@ -99,8 +99,8 @@ def _compare(
         raise ConfigError(
             'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'
         )
-    keys = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
-    test_sets = _requested(request, scored_sets(measurements))
+    keys = {_find_system("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
+    test_sets = _select_test_sets(request, scored_sets(measurements))
     is_baseline = _baseline(request.against, test_sets, scores)
     rows = [
         row
@@ -115,7 +115,7 @@ def _compare(
     return rows
 
 
-def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:
+def _select_test_sets(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:
     options = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
     for option, value, column, default in options:
         if value and value not in (available := {test_set.about[column] for test_set in test_sets}):
@@ -132,9 +132,9 @@ def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, keys: set[Key]) -> dict
     """Return the baseline of every system, or of the chosen ones."""
     facts = {key_of(system): system for system in test_set.systems}
     return {
-        key: other
-        for key, other in product(facts, facts)
-        if key != other and (not keys or key in keys) and is_baseline(facts[key], facts[other])
+        key: baseline
+        for key, baseline in product(facts, facts)
+        if key != baseline and (not keys or key in keys) and is_baseline(facts[key], facts[baseline])
     }
 
 
@@ -148,7 +148,9 @@ def _rows(
     """Yield a row for each pair of systems and column, with one correction for multiple tests."""
     facts = {key_of(system): system for system in test_set.systems}
     columns = test_set.about
-    for (key, column), comparison in tested(measurements, test_set, pairs, on_progress).items():
+    for (key, column), comparison in compare_with_references(
+        measurements, test_set, pairs, on_progress
+    ).items():
         system = facts[key]
         baseline = facts[pairs[key]]
         yield {
@@ -157,12 +159,12 @@ def _rows(
             **{"encoder": system["encoder.label"], "method": system["system"]},
             **{"baseline_encoder": baseline["encoder.label"], "baseline_method": baseline["system"]},
             **comparison.numbers(),
-            **_over_seeds(comparison, UNITS[test_set.unit], request.points),
+            **_describe_spread(comparison, UNITS[test_set.unit], request.points),
             **comparison.equivalence(request.margin),
         }
 
 
-def _over_seeds(comparison: SystemComparison, unit: str, points: float) -> dict[str, object]:
+def _describe_spread(comparison: SystemComparison, unit: str, points: float) -> dict[str, object]:
     """Return the spread over seeds, and the seeds needed to detect a number of points.
 
     Both are None if unknown, the number of seeds also if it is too large.
@@ -185,19 +187,19 @@ def _baseline(name: str, test_sets: Sequence[ScoredSet], scores: pd.DataFrame) -
     shared |= {system["encoder.label"]: SYSTEM[1:] for system in systems}
     shared |= {system["system"]: SYSTEM[:1] for system in systems}
     if name in shared:
-        return lambda system, other: (
-            name in (other["system"], other["encoder.label"], _full_name(other))
-            and all(other[column] == system[column] for column in shared[name])
+        return lambda system, candidate: (
+            name in (candidate["system"], candidate["encoder.label"], _full_name(candidate))
+            and all(candidate[column] == system[column] for column in shared[name])
         )
-    key = _by_run("--against", "method, encoder, system or run", name, scores, shared)
-    return lambda _, other: key_of(other) == key
+    key = _find_system("--against", "method, encoder, system or run", name, scores, shared)
+    return lambda _, candidate: key_of(candidate) == key
 
 
 def _full_name(system: Facts) -> str:
     return f"{system['encoder.label']} / {system['system']}"
 
 
-def _by_run(field: str, kind: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
+def _find_system(field: str, kind: str, name: str, scores: pd.DataFrame, available: Iterable[str]) -> Key:
     """Return the system of the score run, or of the model, whose id has this prefix."""
     for column in ("run", "model"):
         rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]

@@ -138,7 +138,7 @@ class SystemComparison:
         return max(p_values)
 
     def equivalence(self, margin: float | None) -> dict[str, float | None]:
-        """Return the columns of the test of equivalence; None without a margin."""
+        """Return the columns of the test of equivalence. None without a margin."""
         return {
             "margin": margin,
             "p_equivalence": None if margin is None else self.p_equivalence(margin),
@@ -204,10 +204,10 @@ def compare_means(
     scores: Sequence[float],
     baseline_scores: Sequence[float],
     *,
-    paired: bool = True,
+    is_paired: bool = True,
 ) -> SystemComparison:
     """Compare two systems by their scores, each a mean over these languages: in the same units, if paired."""
-    if paired:
+    if is_paired:
         values = tuple(a - b for a, b in zip(scores, baseline_scores, strict=True))
     elif len(scores) <= len(baseline_scores):
         values = tuple(score - fmean(baseline_scores) for score in scores)
@@ -218,30 +218,30 @@ def compare_means(
         score=fmean(scores),
         baseline_score=fmean(baseline_scores),
         values=values,
-        estimate=crossed_estimate(values) if paired else independent_estimate(scores, baseline_scores),
+        estimate=crossed_estimate(values) if is_paired else independent_estimate(scores, baseline_scores),
     )
 
 
 def compare(
-    m: Measurements,
+    measurements: Measurements,
     ours: pd.DataFrame,
     theirs: pd.DataFrame,
     *,
     unit: str = "seed",
-    paired: bool = True,
+    is_paired: bool = True,
 ) -> SystemComparison | None:
     """Compare the scores of two systems on the mean of the languages that both have.
 
     Rows are of frame "scores", by one metric. Only units with all of these languages count: in both systems
     if units are paired, else in their system. Returns None if no unit counts.
     """
-    sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
+    sides = [_group_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
     complete = [
         {key for key, language_scores in side.items() if language_scores.keys() >= set(languages)}
         for side in sides
     ]
-    units = [complete[0] & complete[1]] * 2 if paired else complete
+    units = [complete[0] & complete[1]] * 2 if is_paired else complete
     if not languages or not all(units):
         return None
     unit_scores = [[side[key] for key in sorted(keys)] for side, keys in zip(sides, units, strict=True)]
@@ -252,14 +252,16 @@ def compare(
         ]
         for side in unit_scores
     )
-    comparison = compare_means(languages, *means, paired=paired)
+    comparison = compare_means(languages, *means, is_paired=is_paired)
     fewer = min(
         len(models) for models in unit_scores
     )  # The test over examples compares as many models of each side.
-    return _with_examples(m, comparison, [side[:fewer] for side in unit_scores], ours["metric"].iloc[0])
+    return _with_examples(
+        measurements, comparison, [side[:fewer] for side in unit_scores], ours["metric"].iloc[0]
+    )
 
 
-def of_shared(name: str, *sides: pd.DataFrame) -> list[pd.DataFrame]:
+def select_shared(name: str, *sides: pd.DataFrame) -> list[pd.DataFrame]:
     """Return of each side of a comparison the rows whose value in a column all sides have."""
     shared = set.intersection(*(set(side[name].astype(object).map(str)) for side in sides))
     return [side[side[name].astype(object).map(str).isin(shared)] for side in sides]
@@ -271,7 +273,7 @@ def replicates(*sides: pd.DataFrame) -> tuple[str, list[pd.DataFrame]]:
     Units are the pretraining seeds that all sides have. With fewer than FEWEST of them, units are the
     fine-tuning seeds of the pretraining seed with most.
     """
-    shared = of_shared("encoder.run", *sides)
+    shared = select_shared("encoder.run", *sides)
     models = shared[0].groupby("encoder.run")["seed"].nunique()
     if len(models) >= FEWEST:
         return "encoder.seed", shared
@@ -315,7 +317,7 @@ def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: st
 
 def rows_of(rows: pd.DataFrame, values: Mapping[str, object]) -> pd.DataFrame:
     """Return the rows with these values, by column."""
-    return rows[(rows[[*values]] == list(values.values())).all(axis=1)]
+    return rows[(rows[list(values)] == list(values.values())).all(axis=1)]
 
 
 def nearest(rows: pd.DataFrame, columns: Sequence[str], settings: Mapping[str, object]) -> pd.DataFrame:
@@ -387,9 +389,9 @@ def unit_of(*frames: pd.DataFrame) -> str:
 
 
 def labelled_groups(
-    measurements: Measurements, rows: pd.DataFrame, by: Sequence[str]
+    measurements: Measurements, rows: pd.DataFrame, columns_of_group: Sequence[str]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield groups of rows in the order of ``by``, each with words that distinguish it from the others.
+    """Yield groups of rows in the order of some columns, each with words that distinguish it from the others.
 
     Rows have the names of ``names.name_systems`` added.
     """
@@ -398,11 +400,11 @@ def labelled_groups(
     named_rows = name_systems(rows, measurements.display_names)
     label_columns = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     label_columns |= {name: name for name in ("corpus", "treebank", "split", "metric")}
-    columns = [label_columns[name] for name in label_columns if name in by]
+    columns = [label_columns[name] for name in label_columns if name in columns_of_group]
     distinguishing = [
         name for name in columns if name in ("task", "source") or named_rows[name].nunique() > 1
     ]
-    for _, group in named_rows.groupby(list(by), dropna=False):
+    for _, group in named_rows.groupby(list(columns_of_group), dropna=False):
         yield " ".join(str(group[name].iloc[0]) for name in distinguishing if group[name].iloc[0]), group
 
 
@@ -421,7 +423,7 @@ Scored = dict[str, list[tuple[str, float]]]
 """Score runs and scores of the models of one unit, by language."""
 
 
-def _by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
+def _group_by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
     """Return the scores of each unit. A loop is faster than pandas on many small frames."""
     unit_scores: dict[int, Scored] = {}
     columns = [rows[name] for name in (unit, "language", "run", "score")]
@@ -463,10 +465,10 @@ def _with_examples(
         ]
         units = [np.array([np.mean(unit, axis=0) for unit in side]) for side in models]
         pairs[language_code] = SystemPair(*(System(sums[:, 0], sums[:, 1]) for sums in units))
-    return over_examples(comparison, pairs, ids)
+    return add_example_test(comparison, pairs, ids)
 
 
-def over_examples(
+def add_example_test(
     comparison: SystemComparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
 ) -> SystemComparison:
     """Add the error over examples, and the test over them, to a comparison on these languages.

@@ -1,7 +1,7 @@
 """The columns of comparisons of systems, as `isogloss compare` and the page show them, with their notes."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,23 +15,6 @@ from isogloss.reports.tables import Table, text_table
 from isogloss.reports.verdicts import p_text
 
 Row = Mapping[str, Any]
-
-CELLS: Mapping[str, Callable[[Row], str]] = {
-    "language": lambda row: row["language"] or "–",
-    "system score": lambda row: percent(row["score"]),
-    "baseline score": lambda row: percent(row["baseline_score"]),
-    "difference": lambda row: f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
-    "interval": lambda row: interval_text(row["low"], row["high"]),
-    "d": lambda row: "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}",
-    "p (seeds)": lambda row: p_text(row["p_units"]),
-    "p (examples)": lambda row: p_text(row["p_examples"]),
-    "p": lambda row: p_text(row["p_value"]),
-    "p (Holm)": lambda row: p_text(row["p_holm"]),
-    "seeds": lambda row: str(row["seeds"]),
-    "needed": lambda row: _seeds_needed(row["seeds"], row["seeds_needed"]),
-}
-"""The cells of a comparison of runs, by the head of their column."""
-
 
 TEST_SET = ("corpus", "treebank", "mixed", "task", "source", "split", "metric")
 
@@ -49,13 +32,45 @@ NOTES = (
 """Explanations of the columns of the tests."""
 
 
+def format_scores(row: Row) -> dict[str, str]:
+    """Return the cells of the scores of two systems and of their difference, by the head of their column."""
+    return {
+        "language": row["language"] or "–",
+        "system score": percent(row["score"]),
+        "baseline score": percent(row["baseline_score"]),
+        "difference": f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
+    }
+
+
+def format_effect(row: Row) -> str:
+    """Return Cohen's d. A dash for nan."""
+    return "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}"
+
+
+def format_tests(row: Row) -> dict[str, str]:
+    """Return the cells of a comparison of runs, by the head of their column."""
+    return {
+        **format_scores(row),
+        "interval": interval_text(row["low"], row["high"]),
+        "d": format_effect(row),
+        "p (seeds)": p_text(row["p_units"]),
+        "p (examples)": p_text(row["p_examples"]),
+        "p": p_text(row["p_value"]),
+        "p (Holm)": p_text(row["p_holm"]),
+        "seeds": str(row["seeds"]),
+    }
+
+
 def interval_text(low: float, high: float) -> str:
     """Return the ends of an interval in percentage points. A dash for nan."""
     return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
 
 
-def _seeds_needed(seeds: int, seeds_to_decide: int | None) -> str:
-    return "–" if seeds < 2 else f">{MAX_UNITS}" if seeds_to_decide is None else str(seeds_to_decide)
+def format_seeds_needed(row: Row) -> str:
+    """Return the number of seeds that would detect a difference. A dash with one seed."""
+    if row["seeds"] < 2:
+        return "–"
+    return f">{MAX_UNITS}" if row["seeds_needed"] is None else str(row["seeds_needed"])
 
 
 def tests_table(tests: pd.DataFrame) -> list[Table]:
@@ -64,12 +79,12 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
         return []
     columns_shown = [name for name in TEST_SET if tests[name].nunique() > 1]
     rows = tests.assign(language=tests["column"].map(language), seeds=tests["tested_units"].astype(int))
-    heads = {head: cell for head, cell in CELLS.items() if head not in ("language", "needed")}
     texts = pd.DataFrame(
         {
             **{name: row[name] for name in columns_shown},
-            **{"system": row["name"], "baseline": row["against"], "language": row["language"]},
-            **{head: cell(row) for head, cell in heads.items()},
+            **{"system": row["name"], "baseline": row["against"]},
+            **format_tests(row),
+            **{"language": row["language"]},
         }
         for row in list_rows(rows)
     )

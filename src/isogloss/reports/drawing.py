@@ -129,10 +129,10 @@ class Figure:
             mpl.rcParams.update(STYLE | {"font.family": list(layout.families)})
             mpl.rcParams["svg.fonttype"] = "path" if layout.outlined else "none"
             canvas = self.paint(layout)
-            return {name: _saved(canvas, name) for name in formats}
+            return {name: _save_canvas(canvas, name) for name in formats}
 
 
-def _saved(canvas: "Canvas", form: str) -> bytes:
+def _save_canvas(canvas: "Canvas", form: str) -> bytes:
     no_dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
     file = io.BytesIO()
     canvas.savefig(file, format=form, metadata=no_dates[form])

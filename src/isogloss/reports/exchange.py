@@ -119,8 +119,10 @@ def write_results(
     files = list(FORMS[form](measurements, scores, organization)) if len(scores) else []
     if not files:
         advice = NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe."
-        found = f"results --as {form}: found no score that it takes among {len(scores)}."
-        raise ConfigError(" ".join(filter(None, (found, advice, measurements.describe_unfinished()))))
+        problem = f"results --as {form}: found no score that it takes among {len(scores)}."
+        raise ConfigError(
+            " ".join(part for part in (problem, advice, measurements.describe_unfinished()) if part)
+        )
     with atomic_folder(folder.parent, folder.name) as new_folder:
         for name, text in files:
             with writing(new_folder / name), atomic_file(new_folder, name) as file:

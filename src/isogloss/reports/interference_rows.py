@@ -25,12 +25,29 @@ ROLES = {
 }
 """The paper's roles of encoders, by method, whether there are several languages, and modules."""
 
+
+def _is_other_step(step: str) -> bool:
+    return step not in ("plain", "")
+
+
+def _is_first_order(form: str) -> bool:
+    return form == "first-order"
+
+
+def _is_zero(share: float) -> bool:
+    return share == 0
+
+
+def _is_given(rate: object) -> bool:
+    return rate != ""
+
+
 OURS: Mapping[str, Callable[[Any], bool]] = {
-    "inner_step": lambda step: step not in ("plain", ""),
-    "second_order": lambda form: form == "first-order",
+    "inner_step": _is_other_step,
+    "second_order": _is_first_order,
     "own_on_train": bool,
-    "validation": lambda share: share == 0,
-    **dict.fromkeys(("own_learning_rate", "inner_learning_rate"), lambda rate: rate != ""),
+    "validation": _is_zero,
+    **dict.fromkeys(("own_learning_rate", "inner_learning_rate"), _is_given),
     **dict.fromkeys(("mixed", "translation", "validation_text"), bool),
 }
 """Settings that the paper does not have, by field. An encoder with one of them is not one of its systems.
@@ -166,17 +183,23 @@ def similar_parts(measurements: Measurements, frame: str, value: str = "cosine")
     return rows_corrected[rows_corrected["first"] != rows_corrected["second"]]
 
 
+def _is_pretrained_on(language_code: str, languages: str) -> bool:
+    return language_code in languages.split("+")
+
+
+def _is_task_of_paper(task: str, task_kind: str) -> bool:
+    return task in TASKS.get(task_kind, ())
+
+
 def paper_scores(measurements: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
     rows = measurements.frame("scores")
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
     rows = rows[rows["main"].astype(bool)]
-    rows = filter_rows(
-        rows, lambda language_code, languages: language_code in languages.split("+"), "language", "languages"
-    )
+    rows = filter_rows(rows, _is_pretrained_on, "language", "languages")
     models = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
     rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
-    rows = filter_rows(rows, lambda task, task_kind: task in TASKS.get(task_kind, ()), "task", "half")
+    rows = filter_rows(rows, _is_task_of_paper, "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     training_columns = [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
     equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *training_columns]
@@ -188,9 +211,13 @@ def paper_scores(measurements: Measurements) -> pd.DataFrame:
     )
 
 
+def _is_bilingual(languages: str) -> bool:
+    return languages.count("+") == 1
+
+
 def bilingual(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of encoders of two languages."""
-    return filter_rows(rows, lambda languages: languages.count("+") == 1, "languages")
+    return filter_rows(rows, _is_bilingual, "languages")
 
 
 def _half(method: str, language: str, source: str, target: str) -> str:

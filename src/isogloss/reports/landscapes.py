@@ -80,7 +80,7 @@ def path_figures(measurements: Measurements) -> list[Figure]:
 
 def path_points(measurements: Measurements) -> pd.DataFrame:
     """Return every score on a path, with the path's name and the role of the language."""
-    rows = _named(measurements, "interpolation", {"end": "way", "start": "start.way"})
+    rows = _name_corners(measurements, "interpolation", {"end": "way", "start": "start.way"})
     if rows.empty:
         return rows
     end_text = " to " + rows["end.name"] if rows["end.name"].nunique() > 1 else ""
@@ -110,7 +110,7 @@ def aggregate_figures(path_rows: pd.DataFrame) -> list[Figure]:
     tests = models[TEST].drop_duplicates()
     groupings_by_task = [[*PATHS, *TEST]] if len(tests) > 1 else []
     groupings = groupings_by_task if tests["task"].duplicated().any() else [PATHS, *groupings_by_task]
-    means = [aggregate(models, "normalised_mean", by) for by in groupings]
+    means = [aggregate(models, "normalised_mean", columns) for columns in groupings]
     variance = aggregate(models, "normalised_variance", groupings[0])
     row_groups = [*(rows for rows in means if rows["curves"].max() > 1), variance]
     return [figure for rows in row_groups if len(rows) for figure in _aggregate_figure(rows, models)]
@@ -134,7 +134,7 @@ def _aggregate_figure(rows: pd.DataFrame, path_rows: pd.DataFrame) -> list[Figur
     measure = rows["measure"].iloc[0]
     name, title, measure_words = AGGREGATES[measure]
     grouping_words = ["by task"] if "task" in rows else []
-    others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
+    further_columns = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
     most_curves = int(rows["curves"].max())
     words = {
         "name": slug(name, *grouping_words),
@@ -146,7 +146,9 @@ def _aggregate_figure(rows: pd.DataFrame, path_rows: pd.DataFrame) -> list[Figur
         ),
         "alt": f"Line plot of the normalised {measure_words}: {_ends(rows)}.",
     }
-    rows = rows.assign(panel=distinguishing_names(rows, ["path", *others]), half=rows["high"] - rows["mean"])
+    rows = rows.assign(
+        panel=distinguishing_names(rows, ["path", *further_columns]), half=rows["high"] - rows["mean"]
+    )
     style = replace(ALONG, labels=(ALPHA, f"{measure_words.split(' over')[0]} / score at α 1"), least=0.0)
     if rows["curves"].max() >= FEWEST_CURVES:
         return drawing.line_figure(words, rows, replace(style, half="half"))
@@ -164,16 +166,16 @@ def _spread(band: str, curves: int) -> str:
 def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     """Return a figure with a panel per pair of languages and of models. The CSV has normalised scores."""
     rows = rows.sort_values(["source", "target"], kind="stable")
-    first = rows.iloc[0]
+    first_row = rows.iloc[0]
     words = {
-        "name": slug("path", "raw", *first[ABOUT]),
-        "title": f"{_where(first)}: {first['metric']}",
+        "name": slug("path", "raw", *first_row[ABOUT]),
+        "title": f"{_where(first_row)}: {first_row['metric']}",
         "caption": (
             f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; "
             f"{_spread('± one standard deviation', int(rows['seeds'].max()))}). Outside the tinted strip the "
             "path is prolonged."
         ),
-        "alt": f"Line plot, mean {first['metric']} of all panels in percent: {_ends(rows, scale=100)}.",
+        "alt": f"Line plot, mean {first_row['metric']} of all panels in percent: {_ends(rows, scale=100)}.",
     }
     source, target = (rows[side].map(language_name) for side in ("source", "target"))
     pair = (source + " → " + target).where(target != "", source)
@@ -183,7 +185,7 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     panel_rows = panel_rows.assign(curve=row_keys(panel_rows, [*SURFACE, "seed", "encoder.run"]))
     style = replace(ALONG, y="score", curve="curve", band=True, scale=100)
     return drawing.line_figure(
-        words, panel_rows, replace(style, labels=(ALPHA, f"{first['metric']}, percent")), rows
+        words, panel_rows, replace(style, labels=(ALPHA, f"{first_row['metric']}, percent")), rows
     )
 
 
@@ -199,9 +201,9 @@ def _mixed_part(rows: pd.DataFrame) -> str:
 
 
 def _ends(rows: pd.DataFrame, scale: float = 1) -> str:
-    by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
-    at = scale * rows.groupby(by, sort=False)["mean"].mean().unstack()
-    complete = at.reindex(columns=[0, 1]).dropna().iterrows()
+    columns = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
+    means = scale * rows.groupby(columns, sort=False)["mean"].mean().unstack()
+    complete = means.reindex(columns=[0, 1]).dropna().iterrows()
     ends = [f"{_join_key(key)} {row[0]:.3g} at α 0, {row[1]:.3g} at α 1" for key, row in complete]
     return "; ".join(ends) or "no path covers α 0 to 1"
 
@@ -213,7 +215,7 @@ def _join_key(key: object) -> str:
 
 def plane_figures(measurements: Measurements) -> list[Figure]:
     """Return contour plots of the planes through three models (Figs 3 and 10)."""
-    rows = _named(measurements, "plane", CORNERS)
+    rows = _name_corners(measurements, "plane", CORNERS)
     if rows.empty:
         return []
     groups = [_surfaces(group) for _, group in rows.groupby([*SETTING, *TRIPLE], sort=False, dropna=False)]
@@ -224,14 +226,16 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean over seeds on the grid of each pair and language, without incomplete grids."""
     rows = rows.assign(**rows[["alpha_first", "alpha_second"]].round(DIGITS))
     keys = [*SETTING, *TRIPLE, *SURFACE, "alpha_first", "alpha_second"]
-    over = rows.groupby(keys, sort=False, dropna=False)
-    surfaces = over.agg(seeds=("origin", "nunique"), mean=("score", "mean")).reset_index()
-    at_origin = (surfaces["alpha_first"] == 0) & (surfaces["alpha_second"] == 0) & (surfaces["mean"] > 0)
-    by = surfaces["mean"].where(at_origin).groupby([surfaces[name] for name in SURFACE]).transform("max")
+    groups = rows.groupby(keys, sort=False, dropna=False)
+    surfaces = groups.agg(seeds=("origin", "nunique"), mean=("score", "mean")).reset_index()
+    is_origin = (surfaces["alpha_first"] == 0) & (surfaces["alpha_second"] == 0) & (surfaces["mean"] > 0)
+    reference = (
+        surfaces["mean"].where(is_origin).groupby([surfaces[name] for name in SURFACE]).transform("max")
+    )
     names = {side: surfaces[side].map(language_name) for side in ("source", "target", "language")}
     pair = surfaces.assign(**names, pair=names["source"] + " → " + names["target"])
     panel = distinguishing_names(pair, ["pair", "role", "language"])
-    surfaces = surfaces.assign(normalised_mean=surfaces["mean"] / by, panel=panel)
+    surfaces = surfaces.assign(normalised_mean=surfaces["mean"] / reference, panel=panel)
     sides = surfaces.groupby(SURFACE)[["alpha_first", "alpha_second"]].transform("nunique").min(axis=1)
     return surfaces[sides > 1].sort_values([*SURFACE, "alpha_first", "alpha_second"])
 
@@ -248,8 +252,8 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
         grid = group.assign(shown=values).pivot(index="alpha_second", columns="alpha_first", values="shown")
         _draw_plane(axis, grid, levels)
         axis.plot((1, 0, 0), (0, 0, 1), color=MARK, linewidth=0.8, linestyle="dotted")
-        for (at, name), marker in zip(corner_of.items(), "os^", strict=True):
-            axis.plot(*at, marker, color="white", mec=MARK, ms=6, label=f"{name} model")
+        for (place, name), marker in zip(corner_of.items(), "os^", strict=True):
+            axis.plot(*place, marker, color="white", mec=MARK, ms=6, label=f"{name} model")
         axis.xaxis.set_major_locator(MultipleLocator(0.5))
         axis.yaxis.set_major_locator(MultipleLocator(0.5))
 
@@ -271,21 +275,21 @@ def plane_levels(
 
 
 def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> FigureText:
-    first = rows.iloc[0]
-    at = [
+    first_row = rows.iloc[0]
+    heights = [
         f"{panel} {100 * mean:.1f} at the {corners[x, y]} model"
         for panel, x, y, mean in rows[["panel", "alpha_first", "alpha_second", "mean"]].to_numpy()
         if (x, y) in corners
     ]
     return {
-        "name": slug("plane", *first[ABOUT], *corners.values()),
-        "title": f"{_where(first)}: the plane through {and_list(corners.values())}",
+        "name": slug("plane", *first_row[ABOUT], *corners.values()),
+        "title": f"{_where(first_row)}: the plane through {and_list(corners.values())}",
         "caption": (
-            f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_mixed_part(rows)}), divided by that of the "
+            f"{first_row['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_mixed_part(rows)}), divided by that of the "
             f"{corners[0, 0]} model. One scale for all, on which each colour covers equally many points; the "
             "numbers are the heights. Dotted: paths."
         ),
-        "alt": f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
+        "alt": f"Contour plots. {'; '.join(heights) or 'No model lies on the grid'}.",
     }
 
 
@@ -303,9 +307,13 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
         lines = axis.contour(x, y, heights, levels=crossing_levels, colors=MARK, linewidths=0.4)
         label_levels = crossing_levels[:: max(1, len(crossing_levels) // 5)]
         for text in axis.clabel(lines, label_levels, fontsize=6, fmt="%.2f", inline_spacing=2):
-            across, up = axis.transAxes.inverted().transform(axis.transData.transform(text.get_position()))
+            label_x, label_y = axis.transAxes.inverted().transform(
+                axis.transData.transform(text.get_position())
+            )
             text.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
-            text.set_visible(bool(0.06 < across < 0.94 and 0.04 < up < 0.96))  # The frame would cut others.
+            text.set_visible(
+                bool(0.06 < label_x < 0.94 and 0.04 < label_y < 0.96)
+            )  # The frame would cut others.
     axis.grid(visible=False)
 
 
@@ -334,13 +342,14 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *group["angle"] + 5)))
         axis.text(0.955 * low, PAPER_ANGLE + 1, f"{PAPER_ANGLE}° in the paper", color=MARK, fontsize=7)
 
-    origin, first, other = names = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
+    origin, first_name, second_name = names = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
     words = {
         "name": slug("deltas", *names),
-        "title": f"Norm ratio against angle, {origin} to {first} and {other}",
+        "title": f"Norm ratio against angle, {origin} to {first_name} and {second_name}",
         "caption": (
-            f"One mark for each pair and seed; δ₁ leads from the {origin} model to {first}, δ₂ to {other} "
-            f"(Eq. 3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about equal norms."
+            f"One mark for each pair and seed; δ₁ leads from the {origin} model to {first_name}, δ₂ to "
+            f"{second_name} (Eq. 3). Grey lines: equal norms, and the paper's {PAPER_ANGLE}°; tinted: about "
+            f"equal norms."
         ),
         "alt": f"Dots: mean ratio {rows['ratio'].mean():.2f}, mean angle {rows['angle'].mean():.0f}°.",
     }
@@ -350,15 +359,15 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
 
 def named_deltas(measurements: Measurements) -> pd.DataFrame:
     """Return the deltas, with the names of their models."""
-    return _named(measurements, "deltas", CORNERS)
+    return _name_corners(measurements, "deltas", CORNERS)
 
 
-def _named(measurements: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:
+def _name_corners(measurements: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:
     """Add names of the models' ways of training (``start.name`` …), and ``encoder.label``."""
     rows = measurements.frame(frame)
     if rows.empty:
         return rows
-    is_shown = measurements.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())
+    is_shown = measurements.models["way"].isin(rows[list(ways.values())].to_numpy().ravel())
     method_names = way_names(measurements.models[is_shown], measurements.display_names)
     names = {
         f"{corner}.name": rows[way]

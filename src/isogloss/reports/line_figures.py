@@ -25,6 +25,10 @@ MOST_ENDS = 12
 TEST = ("corpus", "treebank", "inputs", "task", "encoder.label", "split", "metric")
 
 
+def _keep_rows(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows
+
+
 @dataclass(frozen=True, kw_only=True)
 class LineFigure:
     """A line figure of one frame, for each value of ``group_by``. Seeds are averaged."""
@@ -38,7 +42,7 @@ class LineFigure:
     panels: tuple[str, ...]
     """Columns from which panels are named, by those that differ."""
     lines: Lines
-    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = lambda _, rows: rows
+    choose: Callable[[Measurements, pd.DataFrame], pd.DataFrame] = _keep_rows
     """Selects the rows and adds columns. Default: all rows."""
     group_by: tuple[str, ...] = ()
 
@@ -69,10 +73,12 @@ class LineFigure:
         style = self.lines
         keys = list(dict.fromkeys(column for column in ["panel", style.color, style.dash] if column))
         means = style.scale * rows.groupby([*keys, style.x], sort=False)[style.y].mean()
-        last = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
+        last_points = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(
+            keys, sort=False
+        )
         ends = [
             " ".join([*(text for text in (str(part) for part in key) if text), _short(line.iloc[-1])])
-            for key, line in last
+            for key, line in last_points
         ]
         more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
         return and_list([*ends[:MOST_ENDS], *more])
@@ -83,7 +89,7 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
-def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _retrieval_by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return one similarity, and chance as a further line. Empty for a single layer."""
     similarity_rows = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
     rows = similarity_rows if len(similarity_rows) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
@@ -141,6 +147,15 @@ DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, integ
 LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"), marker=".")
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
+
+def _name_languages(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(whose=rows["language"].map(language))
+
+
+def _select_adjusted(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")]
+
+
 LINE_FIGURES = (
     LineFigure(
         section="retrieval",
@@ -150,7 +165,7 @@ LINE_FIGURES = (
         caption="How often the nearest sentence is the translation, mean of both directions and over seeds.",
         panels=("corpus", "name", "task", "source", "target"),
         lines=replace(SCORE, x="place", y="accuracy", color="pair", labels=("layer", "accuracy, percent")),
-        choose=_by_layer,
+        choose=_retrieval_by_layer,
     ),
     LineFigure(
         section="training",
@@ -173,7 +188,7 @@ LINE_FIGURES = (
         ),
         panels=("whose",),
         lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
-        choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),
+        choose=_name_languages,
     ),
     LineFigure(
         section="training",
@@ -183,7 +198,7 @@ LINE_FIGURES = (
         caption="Loss by step (logarithmic), one line per encoder; different sums are no better or worse.",
         panels=("encoder.adjusted",),
         lines=replace(LOSS, log="x"),
-        choose=lambda _, rows: rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")],
+        choose=_select_adjusted,
         group_by=("encoder.adjusted",),
     ),
     LineFigure(
@@ -226,16 +241,24 @@ LINE_FIGURES = (
 )
 
 
+def _sort_sizes(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"])
+
+
+def _read_bitext_sizes(measurements: Measurements) -> pd.DataFrame:
+    return bitext_sizes(measurements, measurements.frame("scores"))
+
+
 BITEXT_SIZE = Summary(
     section="bitext-size",
-    frame=lambda m: bitext_sizes(m, m.frame("scores")),
+    frame=_read_bitext_sizes,
     name="bitext-size",
     title="Scores by the number of translations",
     caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
     by=(*TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"),
     keep=("language", "line"),
     values={"score": Number(column="score", scale=100, digits=1)},
-    choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
+    choose=_sort_sizes,
     pivot="translations",
 )
 """Scores by amount of bitext for an adjustment ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
@@ -259,12 +282,16 @@ def seed_figures(measurements: Measurements) -> list[Figure]:
         canvas, axes = drawing.panels(layout, len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, group) in zip(axes, groups, strict=False):
-            for (role, code), marks in split_by(group, ["role", "language"], sort=False):
+            for (role, name_of_language), marks in split_by(group, ["role", "language"], sort=False):
                 is_source = role == "source"
                 heights = [names.index(system) + (-0.17 if is_source else 0.17) for system in marks["system"]]
                 look: dict[str, Any] = {"edgecolors": SOURCE if is_source else TARGET, "facecolors": "none"}
-                look["marker"] = MARKERS[codes.index(code)] if several else "o" if is_source else "D"
-                look["label"] = f"{language(code)}, {role}" if several else f"{role} language"
+                if several:
+                    look["marker"] = MARKERS[codes.index(name_of_language)]
+                    look["label"] = f"{language(name_of_language)}, {role}"
+                else:
+                    look["marker"] = "o" if is_source else "D"
+                    look["label"] = f"{role} language"
                 axis.scatter(100 * marks["std"], heights, s=20, **look)
             drawing.panel_title(axis, name)
             axis.set_yticks(range(len(names)), names)

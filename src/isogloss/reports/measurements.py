@@ -37,7 +37,7 @@ from isogloss.core.records import (
 )
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
 from isogloss.core.shared_files import read_file
-from isogloss.core.untrusted import T, fitting, is_there
+from isogloss.core.untrusted import T, convert_json, is_there
 from isogloss.data.result_files import StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,
@@ -136,7 +136,7 @@ class PlannedRun:
     @cached_property
     def models(self) -> Mapping[str, Facts]:
         """The facts of every model and encoder in the run, by id."""
-        return self._facts.within(self.record.run, self.record.id)
+        return self._facts.facts_of_part(self.record.run, self.record.id)
 
     def row_class(self, columns: Iterable[str]) -> type[RowClass] | None:
         """Return the class of a row with these columns. None if the run has no such rows."""
@@ -197,7 +197,7 @@ class Measurements:
         if name not in FRAMES and name not in self._rows:
             raise unknown_name("frame", "frame", name, {**FRAMES, **self._rows})
         if name not in self._frames:
-            self._frames[name] = self._joined(name)
+            self._frames[name] = self._join_facts(name)
         return self._frames[name]
 
     @property
@@ -217,10 +217,11 @@ class Measurements:
     def stored(self, run: str) -> dict[str, StoredPredictions]:
         """Return a run's records of its examples, by language. New reads are not cached."""
         with suppress(StorageError, KeyError):
-            path = self._by_id[run].folder / PREDICTIONS if run not in self._predictions else None
-            return (
-                self._predictions[run] if path is None else read_predictions(path) if path.is_file() else {}
-            )
+            if run in self._predictions:
+                return self._predictions[run]
+            path = self._by_id[run].folder / PREDICTIONS
+            if path.is_file():
+                return read_predictions(path)
         return {}
 
     def answers(self, run: str) -> dict[str, dict[str, str]]:
@@ -243,11 +244,11 @@ class Measurements:
 
     def describe_unfinished(self) -> str:
         """Return a sentence that names planned runs without a record. Empty if all are finished."""
-        unfinished = [run.id for run in self.runs if run.state != "finished"]
-        if not unfinished:
+        ids = [run.id for run in self.runs if run.state != "finished"]
+        if not ids:
             return ""
-        more = f" and {len(unfinished) - MOST_NAMED} more" if len(unfinished) > MOST_NAMED else ""
-        return f"Not finished, so not read: {', '.join(unfinished[:MOST_NAMED])}{more}."
+        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+        return f"Not finished, so not read: {', '.join(ids[:MOST_NAMED])}{more}."
 
     def kinds(self) -> list[str]:
         """Return the kinds of runs and the diagnostics with records, in the order of the plan."""
@@ -337,7 +338,7 @@ class Measurements:
                     rows.setdefault(frame, []).append({"run": run.id, **read, **row})
         return rows
 
-    def _joined(self, name: str) -> pd.DataFrame:
+    def _join_facts(self, name: str) -> pd.DataFrame:
         row_lists = self._rows.get(name, [])
         own_columns = (
             [field.name for field in fields(FRAMES[name])] if name in FRAMES else list(chain(*row_lists))
@@ -348,7 +349,9 @@ class Measurements:
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models
-        if name not in FRAMES:  # A plug-in's columns are its own; of ours none has the name of a fact.
+        if (
+            name not in FRAMES
+        ):  # A plug-in's columns are its own. No column of isogloss has the name of a fact.
             facts = facts[[fact for fact in facts if fact not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other_id in ids[1:]:
@@ -363,7 +366,7 @@ Result = TypeVar("Result")
 P = ParamSpec("P")
 
 
-def cached(
+def cache_result(
     function: Callable[Concatenate[Measurements, P], Result],
 ) -> Callable[Concatenate[Measurements, P], Result]:
     """Cache the result of a function on its measurements. Later calls report no progress."""
@@ -437,7 +440,7 @@ def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> PlannedRun:
 def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return fitting(shape, unseal(read_file(path.parent, path.name))), []
+        return convert_json(shape, unseal(read_file(path.parent, path.name))), []
     except FileNotFoundError:
         return shape(), []
     except (ValueError, OSError) as error:

@@ -27,7 +27,7 @@ from isogloss.reports.comparison import (
     where_any,
 )
 from isogloss.reports.frames import list_columns, list_rows, split_by
-from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.measurements import Measurements, cache_result
 
 CLASSIFICATION = (
     *("nli", "paraphrase", "text-classification", "pair-classification"),
@@ -148,8 +148,8 @@ def mixup_comparisons(
     layers: bool = False,
 ) -> Iterator[MixupComparison]:
     """Yield every full X-Mixup: with ``layers`` those that name a layer, else those with the paper's."""
-    by_layer = ["layer"] if "layer" in rows else []
-    for group, frame in labelled_groups(measurements, rows, [*TEST_SET, "encoder", *by_layer]):
+    layer_columns = ["layer"] if "layer" in rows else []
+    for group, frame in labelled_groups(measurements, rows, [*TEST_SET, "encoder", *layer_columns]):
         score_rows = frame.assign(
             targets=frame["target"].str.split("+").map(len).where(frame["target"] != "", 0)
         )
@@ -160,51 +160,53 @@ def mixup_comparisons(
         ]
         usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
         mixes = mixes[~usual if layers else usual | (not usual.any())]
-        fulls = [full for _, full in mixes.groupby(["way", "targets", "inputs", "inputs.translator"])]
-        comparisons = [_comparison(measurements, group, score_rows, full) for full in fulls]
-        apart: dict[object, list[tuple[tuple[int, ...], MixupComparison]]] = {}
+        fulls = [
+            full_rows for _, full_rows in mixes.groupby(["way", "targets", "inputs", "inputs.translator"])
+        ]
+        comparisons = [_comparison(measurements, group, score_rows, full_rows) for full_rows in fulls]
+        groups: dict[object, list[tuple[tuple[int, ...], MixupComparison]]] = {}
         for comparison in comparisons:
-            first = comparison.full.iloc[0]
-            key = first["inputs"], first["method.layer"] if layers else 0
-            apart.setdefault(key, []).append((comparison.unlike_paper, comparison))
+            first_row = comparison.full.iloc[0]
+            key = first_row["inputs"], first_row["method.layer"] if layers else 0
+            groups.setdefault(key, []).append((comparison.unlike_paper, comparison))
         judged_comparisons = [
             comparison
-            for systems in apart.values()
-            for unlike, comparison in systems
-            if unlike == min(other for other, _ in systems)
+            for systems in groups.values()
+            for unlike_paper, comparison in systems
+            if unlike_paper == min(distance for distance, _ in systems)
         ]
         for comparison in judged_comparisons:
             system = comparison.full["system"].iloc[0]
             yield replace(
                 comparison,
                 name=group if len(judged_comparisons) == 1 else f"{group} {system}",
-                preference=tuple(-float(frame[name].iloc[0]) for name in by_layer),
+                preference=tuple(-float(frame[name].iloc[0]) for name in layer_columns),
             )
 
 
 def _comparison(
-    measurements: Measurements, group: str, score_rows: pd.DataFrame, full: pd.DataFrame
+    measurements: Measurements, group: str, score_rows: pd.DataFrame, full_rows: pd.DataFrame
 ) -> MixupComparison:
     """Compare a full X-Mixup with models that were trained for as many targets, or for none."""
-    targets, sources = (set("+".join(full[name]).split("+")) for name in ("target", "source"))
+    targets, sources = (set("+".join(full_rows[name]).split("+")) for name in ("target", "source"))
     roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
-    rows = score_rows[score_rows["targets"].isin((0, full["targets"].iloc[0]))]
+    rows = score_rows[score_rows["targets"].isin((0, full_rows["targets"].iloc[0]))]
     rows = rows.assign(role=rows["language"].map(roles).fillna("unseen"))
-    full = rows.loc[full.index]
+    full_rows = rows.loc[full_rows.index]
     return MixupComparison(
         m=measurements,
         group=group,
         name=group,
-        systems=" ".join(str(full[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
+        systems=" ".join(str(full_rows[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
         preference=(),
         rows=rows,
-        full=full,
-        trained=_most_similar(rows, full, "translate-train", "translator"),
-        plain=_most_similar(rows, full, "source-only"),
+        full=full_rows,
+        trained=_most_similar(rows, full_rows, "translate-train", "translator"),
+        plain=_most_similar(rows, full_rows, "source-only"),
     )
 
 
-@cached
+@cache_result
 def scored_mixups(measurements: Measurements) -> list[MixupComparison]:
     """Return the comparisons of main scores."""
     return list(mixup_comparisons(measurements, mixup_scores(measurements)))
@@ -226,20 +228,22 @@ def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     return {name: group for name, (_, group) in ablation_rows.items()}
 
 
-@cached
+@cache_result
 def mixup_scores(measurements: Measurements) -> pd.DataFrame:
     """Return the scores of the paper's systems by the tasks' main metrics."""
     rows = measurements.frame("scores")
     return paper_systems(rows[rows["main"].astype(bool)])
 
 
-@cached
+def _is_source(language_code: str, source: str) -> bool:
+    return language_code in source.split("+")
+
+
+@cache_result
 def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(measurements.frame("cka"))
-    rows = filter_rows(
-        rows, lambda language_code, source: language_code in source.split("+"), "first", "source"
-    )
+    rows = filter_rows(rows, _is_source, "first", "source")
     rows = rows.dropna(subset="cka")
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
@@ -263,7 +267,7 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     facts = rows[
         [name for name in list_columns(rows) if name in ("task", "method") or name.startswith("method.")]
     ]
-    return rows.assign(without=[_without(row) for row in list_rows(facts)])
+    return rows.assign(without=[_name_disabled(row) for row in list_rows(facts)])
 
 
 def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -279,7 +283,7 @@ def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.join(codes.rename("languages"), on=columns)
 
 
-def _without(row: Mapping[str, object]) -> str:
+def _name_disabled(row: Mapping[str, object]) -> str:
     """Name the parts of X-Mixup that are off.
 
     Without mixing λ does not matter. KL counts only if it is used.
@@ -293,13 +297,15 @@ def _without(row: Mapping[str, object]) -> str:
     )
 
 
-def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *equal_facts: str) -> pd.DataFrame:
+def _most_similar(
+    rows: pd.DataFrame, full_rows: pd.DataFrame, method: str, *equal_facts: str
+) -> pd.DataFrame:
     """Return the system of a method with the given facts and the most similar optimization.
 
     Between equally similar systems, prefer the one whose translations have labels from a teacher, like
     X-Mixup's.
     """
-    rows, facts = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
+    rows, facts = rows[(rows["method"] == method) & (rows["inputs"] == "")], full_rows.iloc[0]
     distance = {
         way["way"]: (len(_differing(way, facts, ["optimization"])), way.get("method.labels") != "teacher")
         for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
@@ -308,33 +314,35 @@ def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *equal_fa
     return rows[rows["way"] == min(distance, key=distance.__getitem__, default=None)]
 
 
-def _differing(system: pd.Series, other: pd.Series, groups: Iterable[str]) -> set[str]:
+def _differing(system: pd.Series, reference: pd.Series, groups: Iterable[str]) -> set[str]:
     """Return the columns of groups of facts ("method.mse" is one of "method") in which two rows differ."""
     return {
         name
         for name in system.index
         if name.split(".")[0] in groups
-        and system[name] != other[name]
-        and not (pd.isna(system[name]) and pd.isna(other[name]))
+        and system[name] != reference[name]
+        and not (pd.isna(system[name]) and pd.isna(reference[name]))
     }
 
 
-def of_ways(rows: pd.DataFrame, systems: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def select_ways(rows: pd.DataFrame, systems: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of models trained as these systems are, or all where none is."""
     ways = {way for system in systems for way in system["way"]}
     trained_so = rows["way"].isin(ways)
     return rows[trained_so] if trained_so.any() else rows
 
 
-def by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
+def pivot_by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
     """Return scores [unit language]."""
     return model_languages(rows).pivot_table(index=unit, columns="language", values="score")
+
+
+def _is_no_source(language_code: str, source: str) -> bool:
+    return language_code not in source.split("+")
 
 
 def target_means(rows: pd.DataFrame) -> "pd.Series[float]":
     """Return the mean score over seeds on each of the models' languages other than the source."""
     rows = model_languages(rows)
-    targets = filter_rows(
-        rows, lambda language_code, source: language_code not in source.split("+"), "language", "source"
-    )
+    targets = filter_rows(rows, _is_no_source, "language", "source")
     return targets.groupby("language")["score"].mean()

@@ -127,7 +127,7 @@ def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, 
         str(key): ", ".join(
             f"{_short(name)}={text}"
             for name, text in row.items()
-            if text != common.get(name) and not _of_nothing(name, row) and (all_fields or text != NONE)
+            if text != common.get(name) and not _is_of_absent_part(name, row) and (all_fields or text != NONE)
         )
         for key, row in differ.iterrows()
     }
@@ -138,7 +138,7 @@ def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, 
     )
 
 
-def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
+def _is_of_absent_part(name: Hashable, row: "pd.Series[str]") -> bool:
     """Return whether a field belongs to a part that the row lacks."""
     part, _, field = str(name).partition(".")
     return bool(field) and row.get(part) == NONE
@@ -219,17 +219,21 @@ def test_set_name(test_set: Mapping[str, str]) -> str:
     return " ".join(filter(None, map(test_set.get, ("corpus", "treebank", "task", "mixed"))))
 
 
+def _is_slug_letter(letter: str) -> bool:
+    return letter not in " _./-"
+
+
 def slug(*parts: object) -> str:
     """Return a file name of lowercase letters, digits and dashes, with a digest where that loses letters."""
     text = "-".join(str(part) for part in parts if str(part))
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    name = _dashed(ascii_text, str.isalnum)
-    if len(name) <= LONGEST_SLUG and name == _dashed(text.lower(), lambda letter: letter not in " _./-"):
+    name = _join_with_dashes(ascii_text, str.isalnum)
+    if len(name) <= LONGEST_SLUG and name == _join_with_dashes(text.lower(), _is_slug_letter):
         return name
     return f"{name[:LONGEST_SLUG]}-{sha256(text.encode()).hexdigest()[:6]}".strip("-")
 
 
-def _dashed(text: str, keep: Callable[[str], bool]) -> str:
+def _join_with_dashes(text: str, keep: Callable[[str], bool]) -> str:
     return "-".join(
         part for part in "".join(letter if keep(letter) else "-" for letter in text).split("-") if part
     )

@@ -13,7 +13,7 @@ from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SystemComparison, main_scores
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
-from isogloss.reports.scores import MEAN, Key, ScoredSet, key_of, scored_sets, tested
+from isogloss.reports.scores import MEAN, Key, ScoredSet, compare_with_references, key_of, scored_sets
 
 FOLDER = "FOLDER"
 """Stands for the folder of the runs where the command of the study does not name it."""
@@ -77,13 +77,13 @@ def _folder(words: list[str]) -> str:
         return "runs/quickstart"
     for index, word in enumerate(words):
         if word.startswith("--out="):
-            return _shown(word.removeprefix("--out="))
+            return _shorten_folder(word.removeprefix("--out="))
         if word == "--out" and index + 1 < len(words):
-            return _shown(words[index + 1])
+            return _shorten_folder(words[index + 1])
     return FOLDER
 
 
-def _shown(folder: str) -> str:
+def _shorten_folder(folder: str) -> str:
     """Return a folder, or ``FOLDER`` for a folder on another machine."""
     return FOLDER if "…" in folder or PurePath(folder).is_absolute() else folder
 
@@ -110,21 +110,21 @@ def _to_decide(measurements: Measurements, words: list[str]) -> Iterator[NextSte
     comparisons = [
         (comparison, system, baseline, test_set)
         for test_set in _main_sets(measurements)
-        for comparison, system, baseline in _undecided(measurements, test_set)
+        for comparison, system, baseline in _find_undecided(measurements, test_set)
     ]
     comparisons.sort(key=lambda entry: -abs(entry[0].difference))
     for comparison, system, baseline, test_set in comparisons[:MOST_UNDECIDED]:
         yield _seeds_for(comparison, system, baseline, test_set, words)
 
 
-def _undecided(
+def _find_undecided(
     measurements: Measurements, test_set: ScoredSet
 ) -> Iterator[tuple[SystemComparison, str, str]]:
     """Yield comparisons on the targets that are not significant, with the names of both systems."""
     names = {key_of(system): system["name"] for system in test_set.systems}
     references: dict[Key, Key] = {key: key_of(reference) for key, reference in test_set.references.items()}
     shown_columns = {MEAN} if MEAN in test_set.columns else set(test_set.targets)
-    for (key, column), comparison in tested(measurements, test_set, references).items():
+    for (key, column), comparison in compare_with_references(measurements, test_set, references).items():
         if column in shown_columns and comparison.mark != SURE and comparison.difference:
             yield comparison, names[key], names[references[key]]
 

@@ -150,7 +150,7 @@ class Opening:
         return "".join(phrase.text for phrase in self.headline)
 
 
-def opening_of(measurements: Measurements) -> Opening:
+def write_opening(measurements: Measurements) -> Opening:
     """Return the opening of a page. Its headline is the study's title if no transfer was measured."""
     main_sets = main_scores(measurements.frame("scores")).index
     main = (test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(main_sets).all())
@@ -166,7 +166,7 @@ def opening_of(measurements: Measurements) -> Opening:
     return Opening(
         headline=_headline(transfer, rows),
         experiment=_experiment(transfer),
-        results=_found(transfer),
+        results=_write_findings(transfer),
         figure=_figure_of(measurements, rows),
     )
 
@@ -207,7 +207,7 @@ def _transfer(scored_set: ScoredSet) -> Transfer | None:
         pd.DataFrame(scored_set.systems).set_index(SYSTEM, drop=False).assign(units=system_values.size())
     )
     systems = systems.assign(
-        **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
+        **{side: means[list(languages)].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
     compared_systems = systems.dropna(subset=["high", "low"])
     is_plain = compared_systems["reference"].eq(ZERO_SHOT) & (
@@ -261,9 +261,11 @@ def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[HeadlinePart]:
     scored_set = transfer.scored
     path_scores = _scores_at_start(transfer, paths)
     values, split = (transfer.of_base, scored_set.about["split"]) if path_scores is None else path_scores
-    lowest = str(values[[*scored_set.targets]].mean().idxmin())
+    lowest = str(values[list(scored_set.targets)].mean().idxmin())
     metric = METRIC_NAMES.get(scored_set.about["metric"], scored_set.about["metric"])
-    source_score = f"{percent(values[[*scored_set.sources]].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
+    source_score = (
+        f"{percent(values[list(scored_set.sources)].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
+    )
     lowest_score = values[lowest].min()
     highest_score = values[lowest].max()
     units = len(values)
@@ -323,7 +325,7 @@ def _scores_at_start(transfer: Transfer, paths: pd.DataFrame) -> tuple[pd.DataFr
         values.columns
     ):
         return None
-    values = values[[*transfer.of_base.columns]]
+    values = values[list(transfer.of_base.columns)]
     return None if values.isna().any(axis=None) else (values, str(start["split"].iloc[0]))
 
 
@@ -348,7 +350,7 @@ def _experiment(transfer: Transfer) -> str:
     )
 
 
-def _found(transfer: Transfer) -> str:
+def _write_findings(transfer: Transfer) -> str:
     """Write the transfer gap, and the largest gains with target labels and without."""
     scored_set, base, systems = transfer.scored, transfer.base, transfer.systems
     set_facts = {name: text for name, text in scored_set.about.items() if text}
@@ -383,8 +385,11 @@ def _gains(scored_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> lis
     is_base = pd.Series([key == base_key for key in rows["baseline"]], index=rows.index, dtype=bool)
     texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
     names = dict(zip(keys, systems["name"], strict=True))
-    baseline_groups = [*rows[~is_base].groupby("baseline", sort=False)][:MOST_OTHER_BASELINES]
-    return [*texts, *(_gain_over(names[baseline], group) for baseline, group in baseline_groups)]
+    baseline_groups = list(rows[~is_base].groupby("baseline", sort=False))[:MOST_OTHER_BASELINES]
+    return [
+        *texts,
+        *(_gain_over(names[cast("tuple[str, ...]", baseline)], group) for baseline, group in baseline_groups),
+    ]
 
 
 def _read_target_labels(scored_set: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":

@@ -198,29 +198,29 @@ def named_measure(where: str, subject: str, measure: str, measures: Sequence[str
 def measures_of(origin: Origin, outputs: Sequence[ExampleOutput], task: OutputTask) -> ByMeasure:
     """Return the contribution of each example to each measure of a task, the main one first."""
     if task.name == VALUES:
-        return _of_samples([output.values or {} for output in outputs])
+        return _measure_samples([output.values or {} for output in outputs])
     if task.name == QA:
-        return _of_answers(outputs)
+        return _measure_answers(outputs)
     if task.name == LEMMAS:
         gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
         return {"accuracy": lemma_contributions(gold, answers, NO_LEMMA)}
     if task.name == SPAN_TAGGING:
-        return _of_spans(origin, outputs, task.scheme)
-    return _of_labels([output.gold for output in outputs], [output.answer for output in outputs], task)
+        return _measure_spans(origin, outputs, task.scheme)
+    return _measure_labels([output.gold for output in outputs], [output.answer for output in outputs], task)
 
 
-def _of_labels(gold: Sequence[Any], answers: Sequence[Any], task: OutputTask) -> ByMeasure:
+def _measure_labels(gold: Sequence[Any], answers: Sequence[Any], task: OutputTask) -> ByMeasure:
     if task.name == REGRESSION:
         return correlation_contributions(
             [float(label) for label in gold], [float(label) for label in answers]
         )
     if task.name == MULTI_LABEL:
         if task.has_marks:
-            return label_set_contributions(_marked(gold), _marked(answers), range(len(gold[0])))
+            return label_set_contributions(_list_marked(gold), _list_marked(answers), range(len(gold[0])))
         return label_set_contributions(gold, answers, sorted({*_all(gold), *_all(answers)}))
     if task.name == CLASSIFICATION:
-        return _of_classes([(label,) for label in gold], [(label,) for label in answers])
-    return _of_words(gold, answers)
+        return _measure_classes([(label,) for label in gold], [(label,) for label in answers])
+    return _measure_words(gold, answers)
 
 
 def _kind_of_all(sides: Sequence[Side]) -> str:
@@ -264,13 +264,17 @@ def _fitting(task_found: str, sides: Sequence[Side], task: str) -> OutputTask:
     return OutputTask(task_found)
 
 
+def _is_no_bool(label: object) -> bool:
+    return not isinstance(label, bool)
+
+
 def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
     _check_truth_values(sides)
     tasks = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
     number_task = task or next(tasks, "") or _task_by_numbers(sides)
     if number_task == REGRESSION:
-        _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
+        _check_each(sides, _is_no_bool, "a number, and no truth value")
         return OutputTask(REGRESSION)
     if number_task == CLASSIFICATION:
         expected_label = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
@@ -307,10 +311,14 @@ def _is_fraction(label: float) -> bool:
     return isinstance(label, float) and not label.is_integer()
 
 
+def _is_mark(label: object) -> bool:
+    return label in (0, 1)
+
+
 def _check_truth_values(sides: Sequence[Side]) -> None:
     labels = [label for _, output in _outputs(sides) for label in (output.gold, output.answer)]
     if any(isinstance(label, bool) for label in labels):
-        _check_each(sides, lambda label: label in (0, 1), "True or False, as other labels are")
+        _check_each(sides, _is_mark, "True or False, as other labels are")
 
 
 def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expectation: str) -> None:
@@ -417,18 +425,18 @@ def _scheme(sides: Sequence[Side]) -> TagScheme:
     for origin, output in _outputs(sides):
         index = find_misfit(output.gold, scheme)
         if index is not None:
-            expected_tags = f"tags of {scheme.name}, as most others are ({scheme.allowed()})"
+            expected_tags = f"tags of {scheme.name}, as most others are ({scheme.describe_tags()})"
             raise origin.broken(output.line, f"gold label {output.gold[index]!r}", expected_tags)
     return scheme
 
 
-def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
+def _measure_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
     names = [name for name in values[0] if all(name in sample for sample in values)]
     counts = [1.0] * len(values)
     return {name: Contributions([sample[name] for sample in values], counts) for name in names}
 
 
-def _of_answers(outputs: Sequence[ExampleOutput]) -> ByMeasure:
+def _measure_answers(outputs: Sequence[ExampleOutput]) -> ByMeasure:
     """Return F1 and exact match by the rules of SQuAD, and by MLQA's if all languages have such rules.
 
     The rules that the file states come first, because the main measure is from the corpus's own script.
@@ -454,26 +462,26 @@ def _all(label_lists: Iterable[Iterable[Any]]) -> Iterator[Any]:
         yield from labels
 
 
-def _marked(side: Sequence[Sequence[int]]) -> list[list[int]]:
+def _list_marked(side: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the numbers of the labels that are marked for each text."""
     return [[index for index, is_marked in enumerate(marks) if is_marked] for marks in side]
 
 
-def _of_classes(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
+def _measure_classes(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
     """Return the measures of classes. Micro F1 with one label per example is accuracy."""
     measures = class_contributions(gold, answers)
     return {**measures, "micro_f1": measures["accuracy"]}
 
 
-def _of_words(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
-    measures = _of_classes(gold, answers)
+def _measure_words(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
+    measures = _measure_classes(gold, answers)
     if not all(isinstance(label, str) for label in (*_all(gold), *_all(answers))):
         return measures
     seqeval_f1 = chunk_contributions(gold, answers)
     return {"accuracy": measures["accuracy"], "seqeval_f1": seqeval_f1, **measures}
 
 
-def _of_spans(origin: Origin, outputs: Sequence[ExampleOutput], scheme: TagScheme) -> ByMeasure:
+def _measure_spans(origin: Origin, outputs: Sequence[ExampleOutput], scheme: TagScheme) -> ByMeasure:
     for output in outputs:
         _check_spans(origin, output, scheme)
     gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
@@ -491,7 +499,7 @@ def _check_spans(origin: Origin, output: ExampleOutput, scheme: TagScheme) -> No
         if index is not None:
             tag_text = repr(tags[index]) if tags else ""
             problem = f"{kind} {tag_text} in {' '.join(str(tag) for tag in tags)[:60]!r}"
-            raise origin.broken(output.line, problem, f"tags of {scheme.name}: {scheme.allowed()}")
+            raise origin.broken(output.line, problem, f"tags of {scheme.name}: {scheme.describe_tags()}")
 
 
 def _family(label: object) -> str:

@@ -40,14 +40,14 @@ class PathExamples:
     language: str
     metric: str
 
-    def added(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
+    def list_terms(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
         """Return contributions of examples to each statistic whose points were all recorded."""
         contributions = self.m.stored(self.run).get(self.language)
         if contributions is None:
             return {}
         sums: dict[str, ExampleTerms] = {}
         for name, weights in statistics.items():
-            points = {measure_at(self.metric, at): weight for at, weight in weights.items()}
+            points = {measure_at(self.metric, alphas): weight for alphas, weight in weights.items()}
             if points.keys() <= contributions.measures.keys():
                 systems = {
                     point: System(*(side[None] for side in contributions.measures[point])) for point in points

@@ -52,7 +52,7 @@ class ComparedStretch:
     first: float
     last: float
     by_seed: Sequence[Sequence[str]]
-    """The predictions of each seed; empty where the sentence was not measured."""
+    """The predictions of each seed. Empty where the sentence was not measured."""
 
     @property
     def alphas(self) -> str:
@@ -84,7 +84,7 @@ def shown_sentences(
     measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
 ) -> list[ShownSentence]:
     """Return sentences in the target language of each pair, as the models of its first seed predict them."""
-    pair_sentences = [_of_pair(measurements, pair, alphas) for pair in pairs]
+    pair_sentences = [_show_pair(measurements, pair, alphas) for pair in pairs]
     turns = (sentence for turn in zip_longest(*pair_sentences) for sentence in turn if sentence)
     return list(islice(turns, MOST_SENTENCES))
 
@@ -97,7 +97,7 @@ def sentences_of_seeds(
     for pair in pairs:
         targets = pair[pair["role"] == "target"]
         for seed in targets["seed"].unique()[1:]:
-            sentences += list(islice(_of_pair(measurements, targets[targets["seed"] == seed], alphas), 1))
+            sentences += list(islice(_show_pair(measurements, targets[targets["seed"] == seed], alphas), 1))
     return sentences
 
 
@@ -106,32 +106,33 @@ def compare_seeds(
 ) -> list[ComparedSentence]:
     """Return for each pair the sentence that most seeds stored, in its target language.
 
-    Of several, the one on whose units seeds differ most. None for a pair whose seeds share no sentence.
+    Among several, the sentence on whose units seeds differ most. None for a pair whose seeds share no
+    sentence.
     """
-    found = (_compare_pair(measurements, pair[pair["role"] == "target"], alphas) for pair in pairs)
-    return [*filter(None, found)][:MOST_SENTENCES]
+    sentences = (_compare_pair(measurements, pair[pair["role"] == "target"], alphas) for pair in pairs)
+    return [sentence for sentence in sentences if sentence][:MOST_SENTENCES]
 
 
 def _compare_pair(
     measurements: Measurements, targets: pd.DataFrame, alphas: Sequence[float]
 ) -> ComparedSentence | None:
-    by_text: dict[tuple[Sequence[str], Sequence[str]], dict[str, PathSentence]] = {}
+    sentences_by_text: dict[tuple[Sequence[str], Sequence[str]], dict[str, PathSentence]] = {}
     for row in targets.drop_duplicates("seed").to_dict("records"):
         for answer in measurements.answers(row["run"]).get(row["language"], {}).values():
             if sentence := path_sentence(answer):
-                by_text.setdefault((sentence.units, sentence.gold), {})[f"{row['seed']}"] = sentence
-    compared = [
+                sentences_by_text.setdefault((sentence.units, sentence.gold), {})[f"{row['seed']}"] = sentence
+    comparisons = [
         ComparedSentence(
             title=language_name(targets["language"].iloc[0]),
-            seeds=[*of_seeds],
+            seeds=list(seed_sentences),
             units=units,
             gold=gold,
-            stretches=_compared_stretches([*of_seeds.values()], alphas),
+            stretches=_compared_stretches(list(seed_sentences.values()), alphas),
         )
-        for (units, gold), of_seeds in by_text.items()
-        if len(of_seeds) > 1
+        for (units, gold), seed_sentences in sentences_by_text.items()
+        if len(seed_sentences) > 1
     ]
-    return max(compared, key=_interest, default=None)
+    return max(comparisons, key=_interest, default=None)
 
 
 def _interest(sentence: ComparedSentence) -> tuple[int, int]:
@@ -145,13 +146,13 @@ def _compared_stretches(sentences: Sequence[PathSentence], alphas: Sequence[floa
         {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted} for sentence in sentences
     ]
     groups = [
-        (labels, [*group])
+        (labels, list(group))
         for labels, group in groupby(alphas, key=lambda alpha: [table.get(alpha, ()) for table in tables])
     ]
     return [ComparedStretch(first=group[0], last=group[-1], by_seed=labels) for labels, group in groups]
 
 
-def _of_pair(
+def _show_pair(
     measurements: Measurements, pair: pd.DataFrame, alphas: Sequence[float]
 ) -> Iterator[ShownSentence]:
     for target_row in pair[pair["role"] == "target"].head(1).to_dict("records"):

@@ -73,7 +73,7 @@ def _ours(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd
         ):
             values_by_kind[bool(test_set.rows["best"].all())].append(values)
     unit_values = values_by_kind[True] or values_by_kind[False]  # A language with only a dev split uses it.
-    # Of several test sets, none is meant.
+    # With several test sets, none is meant.
     return unit_values[0] if len(unit_values) == 1 else pd.Series(dtype=float)
 
 
@@ -174,7 +174,7 @@ def _text(row: Row, head: str) -> str:
     if head == "published":
         return percent(row["value"]) + ("?" if row["uncertain"] else "")
     if head == "difference":
-        return _signed(row["difference"])
+        return _format_signed(row["difference"])
     return str(row[head])
 
 
@@ -187,7 +187,13 @@ def _interval(row: Row) -> str:
     return plus_minus(row["mean"], row["std"]) + interval
 
 
-def _signed(value: float) -> str:
+def _compare_signs(theirs: float, ours: float) -> str:
+    if math.isnan(ours):
+        return "–"
+    return "yes" if (theirs > 0) == (ours > 0) else "no"
+
+
+def _format_signed(value: float) -> str:
     return "–" if pd.isna(value) else f"{'+' * (value > 0)}{percent(value)}"
 
 
@@ -239,10 +245,9 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
     first_name = _show_system(first_system, first_inputs)
     rows = pd.DataFrame(lines, columns=["system", "encoder", "measure", "published", "ours"])
     rows["same sign"] = [
-        "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"
-        for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
+        _compare_signs(theirs, ours) for theirs, ours in zip(rows["published"], rows["ours"], strict=True)
     ]
-    texts = rows.assign(**{side: rows[side].map(_signed) for side in ("published", "ours")})
+    texts = rows.assign(**{side: rows[side].map(_format_signed) for side in ("published", "ours")})
     caption = f"Points above {first_name}, mean over the languages (or means) that have both numbers."
     if any(system != first_name and encoder == ORIGINAL for system, encoder, *_ in lines):
         caption += " Adjusted encoders are compared with the original on the same inputs."

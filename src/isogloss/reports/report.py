@@ -1,6 +1,6 @@
 """Write the report of a folder of runs: an HTML page, figures as PDF, tables as CSV and LaTeX.
 
-It needs only records, and no torch. Equal records give equal bytes. If the records are unchanged since the
+It needs only records, without torch. Equal records give equal bytes. If the records are unchanged since the
 last report, drawing and writing are skipped.
 """
 
@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -25,14 +26,14 @@ from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, run_files
 from isogloss.core.shared_files import IrregularFileError, file_size, is_file, read_file, remove
-from isogloss.core.untrusted import fitting, parse_json
+from isogloss.core.untrusted import convert_json, parse_json
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import STYLES
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import slug
 from isogloss.reports.next_steps import next_steps
-from isogloss.reports.opening import opening_of
+from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, finished_runs, render, run_table, verdict_counts
 from isogloss.reports.sections import SECTIONS, make_added_parts, show_section
 from isogloss.reports.tables import to_csv, to_latex
@@ -66,13 +67,13 @@ def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
         try:
             plug_in_claim = find_plug_in("claims", name, ())
             for claim in plug_in_claim if isinstance(plug_in_claim, list | tuple) else (plug_in_claim,):
-                claims.append(_added(name, claim, {claim.id for claim in claims}))
+                claims.append(_check_claim(name, claim, {claim.id for claim in claims}))
         except ConfigError as error:
             errors.append(str(error))
     return claims, errors
 
 
-def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
+def _check_claim(name: str, claim: Claim, ids: Collection[str]) -> Claim:
     """Return a plug-in's claim.
 
     An exception in its rule becomes its finding, and all other claims are judged.
@@ -82,10 +83,12 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
             f"plug-in {name}: expected claims with a title and ids of their own, found {claim!r:.80}."
         )
 
-    def test(m: Measurements) -> list[Check]:
+    def test(measurements: Measurements) -> list[Check]:
         try:
-            checks = list(claim.test(m))
-            judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may also fail.
+            checks = list(claim.test(measurements))
+            judge(
+                [replace(claim, needs=(), test=lambda _: checks)], measurements
+            )  # Their numbers may also fail.
             return checks
         except BaseException as error:  # Whatever the code of others raises.
             if not is_of_code(error):
@@ -198,7 +201,7 @@ def _last_report(folder: Path) -> State:
     text = ""
     try:
         text = read_file(folder, WRITTEN).decode()
-        state = asdict(fitting(LastReport, parse_json(text)))
+        state = asdict(convert_json(LastReport, parse_json(text)))
     except (OSError, ValueError):
         state = {"files": text.splitlines()}
     files = [name for name in state["files"] if re.fullmatch(NAME, name)]
@@ -225,11 +228,12 @@ def _rewrite(folder: Path, last_state: State, on_progress: OnProgress) -> State:
     measurements = replace(measurements, notes=(*measurements.notes, *errors, *added_parts.errors))
     outcomes = judge(one_by_one(claims, "claims", on_progress), measurements)
     raw = {slug("rows", kind): measurements.raw(kind) for kind in measurements.kinds()}
-    raw |= {"facts": measurements.models.rename_axis("id").reset_index()}
-    raw |= {"checks": check_rows(outcomes)} if outcomes else {}
+    raw["facts"] = measurements.models.rename_axis("id").reset_index()
+    if outcomes:
+        raw["checks"] = check_rows(outcomes)
     page = Page(
         m=measurements,
-        opening=opening_of(measurements),
+        opening=write_opening(measurements),
         outcomes=outcomes,
         sections=[
             show_section(section, measurements, added_parts)
@@ -258,13 +262,13 @@ def _rewrite(folder: Path, last_state: State, on_progress: OnProgress) -> State:
     return state
 
 
-def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -> list[Path]:
+def draw_figures(target: Path, style: str, on_progress: OnProgress = no_progress) -> list[Path]:
     """Draw every figure for a paper or slides (``drawing.STYLES``), at each width, as PDF, SVG and PNG.
 
     ConfigError for an unknown style, or without a plan or a record.
     """
     check_named("--style", "style", STYLES, style)
-    measurements = read_measurements(out, on_progress)
+    measurements = read_measurements(target, on_progress)
     folder = f"figures/{style}"
     added_parts = make_added_parts(measurements)
     figures = [
@@ -272,14 +276,14 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     ]
     contents = {
         f"{folder}/{figure.name}-{width}.{form}": content
-        for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title)
+        for figure in one_by_one(figures, "figures", on_progress, attrgetter("title"))
         for width, layout in STYLES[style].items()
         for form, content in figure.drawn(layout, "pdf", "svg", "png").items()
     }
-    with writing(out):
+    with writing(target):
         for name, content in contents.items():
-            write_bytes(out, name, content)
-    return [out / name for name in contents]
+            write_bytes(target, name, content)
+    return [target / name for name in contents]
 
 
 def _replace(folder: Path, contents: Mapping[str, bytes], old_files: Iterable[str]) -> None:
@@ -313,7 +317,7 @@ def page_files(page: Page, on_progress: OnProgress = no_progress) -> Iterator[tu
     for table in (*tables, page.runs):
         yield f"tables/{table.name}.csv", to_csv(table.data).encode()
         yield f"tables/{table.name}.tex", to_latex(table).encode()
-    for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title):
+    for figure in one_by_one(figures, "figures", on_progress, attrgetter("title")):
         yield f"tables/{figure.name}.csv", to_csv(figure.data).encode()
         yield f"figures/{figure.name}.pdf", figure.pdf
     for name, rows in page.raw.items():

@@ -10,7 +10,7 @@ from isogloss.core.errors import plain
 from isogloss.core.identity import identity
 from isogloss.core.records import DataRead
 from isogloss.core.rows import wrong_value
-from isogloss.core.untrusted import fitting
+from isogloss.core.untrusted import convert_json
 
 IGNORED = (
     *("seed", "data", "conflict", "checkpoint_every", "precision"),
@@ -59,7 +59,7 @@ class ModelFacts:
     """Facts of each part by its address, with the part itself to keep the address valid."""
     _encoders: dict[int, tuple[Content, Facts]] = field(default_factory=dict)
 
-    def within(self, part: Content, key: str = "") -> Mapping[str, Facts]:
+    def facts_of_part(self, part: Content, key: str = "") -> Mapping[str, Facts]:
         """Return the facts of every model and encoder in a part, by id, starting with the part (by ``key``).
 
         Raises TypeError for facts of an unexpected type.
@@ -70,16 +70,16 @@ class ModelFacts:
 
     def _read(self, part: Any, key: str = "") -> Iterator[tuple[str, Facts]]:
         if isinstance(part, Mapping) and part.get("kind") in ("fine-tune", *ENCODERS):
-            facts = model_facts(part, self._of_encoder(part))
+            facts = model_facts(part, self._cached_encoder_facts(part))
             _check_types(facts)
             yield key or identity(part), facts
         for value in part.values() if isinstance(part, Mapping) else part:
             if isinstance(value, Mapping):
-                yield from self.within(value).items()
+                yield from self.facts_of_part(value).items()
             elif isinstance(value, list | tuple):
                 yield from self._read(value)
 
-    def _of_encoder(self, run: Content) -> Facts:
+    def _cached_encoder_facts(self, run: Content) -> Facts:
         encoder = run if run["kind"] in ENCODERS else fields_of(run)["encoder"]
         if id(encoder) not in self._encoders:
             self._encoders[id(encoder)] = encoder, _encoder_facts(encoder)
@@ -193,11 +193,14 @@ def _way(run: Content) -> Facts:
     if auxiliary := fields.get("auxiliary"):
         facts |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": facts["method"]}
         facts["method"] = method_of(fields)
-    facts |= _part(fields["peft"], "peft") if fields.get("peft") else {}
-    # A separate name, because rows also have examples, which are the scored ones.
-    facts |= {"optimization.examples": fields["examples"]} if fields.get("examples") else {}
+    if fields.get("peft"):
+        facts |= _part(fields["peft"], "peft")
+    if fields.get("examples"):
+        # A separate name, because rows also have examples, which are the scored ones.
+        facts["optimization.examples"] = fields["examples"]
     facts |= _translator(fields.get("translated"))
-    facts |= _parts_facts(fields) if fields.get("parts") else {}
+    if fields.get("parts"):
+        facts |= _parts_facts(fields)
     if fields.get("start"):
         facts |= {f"after.{name}": value for name, value in _way(fields["start"]).items()}
     teacher = _way(fields["teacher"]) if fields.get("teacher") else {"method": PLAIN}
@@ -249,9 +252,10 @@ def _translator(translation_runs: Sequence[Content] | None) -> Facts:
         return {}
     models = [part["model"] for part in translations if part.get("model") and not part.get("start")]
     sources = dict.fromkeys(str(fields_of(model).get("source") or identity(model)) for model in models)
-    return _part(translations[0]["translator"], "translator") | (
-        {"translator.model": "+".join(sources)} if models else {}
-    )
+    facts = _part(translations[0]["translator"], "translator")
+    if models:
+        facts["translator.model"] = "+".join(sources)
+    return facts
 
 
 def _encoder_facts(run: Content) -> Facts:
@@ -277,7 +281,8 @@ def _encoder_facts(run: Content) -> Facts:
         )
         facts |= _flat(fields.get("replay") or {}, "encoder.replay")
         facts |= _flat(fields.get("vocabulary") or {}, "encoder.new")
-        facts |= _start_facts(fields["start"]) if fields.get("start") else {}
+        if fields.get("start"):
+            facts |= _start_facts(fields["start"])
         modules = fields_of(fields.get("modules") or {})
         facts |= {"encoder.modules": modules.get("kind", ""), **_flat(modules, "encoder.modules")}
         facts |= {"encoder.lines": json.dumps(fields["lines"]) if fields.get("lines") else ""}
@@ -314,7 +319,7 @@ class Read:
 
 def check_inputs(run: Content) -> None:
     """Raise ValueError or TypeError unless what tables read of a run has the right types."""
-    fitting(Read, fields_of(run))
+    convert_json(Read, fields_of(run))
     tested_inputs(run, frozenset())
 
 

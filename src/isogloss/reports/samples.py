@@ -35,7 +35,7 @@ RESULT = "evaluation_id"
 Body = Mapping[str, Any]
 
 
-def of_harness(file: File, line_number: int, body: Body) -> ExampleOutput:
+def read_harness(file: File, line_number: int, body: Body) -> ExampleOutput:
     """Return a sample of lm-evaluation-harness. Raises DataError without a metric that is a number."""
     metrics = body.get("metrics")
     names = metrics if isinstance(metrics, list) else [key for key in body if key not in NO_METRICS]
@@ -54,7 +54,7 @@ def of_harness(file: File, line_number: int, body: Body) -> ExampleOutput:
     )
 
 
-def of_every_eval_ever(file: File, line_number: int, body: Body) -> ExampleOutput:
+def read_every_eval_ever(file: File, line_number: int, body: Body) -> ExampleOutput:
     """Return a sample of Every Eval Ever. Its id names the result. Raises DataError without a score."""
     evaluation = body.get("evaluation")
     question = body.get("input")
@@ -77,13 +77,13 @@ def of_every_eval_ever(file: File, line_number: int, body: Body) -> ExampleOutpu
 
 
 SUITES: Mapping[str, Callable[[File, int, Body], ExampleOutput]] = {
-    SAMPLE: of_harness,
-    RESULT: of_every_eval_ever,
+    SAMPLE: read_harness,
+    RESULT: read_every_eval_ever,
 }
 """By a key that each of their lines has."""
 
 
-def merged(file: File, samples: Sequence[ExampleOutput]) -> list[ExampleOutput]:
+def merge_samples(file: File, samples: Sequence[ExampleOutput]) -> list[ExampleOutput]:
     """Return each sample once, with the metrics of all its lines. Raises DataError for a repeated metric."""
     samples_by_id: dict[str, ExampleOutput] = {}
     for sample in samples:
@@ -113,12 +113,12 @@ def inspect_log(file: File) -> list[ExampleOutput] | None:
         return None
     samples_by_id: dict[str, list[ExampleOutput]] = {}
     for index, body in enumerate(log["samples"], start=1):
-        sample = _of_inspect(file, index, body if isinstance(body, dict) else {})
+        sample = _read_inspect(file, index, body if isinstance(body, dict) else {})
         samples_by_id.setdefault(sample.id, []).append(sample)
     return [_mean_of_epochs(epochs) for epochs in samples_by_id.values()]
 
 
-def _of_inspect(file: File, index: int, body: Body) -> ExampleOutput:
+def _read_inspect(file: File, index: int, body: Body) -> ExampleOutput:
     scores = body.get("scores")
     values: dict[str, float] = {}
     for scorer, score in (scores if isinstance(scores, dict) else {}).items():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from operator import attrgetter, itemgetter
 from string import ascii_lowercase
 
 import numpy as np
@@ -24,7 +25,7 @@ from isogloss.reports.names import (
     slug,
     test_set_name,
 )
-from isogloss.reports.scores import GAP, ScoredSet, key_of, scored_sets, tested, values_of
+from isogloss.reports.scores import GAP, ScoredSet, compare_with_references, key_of, scored_sets, values_of
 from isogloss.reports.tables import Table, TableCell, cells
 
 
@@ -44,7 +45,7 @@ def score_tables(measurements: Measurements) -> list[Table]:
     if not tables:
         return []
     data = pd.concat([table.data for table in tables])
-    return [*sorted(tables, key=lambda table: table.folded), *tests_table(data[data["difference"].notna()])]
+    return [*sorted(tables, key=attrgetter("folded")), *tests_table(data[data["difference"].notna()])]
 
 
 def _score_table(measurements: Measurements, test_set: ScoredSet) -> Table:
@@ -59,15 +60,15 @@ def _score_table(measurements: Measurements, test_set: ScoredSet) -> Table:
     axis = _axis(values.drop(columns=GAP, errors="ignore"))
     lines = _lines(data, values, letters, axis)
     width = 1 + len(values.columns) + len(against)
-    shown: list[tuple[TableCell, ...]] = []
+    table_rows: list[tuple[TableCell, ...]] = []
     for encoder, encoder_lines in lines.items():
         if encoders:
-            shown.append((TableCell(encoder, "group"), *[TableCell("")] * (width - 1)))
-        shown += [line if against else line[:-1] for line in encoder_lines]
+            table_rows.append((TableCell(encoder, "group"), *[TableCell("")] * (width - 1)))
+        table_rows += [line if against else line[:-1] for line in encoder_lines]
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
     if len(majority):
         texts = ["majority", *(majority.get(name, "–") for name in values), *[""] * len(against)]
-        shown.append(tuple(TableCell(text, "baseline") for text in texts))
+        table_rows.append(tuple(TableCell(text, "baseline") for text in texts))
     low, high = (f"{100 * end:.0f}" for end in axis)
     baselines = "; ".join(f"{letter}: {name}" for name, letter in letters.items())
     return Table(
@@ -85,7 +86,7 @@ def _score_table(measurements: Measurements, test_set: ScoredSet) -> Table:
             *cells(*against),
         ),
         align="l" + "r" * len(values.columns) + "l" * len(against),
-        rows=tuple(shown),
+        rows=tuple(table_rows),
         data=data,
         folded=not rows[["main", "best"]].all(axis=None),
     )
@@ -118,13 +119,18 @@ def _measures_table(measurements: Measurements, test_sets: Sequence[ScoredSet]) 
     measures = list(dict.fromkeys(data["metric"]))
     against = ["compared with"] if data["against"].nunique() > 1 else []
     lines = []
-    for column, column_data in data.assign(cell=_shown(data)).groupby("column", sort=False):
+    for column, column_data in data.assign(cell=_format_cells(data)).groupby("column", sort=False):
         for _, group in column_data.groupby(SYSTEM, sort=False):
             numbers = dict(zip(group["metric"], group["cell"], strict=True))
-            shown = (numbers.get(measure, TableCell("–")) for measure in measures)
+            measure_cells = (numbers.get(measure, TableCell("–")) for measure in measures)
             references = [TableCell(next(iter(group["against"].dropna()), "")) for _ in against]
             lines.append(
-                (_head(first_set, str(column)), *cells(*group[[*heads]].iloc[0]), *shown, *references)
+                (
+                    _head(first_set, str(column)),
+                    *cells(*group[list(heads)].iloc[0]),
+                    *measure_cells,
+                    *references,
+                )
             )
     return Table(
         name=slug("measures", *{**first_set.about, "metric": ""}.values()),
@@ -157,7 +163,9 @@ def _data(measurements: Measurements, test_set: ScoredSet, values: pd.DataFrame)
     scores = dict(split_by(values, SYSTEM))
     systems = [system for system in test_set.systems if key_of(system) in scores]
     against = {key: reference for key, reference in test_set.references.items() if key in scores}
-    tests = tested(measurements, test_set, {key: key_of(reference) for key, reference in against.items()})
+    tests = compare_with_references(
+        measurements, test_set, {key: key_of(reference) for key, reference in against.items()}
+    )
     columns = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
     lines = []
     for facts, column in product(systems, list_columns(values)):
@@ -167,7 +175,9 @@ def _data(measurements: Measurements, test_set: ScoredSet, values: pd.DataFrame)
             line = {**test_set.about, **{name: facts[name] for name in columns}, "column": column}
             line |= {"mean": numbers.mean(), "std": numbers.std(), "units": len(numbers)}
             test = tests.get((key, column))
-            lines.append(line | ({"against": against[key]["name"], **test.numbers()} if test else {}))
+            if test:
+                line |= {"against": against[key]["name"], **test.numbers()}
+            lines.append(line)
     return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
 
 
@@ -177,7 +187,7 @@ def _lines(
     """Return the rows by encoder: systems by falling mean, each with letters of itself and its baseline."""
     lines: dict[str, list[tuple[float, tuple[TableCell, ...]]]] = {}
     system_values = dict(split_by(values, SYSTEM))
-    for key, group in split_by(data.assign(cell=_shown(data)), SYSTEM, sort=False):
+    for key, group in split_by(data.assign(cell=_format_cells(data)), SYSTEM, sort=False):
         system, first_row = system_values[tuple(str(part) for part in key)], group.iloc[0]
         cells_by_column = dict(zip(group["column"], group["cell"], strict=True))
         numbers = [
@@ -193,7 +203,7 @@ def _lines(
         line = (TableCell(f"{first_row['system'] or first_row['name']}{reference_text}"), *numbers, against)
         lines.setdefault(first_row["encoder.label"], []).append((-float(means.mean()), line))
     return {
-        encoder: [line for _, line in sorted(encoder_lines, key=lambda line: line[0])]
+        encoder: [line for _, line in sorted(encoder_lines, key=itemgetter(0))]
         for encoder, encoder_lines in lines.items()
     }
 
@@ -220,7 +230,7 @@ def _units(values: "pd.Series[float]") -> list[str]:
     return [f"{unit} {key}" for key in values.index.get_level_values(-1)]
 
 
-def _shown(data: pd.DataFrame) -> pd.Series:
+def _format_cells(data: pd.DataFrame) -> pd.Series:
     """Return the cell of each number. The best of several systems in a column is highlighted."""
     rounded_means = data["mean"].round(3)
     groups = rounded_means.groupby([data["metric"], data["column"]])
@@ -274,10 +284,10 @@ def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
         ),
         f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
     }
-    return " ".join([*(text for text, applies in parts.items() if applies), *_undecided(test_set)])
+    return " ".join([*(text for text, applies in parts.items() if applies), *_describe_unmatched(test_set)])
 
 
-def _undecided(test_set: ScoredSet) -> list[str]:
+def _describe_unmatched(test_set: ScoredSet) -> list[str]:
     """Name the systems without a baseline, with the reason: several are possible, or none is."""
     names = {key_of(system): system["name"] for system in test_set.systems}
     candidate_names = {
@@ -296,8 +306,8 @@ def _undecided(test_set: ScoredSet) -> list[str]:
     return [
         *([remark] if names_without and references else []),
         *(
-            f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name "
-            "one in its table of the recipe (against)."
-            for name, baselines in candidate_names.items()
+            f"{name} is compared with none: {and_list(names_of_baselines)} differ from it in their method "
+            f"alone. Name one in its table of the recipe (against)."
+            for name, names_of_baselines in candidate_names.items()
         ),
     ]

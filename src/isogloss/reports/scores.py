@@ -27,7 +27,7 @@ from isogloss.reports.comparison import (
     unit_of,
 )
 from isogloss.reports.frames import list_rows
-from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.measurements import Measurements, cache_result
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.run_facts import ON_TRANSLATIONS, ZERO_SHOT
 
@@ -138,7 +138,11 @@ def key_of(facts: Facts) -> Key:
     return tuple(str(facts[name]) for name in SYSTEM)
 
 
-@cached
+def _list_facts(test_set: "ScoredSet") -> list[str]:
+    return list(test_set.about.values())
+
+
+@cache_result
 def scored_sets(measurements: Measurements) -> list[ScoredSet]:
     """Return every test set that models were scored on, in order of corpora.
 
@@ -150,18 +154,18 @@ def scored_sets(measurements: Measurements) -> list[ScoredSet]:
     mixed_inputs = scores["inputs"].mask(scores["inputs"].isin(IN_TRANSLATION), "")
     scores = scores.assign(mixed=mixed_inputs, best=scores.index.isin(best_split(scores).index))
     scores = scores.sort_values([*SYSTEM, "model", "language"], kind="stable")
-    by = ["mixed", *(name for name in TEST_SET if name != "source")]
+    keys = ["mixed", *(name for name in TEST_SET if name != "source")]
     test_sets = []
-    for key, rows in scores.groupby(by):
+    for key, rows in scores.groupby(keys):
         for source in sorted(set(rows["source"]) - {""}) or [""]:
             scored_rows = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
-            columns = {**dict(zip(by, key, strict=True)), "source": source}
+            columns = {**dict(zip(keys, key, strict=True)), "source": source}
             test_sets.append(
                 _scored_set(columns, rows[scored_rows & rows["source"].isin([source, ""])], measurements)
             )
     return sorted(
         (test_set for test_set in test_sets if len(test_set.rows)),
-        key=lambda test_set: list(test_set.about.values()),
+        key=_list_facts,
     )
 
 
@@ -179,7 +183,7 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, measurements: Me
     unseen_languages = tuple(
         language_code for language_code in other_languages if language_code not in targets
     )
-    # On languages that no model was made for, all models of a system count.
+    # On languages without a model for them, all models of a system count.
     made_for_none = rows["language"].isin(set(other_languages) - made_for)
     rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
@@ -232,7 +236,9 @@ def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[Facts]) -> Sequence[Facts]:
+def _on_first_encoder(
+    system: Facts, systems: Sequence[Facts], further_systems: Sequence[Facts]
+) -> Sequence[Facts]:
     """Return the same way of training on the original encoder, or on the joint one.
 
     Among several joint encoders, those with its languages and the same pretraining are used.
@@ -244,7 +250,7 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
         return []
     candidates = [
         system_elsewhere
-        for system_elsewhere in others
+        for system_elsewhere in further_systems
         if system_elsewhere["encoder"] in first_encoders
         and all(system_elsewhere[name] == system[name] for name in SYSTEM[1:])
     ]
@@ -357,7 +363,7 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 """Columns that a comparison needs."""
 
 
-def tested(
+def compare_with_references(
     measurements: Measurements,
     test_set: ScoredSet,
     references: Mapping[Key, Key],
@@ -380,7 +386,7 @@ def values_of(test_set: ScoredSet) -> pd.DataFrame:
     values = mean_scores(test_set, test_set.columns)
     sides = mean_scores(test_set, {"high": test_set.sources, "low": test_set.targets})
     values[GAP] = sides["high"] - sides["low"]
-    return values[sorted(values, key=lambda name: name == UNSEEN)].dropna(axis=1, how="all")
+    return values[sorted(values, key=UNSEEN.__eq__)].dropna(axis=1, how="all")
 
 
 def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.DataFrame:

@@ -41,8 +41,8 @@ class Shared:
             addresses = array("Q", [*map(id, inside), *map(id, inside.values())])
             return self._parts.setdefault((dict, addresses.tobytes()), inside)
         if isinstance(value, list):
-            children = [self.part(child) for child in value]
-            return self._parts.setdefault((list, array("Q", map(id, children)).tobytes()), children)
+            items = [self.part(child) for child in value]
+            return self._parts.setdefault((list, array("Q", (id(item) for item in items)).tobytes()), items)
         return self._scalar(value)
 
     def _scalar(self, value: Any) -> Any:

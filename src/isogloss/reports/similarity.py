@@ -150,13 +150,13 @@ def _layers(measure: SimilarityColumn, measurements: Measurements, _: pd.DataFra
     return pd.concat(lines)
 
 
-def _in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _cosines_in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the cosine of whole gradients by step of pretraining and fine-tuning."""
     rows = rows[(rows["module"] == WHOLE) & rows["layer"].isna()].dropna(subset=["cosine"])
     rows = rows.sort_values("step", kind="stable")
     return rows.assign(
         pair=rows["first"] + "–" + rows["second"],
-        smooth=rows.groupby(["run", "first", "second"])["cosine"].transform(smoothed),
+        smooth=rows.groupby(["run", "first", "second"])["cosine"].transform(smooth),
         line=(rows["first"] == rows["second"]).map({True: "within", False: ""}),
         stage=rows["kind"].map({"encoder": "pretraining", "model": "fine-tuning"}),
     )
@@ -253,7 +253,7 @@ SIMILARITY_FIGURES = (
         ),
         panels=("name", "corpus", "task", "source", "target"),
         lines=Lines(x="step", y="smooth", color="pair", dash="line", band=True, labels=("step", "cosine")),
-        choose=_in_training,
+        choose=_cosines_in_training,
         group_by=("stage",),
     ),
     *(
@@ -273,7 +273,7 @@ SIMILARITY_FIGURES = (
 )
 
 
-def smoothed(values: pd.Series) -> pd.Series:
+def smooth(values: pd.Series) -> pd.Series:
     """Return each value's mean with its neighbours, equally many on both sides."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     positions = np.arange(len(values))
@@ -282,16 +282,20 @@ def smoothed(values: pd.Series) -> pd.Series:
     return pd.Series((sums[positions + reach + 1] - sums[positions - reach]) / (2 * reach + 1), values.index)
 
 
-def over_draws(rows: pd.DataFrame) -> pd.DataFrame:
+def average_draws(rows: pd.DataFrame) -> pd.DataFrame:
     """Average the perplexities over the draws of masks, so that deviations are over seeds."""
     keys = [*UNIT, "language", "mask"]
     return rows.assign(perplexity=rows.groupby(keys)["perplexity"].transform("mean")).drop_duplicates(keys)
 
 
+def _mean_of_all(values: "pd.Series[float]") -> float:
+    return values.mean(skipna=False)
+
+
 def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the mean over the other languages where all have a CKA."""
     keys = [*UNIT, "first", "layer"]
-    means = rows.groupby(keys)["cka"].transform(lambda values: values.mean(skipna=False))
+    means = rows.groupby(keys)["cka"].transform(_mean_of_all)
     mean = rows.assign(second="mean", cka=means, debiased=np.nan).drop_duplicates(keys)
     return pd.concat([rows, mean], ignore_index=True)
 
@@ -324,12 +328,12 @@ def transfer_correlations(measurements: Measurements) -> pd.DataFrame:
             means = rows.groupby("second")["cka"].mean().reindex(language_scores.index).dropna()
             if len(means) >= FEWEST:
                 correlations.append(
-                    {**system, "states": states_name, "layer": layer, **_correlated(means, language_scores)}
+                    {**system, "states": states_name, "layer": layer, **_correlate(means, language_scores)}
                 )
     return pd.DataFrame(correlations)
 
 
-def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
+def _correlate(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     x = list(cka)
     y = list(scores[cka.index])
     result = spearman(x, y)
@@ -338,13 +342,15 @@ def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     return {**counts, "rho": result.rho, "p_value": result.p_value, "low": low, "high": high}
 
 
+def _select_whole(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
+
+
 *GATE_TABLES, CKA_TABLE, CORRELATION_TABLE = summaries_of(
     Path(__file__).with_name("similarity.toml"),
     {
-        "language-gates-perplexity": {"choose": over_draws},
-        "language-gates-kept": {
-            "choose": lambda rows: rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
-        },
+        "language-gates-perplexity": {"choose": average_draws},
+        "language-gates-kept": {"choose": _select_whole},
         "language-gates-specific": {
             "choose": lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()]
         },

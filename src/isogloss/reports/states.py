@@ -108,7 +108,7 @@ def _histograms(rows: pd.DataFrame) -> Figure:
     texts = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        shares = {name: pooled(group, name, edges) for name in STYLES}
+        shares = {name: pool_shares(group, name, edges) for name in STYLES}
         highest = max(float(share.max()) for share in shares.values()) or 1.0
         for name, (colour, dashes) in STYLES.items():
             axis.stairs(shares[name] / highest, edges, fill=True, color=colour, alpha=0.25)
@@ -132,7 +132,7 @@ def _histograms(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(words, rows, draw, labels=labels, height=HEIGHT)
 
 
-def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def pool_shares(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the share of "related" or "unrelated" pairs between edges, as the mean over models.
 
     Each model's own bins are assumed to be evenly filled.

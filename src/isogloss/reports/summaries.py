@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each model's score without mixing, as trained, and at the λ₀ that is best over seeds."""
     keys = [*TEST_SET, *SYSTEM, "target", "language", "layer"]
     means = rows.groupby([*keys, "ratio"])["score"].mean()
-    best_ratios = means.groupby(level=keys).idxmax().map(lambda key: key[-1]).rename("at")
+    best_ratios = means.groupby(level=keys).idxmax().map(itemgetter(-1)).rename("at")
     rows = rows.join(best_ratios, on=keys)
     rows = rows.assign(
         unmixed=rows["score"].where(rows["ratio"] == 0),
@@ -156,7 +157,7 @@ def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
     return frame.merge(rows[["run", *rows.columns.difference(frame.columns, sort=False)]], on="run")
 
 
-def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
+def _select_transfers(scores: pd.DataFrame) -> pd.DataFrame:
     """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
     rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
     is_zero_shot = rows["reference"] == ZERO_SHOT
@@ -189,7 +190,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "trained-parameters": {"choose": trained_shares},
     "word-alignment": {"frame": partial(data_runs, kind="align", part="aligner"), "choose": with_gold},
     "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
-    "interference": {"choose": _within_or_zero_shot},
+    "interference": {"choose": _select_transfers},
     "deltas-by-pair": {"frame": named_deltas},
     "word-distance-auc": {"frame": distances_by_stage},
     "representation-map": {"choose": map_shares},

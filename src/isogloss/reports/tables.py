@@ -107,21 +107,25 @@ class Summary:
         ]
         columns = columns or [self.by[0]]
         keys = list(dict.fromkeys([*columns, *self.group_by]))
-        frame, values = self._pivoted(rows) if self.pivot else (rows, self.values)
+        frame, values = self._pivot(rows) if self.pivot else (rows, self.values)
         values = {
             head: value_column
             for head, value_column in values.items()
             if frame[value_column.column].notna().any()
         }
         key_columns = dict.fromkeys(
-            [*keys, *filter(None, [self.pivot]), *(value_column.column for value_column in values.values())]
+            [
+                *keys,
+                *(name for name in [self.pivot] if name),
+                *(value_column.column for value_column in values.values()),
+            ]
         )
         texts = []
         for key, group in frame[list(key_columns)].groupby(keys, sort=False, dropna=False):
             most_values = group[self.pivot].value_counts().max() if self.pivot else len(group)
             texts.append(
                 [
-                    *map(_named, columns, key),
+                    *map(_name_value, columns, key),
                     *(value_column.of(group) for value_column in values.values()),
                     f"{most_values}",
                 ]
@@ -130,7 +134,7 @@ class Summary:
         words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
         return [text_table(words, len(columns), pd.DataFrame(texts, columns=head), rows)]
 
-    def _pivoted(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
+    def _pivot(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Mapping[str, Number]]:
         """Return rows with a column for each value of ``pivot``."""
         (value_column,) = self.values.values()
         columns = {value: f"{self.pivot} {value}" for value in rows[self.pivot].drop_duplicates()}
@@ -267,9 +271,9 @@ LANGUAGES = {"source", "target", "language", "first", "second"}
 """Columns with codes of languages, which tables name."""
 
 
-def _named(column: str, value: object) -> str:
+def _name_value(column: str, value: object) -> str:
     text = _plain(value)
-    return "+".join(map(language_name, text.split("+"))) if column in LANGUAGES else text
+    return "+".join(language_name(language) for language in text.split("+")) if column in LANGUAGES else text
 
 
 def _plain(value: Any) -> str:
@@ -287,7 +291,7 @@ _LATEX = str.maketrans(
         **{letter: f"\\{letter}" for letter in "&%$#_{}"},
         **{letter: f"\\text{name}{{}}" for letter, name in zip('\\~^"<>|', _TEXT.split(), strict=True)},
         **{letter: f"$\\{name}$" for letter, name in zip("±→‖≥·★αδθλρΔ", _MATHS.split(), strict=True)},
-        **{letter: f"$_{number}$" for number, letter in enumerate("₀₁₂")},
+        **{letter: f"$_{index}$" for index, letter in enumerate("₀₁₂")},
         **{"−": "$-$", "°": r"$^\circ$", "²": "$^2$", "–": "--", "—": "---", "…": r"\ldots{}"},
     }
 )

@@ -11,7 +11,7 @@ from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.frames import list_rows
-from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.measurements import Measurements, cache_result
 from isogloss.reports.path_examples import ExampleTerms, Weights, examples_of
 
 NEAR = 0.25
@@ -26,17 +26,17 @@ MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
 WHOLE = {"part": "all"}
 
 
-def in_papers_setting(rows: pd.DataFrame) -> "pd.Series[bool]":
+def is_paper_setting(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return a mask of rows as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
     is_trained_whole = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
     return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & is_trained_whole
 
 
-@cached
+@cache_result
 def path_rows(measurements: Measurements) -> pd.DataFrame:
     """Return one row per path to the bilingual model: its facts and its shape over α in [0, 1]."""
     rows = measurements.frame("interpolation")
-    rows = rows[in_papers_setting(rows) & (rows["method"] == "bilingual")]
+    rows = rows[is_paper_setting(rows) & (rows["method"] == "bilingual")]
     rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
     paths = rows[rows["alpha"].between(0, 1)].groupby(
         ["start", "end", "part", "role", *MEASURED_ON], dropna=False
@@ -50,22 +50,25 @@ def _path_row(measurements: Measurements, path: pd.DataFrame) -> dict[str, objec
     first_row = path.iloc[0]
     scores = path.groupby("alpha")["score"].mean()
     examples = examples_of(measurements, first_row)
-    return {**first_row, **_shape(scores), "examples": examples, "added": examples.added(_linear(scores))}
+    return {
+        **first_row,
+        **_shape(scores),
+        "examples": examples,
+        "added": examples.list_terms(_linear(scores)),
+    }
 
 
 def _linear(scores: "pd.Series[float]") -> dict[str, Weights]:
     """Return the weights of the scores in the statistics of a path that are sums of them."""
     last_score = scores.get(1.0)
     near_alphas = [alpha for alpha in scores.index if 0 < alpha <= NEAR]
-    return {
-        "gain": {(0.0,): -1.0, (1.0,): 1.0},
-        **(
-            {"slope": {(0.0,): -1 / near_alphas[-1], (near_alphas[-1],): 1 / near_alphas[-1]}}
-            if near_alphas
-            else {}
-        ),
-        **({"drop": {(0.0,): 1 / last_score, (1.0,): -1 / last_score}} if last_score else {}),
-    }
+    weights: dict[str, Weights] = {"gain": {(0.0,): -1.0, (1.0,): 1.0}}
+    if near_alphas:
+        alpha = near_alphas[-1]
+        weights["slope"] = {(0.0,): -1 / alpha, (alpha,): 1 / alpha}
+    if last_score:
+        weights["drop"] = {(0.0,): 1 / last_score, (1.0,): -1 / last_score}
+    return weights
 
 
 def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
@@ -117,7 +120,7 @@ def _triples(measurements: Measurements, frame: str) -> pd.DataFrame:
     """Return the rows about the paper's three whole models."""
     names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
     rows = measurements.frame(frame)
-    rows = rows_of(rows[in_papers_setting(rows)], names | WHOLE)
+    rows = rows_of(rows[is_paper_setting(rows)], names | WHOLE)
     return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
 
 
@@ -126,7 +129,7 @@ def delta_rows(measurements: Measurements) -> pd.DataFrame:
     return _with_unit(_triples(measurements, "deltas").assign(split="", metric=""))
 
 
-@cached
+@cache_result
 def plane_rows(measurements: Measurements) -> pd.DataFrame:
     """Return one row per plane: zero-shot score and the slope there."""
     rows = _triples(measurements, "plane")
@@ -138,7 +141,7 @@ def plane_rows(measurements: Measurements) -> pd.DataFrame:
         nearest = _nearest(grid)
         scale = 1 / (1 - nearest)
         slope: Weights = {(1.0, 0.0): -scale, (nearest, 0.0): scale}
-        terms = examples_of(measurements, group.iloc[0]).added({"slope": slope})
+        terms = examples_of(measurements, group.iloc[0]).list_terms({"slope": slope})
         surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": terms})
     return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
 
@@ -178,7 +181,9 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
     The other units determine its position, so that noise is not counted as a barrier; a single unit
     determines its own. Contributions of examples are returned with the rows.
     """
-    curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
+    curves = pd.DataFrame(
+        {index_of_row: pd.Series(row) for index_of_row, row in group["below_line"].items()}
+    ).T
     means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
     units = means.index.get_level_values("unit")
     inner = [alpha for alpha in means.columns.astype(float) if 0 < alpha < 1]
@@ -192,16 +197,16 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
         lowest |= {key: float(distances[key]) for key in means.index[units == unit]}
     index = pd.MultiIndex.from_tuples(lowest, names=["unit", "target"]) if lowest else means.index[:0]
     barriers = pd.Series(lowest.values(), index=index, dtype=float)
-    contributions = [_below_line(row, places) for row in list_rows(group)]
+    contributions = [_terms_below_line(row, places) for row in list_rows(group)]
     return barriers, group.assign(added=pd.Series(contributions, group.index, dtype=object))
 
 
-def _below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
+def _terms_below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
     """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
     place = places.get(row["unit"])
     last_score = row["last"]
     if place is None or not last_score:
         return {}
     weights = {(0.0,): (1 - place) / last_score, (1.0,): place / last_score, (place,): -1 / last_score}
-    terms: dict[str, ExampleTerms] = row["examples"].added({"barrier": weights})
+    terms: dict[str, ExampleTerms] = row["examples"].list_terms({"barrier": weights})
     return terms

@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -31,7 +32,7 @@ import pandas as pd
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, one_line
 from isogloss.core.languages import is_built_in
-from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, parse_json, read_regular
 from isogloss.metrics.estimates import LEVEL, Estimate, RandomEffects, random_effects
 from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check, choose_deciding_checks
@@ -178,7 +179,7 @@ class ClaimOutcome:
         possible = [(max(units, len(check.values) + 1), check) for units, check in check_units if units]
         outside = [(units, check) for units, check in possible if not check.inside]
         if outside:
-            return [min(outside, key=lambda pair: pair[0])]
+            return [min(outside, key=itemgetter(0))]
         return possible if len(possible) == len(check_units) else []
 
     @property
@@ -197,7 +198,7 @@ class ClaimOutcome:
         if not candidates:
             return None
         if deciding_verdict == "contradicted":
-            return min(candidates, key=lambda candidate: candidate[1])[0]
+            return min(candidates, key=itemgetter(1))[0]
         return max(candidates, key=_insignificance)[0]
 
 
@@ -227,7 +228,7 @@ def scope_of(measurements: Measurements) -> str:
     names = sorted(set(models["encoder.name"]) - {""})
     encoders = [*names, *([f"encoders of {and_list(sizes)} M parameters"] if sizes else [])]
     texts = [*models["source"], *models["target"], *measurements.frame("scores")["language"]]
-    codes = sorted({code for text in texts for code in text.split("+")} - {""})
+    codes = sorted({part for text in texts for part in text.split("+")} - {""})
     built_in = "built-in languages, which share one world"
     code_list = and_list(codes) if len(codes) <= MOST_LISTED else f"{len(codes)} languages"
     languages = (
@@ -260,7 +261,7 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
         for _, estimate, check in outcome.over_tasks
     ]
     if outcome.to_decide:
-        most_units, check = max(outcome.to_decide, key=lambda pair: pair[0])
+        most_units, check = max(outcome.to_decide, key=itemgetter(0))
         units_text = count(most_units, check.unit, "families" if check.unit == "family" else "")
         findings.append(f"{units_text} would decide, if these numbers are true")
     findings += [outcome.condition] if outcome.condition else []
@@ -400,7 +401,9 @@ def read_verdicts(path: Path) -> dict[str, JudgedClaim]:
     """Return the verdicts in a file, or in a folder of runs with a report, by claim."""
     file = path / CLAIMS_FILE if path.is_dir() else path
     try:
-        return {claim.id: claim for claim in fitting(JudgedClaims, parse_json(read_regular(file))).claims}
+        return {
+            claim.id: claim for claim in convert_json(JudgedClaims, parse_json(read_regular(file))).claims
+        }
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{file}: expected verdicts on claims ({one_line(error)}). Write them: isogloss report DIR."

@@ -8,7 +8,7 @@ from isogloss.aligners import ALIGNERS
 from isogloss.aligners.given import GivenLinks, Unlinked
 from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import AlignmentRow
 from isogloss.core.run_parts import Count, Named, Whole, values_of
@@ -181,7 +181,7 @@ def alignments(
     split = request.split
     aligner = aligner_of(request.table)
     aligner = aligner if request.links else Unlinked()
-    with located("align"):
+    with add_location("align"):
         encoder.original.check_layers(aligner, sources.encoders)
     subwords = request.subwords and request.links
     if subwords and not counts_words(aligner):
@@ -191,9 +191,9 @@ def alignments(
         )
     runs = []
     for pair in pairs:
-        with located("pairs"):
+        with add_location("pairs"):
             two_languages(pair)
-        with located("bitext"):
+        with add_location("bitext"):
             sources.needs(bitext, "bitext")
             run = Align(
                 bitext=bitext,
@@ -220,7 +220,7 @@ def links_subwords(method: Named) -> bool:
 
 def aligner_of(table: Table) -> Aligner:
     """Build the word aligner that a recipe's [align] table names."""
-    with located("align"):
+    with add_location("align"):
         return ALIGNER_KINDS.read(table)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from math import fsum
 from typing import NamedTuple
 
-from isogloss.core.errors import ConfigError, located, unknown_name
+from isogloss.core.errors import ConfigError, add_location, unknown_name
 from isogloss.core.identity import content, identity
 from isogloss.core.run_parts import with_fields
 from isogloss.data.sources import Sources, combined_fingerprint
@@ -56,7 +56,7 @@ def build_average(request: AverageRequest) -> FineTune:
     parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
     equal = all(abs(part.weight * len(parts) - 1) < TOLERANCE for part in parts)
     method = with_fields(request.method, weights=None if equal else tuple(part.weight for part in parts))
-    with located("of"):
+    with add_location("of"):
         _check_models(request, method, parts)
     return _average(request, method, tuple(part.run for part in parts))
 

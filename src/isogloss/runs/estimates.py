@@ -148,7 +148,9 @@ def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
 def encoder_training(cost: Cost, shape: Shape, machine: Machine, *, trained: int | None = None) -> int:
     """Return the bytes to train an encoder."""
     copies = round(4 * cost.copies * shape.parameters)
-    return copies + training_memory(shape, cost.batch, cost.updates, machine, best=False, trained=trained)
+    return copies + training_memory(
+        shape, cost.batch, cost.updates, machine, best_weights=False, trained_parameters=trained
+    )
 
 
 def encoder_training_operations(cost: Cost, shape: Shape) -> float:

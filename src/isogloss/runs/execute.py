@@ -131,7 +131,7 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
         line = extract_tb(error.__traceback__)[-1]
         raise RunError(
             f"{one_line(error)} ({Path(line.filename).name}:{line.lineno}), in a run with "
-            f"plug-ins of {', '.join(packages)}. Mend them, or leave them out."
+            f"plug-ins of {', '.join(packages)}. Mend them, or remove them."
         ) from error
 
 

@@ -264,8 +264,8 @@ class FineTune(Run):
             replace(batch, rows=rows),
             optimization.updates,
             machine,
-            best=True,
-            trained=self.peft.trained(shape) if self.peft else None,
+            best_weights=True,
+            trained_parameters=self.peft.trained(shape) if self.peft else None,
         )
 
     def _options(self) -> int | None:

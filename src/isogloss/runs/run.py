@@ -9,10 +9,11 @@ as the field's default.
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from isogloss.core.errors import ConfigError, did_you_mean, located
+from isogloss.core.errors import ConfigError, add_location, did_you_mean
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import DataRead, Row
@@ -328,7 +329,7 @@ class Encoder(Run):
             values = values_of(part)
             for name in ("layer", "layers"):
                 layers = values.get(name) or ()
-                with located(name):
+                with add_location(name):
                     check_layers(facts.layers, layers if isinstance(layers, tuple) else (layers,))
 
 
@@ -362,7 +363,7 @@ def unresolved_models(runs: Iterable[Run]) -> list[str]:
 def download(runs: Iterable[Run]) -> None:
     """Download each model on the hub that runs load once."""
     downloads = {download for run in runs for download in run.downloads.items()}
-    for name, function in sorted(downloads, key=lambda download: download[0]):
+    for name, function in sorted(downloads, key=itemgetter(0)):
         function(name)
 
 
@@ -383,20 +384,20 @@ def order_runs(runs: Iterable[Run]) -> list[Run]:
     return list(sequence.values())
 
 
-def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int | None:
+def peak_memory(run: Run, folders: Folders, *, device_type: Machine | None = None) -> int | None:
     """Return the peak memory of a run in bytes. 0 without a model, None if unknown.
 
-    ``on`` is a machine and its precision. Default: this process's device in the run's precision. Unknown are
-    encoders that are not on this machine, meta-learning and external translation models. Diagnostics that
-    compute gradients and training on choices with lists as options are also unknown.
+    ``device_type`` is a machine and its precision. Default: this process's device in the run's precision.
+    Unknown are encoders that are not on this machine, meta-learning and external translation models.
+    Diagnostics that compute gradients and training on choices with lists as options are also unknown.
     """
     from isogloss.training.precision import device, resolved_precision
 
-    if on is None:
+    if device_type is None:
         own_device = device()
         is_bfloat16 = resolved_precision(run.precision, own_device) == "bfloat16"
-        on = Machine(half=is_bfloat16, gpu=own_device.type == "cuda")
-    return run.memory(folders, on)
+        device_type = Machine(half=is_bfloat16, gpu=own_device.type == "cuda")
+    return run.memory(folders, device_type)
 
 
 def precision_here(store: Store) -> str:

@@ -111,7 +111,9 @@ class TrainTranslator(Run):
             length=method.longest,
             predicted=method.batch_subwords,
         )
-        return training_memory(self.translator_shape(), load, method.updates, machine, best=bool(self.dev))
+        return training_memory(
+            self.translator_shape(), load, method.updates, machine, best_weights=bool(self.dev)
+        )
 
     def operations(self, folders: Folders) -> float:  # noqa: ARG002, D102
         subwords = self.method.steps * self.method.batch_subwords

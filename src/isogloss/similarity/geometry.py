@@ -26,8 +26,8 @@ def principal_components(
 
     The largest absolute entry of a direction is positive, so that maps do not flip.
     """
-    centred = x.double() - x.double().mean(dim=0)
-    values, vectors = torch.linalg.eigh(centred.T @ centred)
+    centred_states = x.double() - x.double().mean(dim=0)
+    values, vectors = torch.linalg.eigh(centred_states.T @ centred_states)
     directions = vectors.flip(dims=(1,)).T[:count]
     largest = directions.abs().argmax(dim=1, keepdim=True)
     variances = values.flip(dims=(0,)).clamp(min=0)
@@ -35,10 +35,10 @@ def principal_components(
     return directions * directions.gather(1, largest).sign(), shares
 
 
-def between_share(states: Float[Tensor, "language item dim"]) -> float:
+def language_variance_share(states: Float[Tensor, "language item dim"]) -> float:
     """Return the variance between the languages' means as a share of the whole variance, in [0, 1]."""
     states = states.double()
     mean = states.mean(dim=(0, 1))
     total = float((states - mean).square().sum())
-    between = float((states.mean(dim=1) - mean).square().sum()) * states.shape[1]
-    return between / total if total else 0.0
+    language_variance = float((states.mean(dim=1) - mean).square().sum()) * states.shape[1]
+    return language_variance / total if total else 0.0

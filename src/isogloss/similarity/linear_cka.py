@@ -32,9 +32,9 @@ class StreamedCka:
         """Add a block, with items in the same order on both sides."""
         x = x.double()
         y = y.double()
-        new = co_moments(x, x), co_moments(x, y), co_moments(y, y)
-        old = self._kept
-        self._kept = new if old is None else tuple(map(merged, old, new))  # type: ignore[assignment]
+        moments = co_moments(x, x), co_moments(x, y), co_moments(y, y)
+        previous = self._kept
+        self._kept = moments if previous is None else tuple(map(merge_moments, previous, moments))  # type: ignore[assignment]
 
     def compute(self) -> Float[Tensor, "layer"]:
         """Return CKA by layer."""
@@ -116,17 +116,17 @@ def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer ite
     )
 
 
-def merged(first: CoMoments, second: CoMoments) -> CoMoments:
+def merge_moments(block_x: CoMoments, block_y: CoMoments) -> CoMoments:
     """Return the sums of two blocks about their common mean (Chan et al. 1979, in all orders)."""
-    items = first.items + second.items
-    mean_x = (first.items * first.mean_x + second.items * second.mean_x) / items
-    mean_y = (first.items * first.mean_y + second.items * second.mean_y) / items
-    shifted_first, shifted_second = (_about(part, mean_x, mean_y) for part in (first, second))
-    sums = {name: getattr(shifted_first, name) + getattr(shifted_second, name) for name in SUMS}
+    items = block_x.items + block_y.items
+    mean_x = (block_x.items * block_x.mean_x + block_y.items * block_y.mean_x) / items
+    mean_y = (block_x.items * block_x.mean_y + block_y.items * block_y.mean_y) / items
+    shifted_x, shifted_y = (_shift_moments(part, mean_x, mean_y) for part in (block_x, block_y))
+    sums = {name: getattr(shifted_x, name) + getattr(shifted_y, name) for name in SUMS}
     return CoMoments(items=items, mean_x=mean_x, mean_y=mean_y, **sums)
 
 
-def _about(
+def _shift_moments(
     part: CoMoments, mean_x: Float[Tensor, "layer dim_x"], mean_y: Float[Tensor, "layer dim_y"]
 ) -> CoMoments:
     """Return the sums about other means: every d becomes d + a, every e becomes e + b."""
@@ -156,9 +156,9 @@ def _about(
 
 
 def compute_linear_cka(
-    x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"], *, debiased: bool = False
+    x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"], *, is_debiased: bool = False
 ) -> Float[Tensor, "layer"]:
     """Return CKA by layer. Items have the same order on both sides."""
-    streamed = StreamedCka()
-    streamed.add(x, y)
-    return streamed.compute_debiased() if debiased else streamed.compute()
+    sums = StreamedCka()
+    sums.add(x, y)
+    return sums.compute_debiased() if is_debiased else sums.compute()

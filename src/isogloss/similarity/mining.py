@@ -20,10 +20,20 @@ MIN_MEAN_COSINE = 1e-6
 """A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
 
 Margin = Literal["ratio", "distance", "cosine"]
+
+
+def _cosine_ratio(cosine: Tensor, mean: Tensor) -> Tensor:
+    return cosine / mean.clamp(min=MIN_MEAN_COSINE)
+
+
+def _cosine_only(cosine: Tensor, _: Tensor) -> Tensor:
+    return cosine
+
+
 MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "ratio": lambda cosine, mean: cosine / mean.clamp(min=MIN_MEAN_COSINE),
+    "ratio": _cosine_ratio,
     "distance": torch.sub,
-    "cosine": lambda cosine, _: cosine,
+    "cosine": _cosine_only,
 }
 """Margins of a cosine over the mean of the neighbours' (Section 3, where the last is called absolute)."""
 
@@ -35,35 +45,35 @@ def mine(
 
     Rows have length 1.
     """
-    (cosines_x, of_x), (cosines_y, of_y) = nearest(x, y, neighbours)
+    (cosines_x, nearest_x), (cosines_y, nearest_y) = nearest(x, y, neighbours)
     mean_x = cosines_x.mean(dim=1)
     mean_y = cosines_y.mean(dim=1)
-    forward, to_y = MARGINS[margin](cosines_x, (mean_x.unsqueeze(1) + mean_y[of_x]) / 2).max(dim=1)
-    backward, to_x = MARGINS[margin](cosines_y, (mean_y.unsqueeze(1) + mean_x[of_y]) / 2).max(dim=1)
+    forward, choice_y = MARGINS[margin](cosines_x, (mean_x.unsqueeze(1) + mean_y[nearest_x]) / 2).max(dim=1)
+    backward, choice_x = MARGINS[margin](cosines_y, (mean_y.unsqueeze(1) + mean_x[nearest_y]) / 2).max(dim=1)
     rows, columns = (torch.arange(len(side), device=x.device) for side in (x, y))
-    proposed = torch.cat(
+    candidates = torch.cat(
         (
-            torch.stack((rows, of_x[rows, to_y]), dim=1),
-            torch.stack((of_y[columns, to_x], columns), dim=1),
+            torch.stack((rows, nearest_x[rows, choice_y]), dim=1),
+            torch.stack((nearest_y[columns, choice_x], columns), dim=1),
         )
     )
     scores, order = torch.cat((forward, backward)).double().sort(descending=True, stable=True)
-    proposed = proposed[order].cpu()
-    numbers = _each_once(proposed.tolist())
-    return proposed[numbers], scores.cpu()[numbers]
+    candidates = candidates[order].cpu()
+    numbers = _each_once(candidates.tolist())
+    return candidates[numbers], scores.cpu()[numbers]
 
 
-def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
+def _each_once(candidates: Sequence[Sequence[int]]) -> list[int]:
     """Return the indices of the pairs whose sides are in no earlier pair."""
-    firsts: set[int] = set()
-    seconds: set[int] = set()
-    numbers = []
-    for number, (first, second) in enumerate(proposed):
-        if first not in firsts and second not in seconds:
-            firsts.add(first)
-            seconds.add(second)
-            numbers.append(number)
-    return numbers
+    rows: set[int] = set()
+    columns: set[int] = set()
+    indices = []
+    for index, (row, column) in enumerate(candidates):
+        if row not in rows and column not in columns:
+            rows.add(row)
+            columns.add(column)
+            indices.append(index)
+    return indices
 
 
 Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
@@ -77,7 +87,7 @@ def nearest(
 
     Cosines are computed in blocks, each once. With fewer rows than ``neighbours`` all are returned.
     """
-    of_x, of_y = (
+    nearest_x, nearest_y = (
         (
             x.new_full((len(queries), min(neighbours, len(keys))), -torch.inf),
             torch.zeros((len(queries), min(neighbours, len(keys))), dtype=torch.long, device=x.device),
@@ -87,9 +97,9 @@ def nearest(
     for row in range(0, len(x), COSINE_BLOCK):
         for column in range(0, len(y), COSINE_BLOCK):
             cosines = x[row : row + COSINE_BLOCK] @ y[column : column + COSINE_BLOCK].T
-            _update(of_x, cosines, row, column)
-            _update(of_y, cosines.T.contiguous(), column, row)
-    return of_x, of_y
+            _update(nearest_x, cosines, row, column)
+            _update(nearest_y, cosines.T.contiguous(), column, row)
+    return nearest_x, nearest_y
 
 
 def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
@@ -98,7 +108,7 @@ def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, co
     The block's first row and column are given by their index.
     """
     values, numbers = (part[row : row + len(cosines)] for part in highest)
-    new, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
-    best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)
+    block_values, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
+    highest_values, order = torch.cat((values, block_values), dim=1).topk(values.shape[1], dim=1)
     numbers.copy_(torch.cat((numbers, indices + column), dim=1).gather(1, order))
-    values.copy_(best)
+    values.copy_(highest_values)

@@ -37,12 +37,12 @@ def retrieval_accuracy(
     correct = 0.0
     for start in range(0, len(x), QUERIES_PER_BLOCK):
         rows = slice(start, start + QUERIES_PER_BLOCK)
-        ahead = x[rows] @ y.T - offset - own_similarity[rows].unsqueeze(1)
-        numbers = torch.arange(len(ahead), device=x.device)
-        ahead[numbers, numbers + start] = 0  # The right one ties with itself, whatever the rounding.
-        best = ~(ahead > SIMILARITY_TOLERANCE).any(dim=1)
-        ties = (ahead >= -SIMILARITY_TOLERANCE).sum(dim=1)
-        correct += float((best / ties).sum(dtype=torch.float64))
+        margins = x[rows] @ y.T - offset - own_similarity[rows].unsqueeze(1)
+        numbers = torch.arange(len(margins), device=x.device)
+        margins[numbers, numbers + start] = 0  # The right one ties with itself, whatever the rounding.
+        is_nearest = ~(margins > SIMILARITY_TOLERANCE).any(dim=1)
+        ties = (margins >= -SIMILARITY_TOLERANCE).sum(dim=1)
+        correct += float((is_nearest / ties).sum(dtype=torch.float64))
     return correct / len(x)
 
 

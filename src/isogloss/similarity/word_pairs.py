@@ -83,20 +83,20 @@ class SquaredDifferences:
         self, layer: int, related: Float[Tensor, "pair dim"], unrelated: Float[Tensor, "pair dim"]
     ) -> None:
         """Add the differences of pairs in a layer."""
-        near = related.double().square().sum(dim=0).cpu()
-        far = unrelated.double().square().sum(dim=0).cpu()
-        before_near, before_far = self.sums.get(layer, (0, 0))
-        self.sums[layer] = (before_near + near, before_far + far)
+        related_sum = related.double().square().sum(dim=0).cpu()
+        unrelated_sum = unrelated.double().square().sum(dim=0).cpu()
+        previous_related, previous_unrelated = self.sums.get(layer, (0, 0))
+        self.sums[layer] = (previous_related + related_sum, previous_unrelated + unrelated_sum)
 
 
-def compute_share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
+def compute_share_of_largest(squares: Float[Tensor, " dim"], count: int) -> float:
     """Return the share of the largest numbers in the sum of all, or their even share if all are 0."""
     total = float(squares.sum())
-    return float(squares.topk(number).values.sum()) / total if total else number / len(squares)
+    return float(squares.topk(count).values.sum()) / total if total else count / len(squares)
 
 
 def count_word_distances(
-    loaded: tuple[Model, Tokenizer],
+    encoder: tuple[Model, Tokenizer],
     sentences: Sequence[LinkedSentence],
     languages: tuple[str, str],
     options: WordPairs,
@@ -110,7 +110,7 @@ def count_word_distances(
     """
 
     def compute(block: Places) -> LinkedStates:
-        return _compute_linked_states(loaded, languages, [sentences[index] for index in block], options)
+        return _compute_linked_states(encoder, languages, [sentences[index] for index in block], options)
 
     pair = "-".join(languages)
     return count_linked(compute, len(sentences), pair, options, squares=squares, on_progress=on_progress)
@@ -130,49 +130,53 @@ def count_linked(
         (layer, kind): (FineCounts(), FineCounts()) for layer in options.layers for kind in options.distances
     }
     blocks = drawn_blocks(number_of_sentences, options.random)
-    for number, block in enumerate(blocks, start=1):
+    for block_count, block in enumerate(blocks, start=1):
         x, y, sentence = compute(block)
-        related, others = drawn_unrelated(sentence, options.unrelated, options.random)
+        links, unrelated = drawn_unrelated(sentence, options.unrelated, options.random)
         for index, layer in enumerate(options.layers):
             if squares:
-                squares.add(layer, x[index] - y[index], x[index, related] - y[index, others])
+                squares.add(layer, x[index] - y[index], x[index, links] - y[index, unrelated])
             for kind in options.distances:
-                near, far = counts[layer, kind]
-                count(near, DISTANCES[kind](x[index], y[index]), pair)
-                count(far, DISTANCES[kind](x[index, related], y[index, others]), pair)
-        on_progress(Progress("distances", number, len(blocks), pair))
+                related_counts, unrelated_counts = counts[layer, kind]
+                count(related_counts, DISTANCES[kind](x[index], y[index]), pair)
+                count(unrelated_counts, DISTANCES[kind](x[index, links], y[index, unrelated]), pair)
+        on_progress(Progress("distances", block_count, len(blocks), pair))
     return counts
 
 
 def _compute_linked_states(
-    loaded: tuple[Model, Tokenizer],
+    encoder: tuple[Model, Tokenizer],
     languages: tuple[str, str],
     block: Sequence[LinkedSentence],
     options: WordPairs,
 ) -> LinkedStates:
     """Return the states of all linked words of a block, and each link's sentence."""
     states = partial(
-        word_states, *loaded, layers=options.layers, words=options.words, precision=options.precision
+        word_states, *encoder, layers=options.layers, words=options.words, precision=options.precision
     )
-    with active_language(loaded[0], languages[0]):
-        first = states([sentence.first for sentence in block])
-    with active_language(loaded[0], languages[1]):
-        second = states([sentence.second for sentence in block])
-    return choose_linked(first, second, [sentence.links for sentence in block])
+    with active_language(encoder[0], languages[0]):
+        first_states = states([sentence.first for sentence in block])
+    with active_language(encoder[0], languages[1]):
+        second_states = states([sentence.second for sentence in block])
+    return choose_linked(first_states, second_states, [sentence.links for sentence in block])
 
 
 def choose_linked(
-    first: Sequence[Float[Tensor, "layer _ dim"]],
-    second: Sequence[Float[Tensor, "layer _ dim"]],
+    first_states: Sequence[Float[Tensor, "layer _ dim"]],
+    second_states: Sequence[Float[Tensor, "layer _ dim"]],
     links: Sequence[Sequence[tuple[int, int]]],
 ) -> LinkedStates:
-    """Return the states of linked words, from those of all words of each sentence that are not cut off."""
+    """Return the states of linked words, from the states of all words that are not cut off."""
     links_of = [
-        [(i, j) for i, j in of_sentence if i < x.shape[1] and j < y.shape[1]]
-        for of_sentence, x, y in zip(links, first, second, strict=True)
+        [(i, j) for i, j in sentence_links if i < x.shape[1] and j < y.shape[1]]
+        for sentence_links, x, y in zip(links, first_states, second_states, strict=True)
     ]
-    x = torch.cat([x[:, [i for i, _ in pairs]] for x, pairs in zip(first, links_of, strict=True)], dim=1)
-    y = torch.cat([y[:, [j for _, j in pairs]] for y, pairs in zip(second, links_of, strict=True)], dim=1)
+    x = torch.cat(
+        [x[:, [i for i, _ in pairs]] for x, pairs in zip(first_states, links_of, strict=True)], dim=1
+    )
+    y = torch.cat(
+        [y[:, [j for _, j in pairs]] for y, pairs in zip(second_states, links_of, strict=True)], dim=1
+    )
     return x, y, np.repeat(np.arange(len(links_of)), [len(pairs) for pairs in links_of])
 
 
@@ -191,10 +195,10 @@ def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -
     """
     links = np.tile(np.arange(len(sentence)), times)
     begin, end = (np.searchsorted(sentence, sentence[links], side=side) for side in ("left", "right"))
-    others = len(sentence) - (end - begin)
-    links, begin, end, others = (part[others > 0] for part in (links, begin, end, others))
-    drawn = random.integers(0, others)
-    return links, np.where(drawn < begin, drawn, drawn + end - begin)
+    other_count = len(sentence) - (end - begin)
+    links, begin, end, other_count = (part[other_count > 0] for part in (links, begin, end, other_count))
+    draws = random.integers(0, other_count)
+    return links, np.where(draws < begin, draws, draws + end - begin)
 
 
 def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:

@@ -31,6 +31,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from isogloss.core.atomic_files import make_folder, reading, storage_error, writing
 from isogloss.core.errors import StorageError, plain
+from isogloss.core.functions import always
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.shared_files import (
     IrregularFileError,
@@ -85,7 +86,7 @@ class Board(Protocol):
         Two processes never create the same file.
         """
 
-    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+    def write(self, name: str, content: bytes, is_own: IsOwn = always) -> bool:
         """Overwrite an existing file if this process wrote it, and return whether it did."""
 
     def read(self, name: str) -> bytes | None:
@@ -124,7 +125,7 @@ class FolderBoard:
                 make_folder(self.folder.parent, self.folder.name)
                 return create_file(self.folder.parent, path, content)
 
-    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+    def write(self, name: str, content: bytes, is_own: IsOwn = always) -> bool:
         """Overwrite a file in place. That needs no space, so a full disk does not destroy its content."""
         try:
             return overwrite_file(
@@ -210,11 +211,11 @@ class Lease:
         """Return whether this process wrote the content of the lease file. False if it cannot be read."""
         return _read(content).get("token") == self.token
 
-    def content(self, *, held: bool = True) -> bytes:
+    def content(self, *, is_held: bool = True) -> bytes:
         """Return the content of its file."""
         holder = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
-        ending = {} if held else {"ending": self.ending}
-        facts = {**holder, "resume_point": self.resume_point, "beat": self.beat, "held": held, **ending}
+        ending = {} if is_held else {"ending": self.ending}
+        facts = {**holder, "resume_point": self.resume_point, "beat": self.beat, "held": is_held, **ending}
         return json.dumps(facts).encode()
 
 
@@ -266,7 +267,9 @@ class Leases:
     """Lock for writing and removing a lease of this process, so that a removed lease is not renewed."""
 
     @contextmanager
-    def leased(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Iterator[Lease | None]:
+    def lease_run(
+        self, key: str, resume_point: str = "", *, is_first: bool = False
+    ) -> Iterator[Lease | None]:
         """Lease a run and note its progress. Yields None if a different process has the lease.
 
         With ``is_first``, the leases of the run are not read, because the run had none a moment ago. Yields
@@ -292,7 +295,7 @@ class Leases:
     def alone(self, task: str) -> Iterator[None]:
         """Wait until no other process does a task, then do it in this context."""
         while True:
-            with self.leased(task) as lease:
+            with self.lease_run(task) as lease:
                 if lease:
                     try:
                         yield
@@ -341,7 +344,7 @@ class Leases:
         for lease in list(self._held.values()):
             lease.lost = True
             with suppress(OSError, StorageError):
-                self.board.write(lease.name, lease.content(held=False), lease.is_own)
+                self.board.write(lease.name, lease.content(is_held=False), lease.is_own)
 
     def forget(self, key: str) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""
@@ -388,7 +391,7 @@ class Leases:
             if is_settled:
                 self._remove(lease.key, lease.number)
             else:  # A lost lease too, because its holder did not die.
-                self.board.write(lease.name, lease.content(held=False), lease.is_own)
+                self.board.write(lease.name, lease.content(is_held=False), lease.is_own)
         except (OSError, StorageError):  # Waiting processes see no more signs of life.
             self._not_given_up.append(lease)
 

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from isogloss.core.atomic_files import atomic_folder, write_bytes
 from isogloss.core.checksums import CHECKSUMS, Checksum, find_differing_files, read_checksums, unseal
 from isogloss.core.errors import StorageError
+from isogloss.core.functions import always
 from isogloss.core.identity import ID, identity
 from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress
@@ -70,7 +71,7 @@ class MirroredStore(Store):
     def leases(self) -> Leases:  # noqa: D102
         return leases_of(self.remote)
 
-    def guarded(self) -> AbstractContextManager[None]:  # noqa: D102
+    def guard_folder(self) -> AbstractContextManager[None]:  # noqa: D102
         return nullcontext()
 
     def is_reachable(self) -> bool:
@@ -198,7 +199,7 @@ class MirroredStore(Store):
         manifest = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)
         try:
             with atomic_folder(folder, WORK) as new_folder:
-                self.remote.download_files(manifest, to=new_folder)
+                self.remote.download_files(manifest, target=new_folder)
                 for entry in entries(new_folder, f"{key}/{WORK}"):
                     rename(new_folder, f"{key}/{WORK}/{entry.name}", entry.name)
         except (StorageError, FileNotFoundError):
@@ -243,7 +244,7 @@ class MirroredStore(Store):
         """Upload a finished run, unless a different process has done so, then remove its checkpoints."""
         record = f"{key}/{RECORD}"
         if not self.remote.exists(record):
-            self.remote.upload(_list_results(self.root, key), f"{key}/{FILES}", last=record)
+            self.remote.upload(_list_results(self.root, key), f"{key}/{FILES}", last_name=record)
         with self.remote.uploading:
             self.remote.listed[record] = 0
             if f"{key}/{CHECKPOINTS}" in self.remote.listed:
@@ -319,7 +320,7 @@ class RemoteBoard:
             self.remote.interruptions += 1
         return content
 
-    def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
+    def write(self, name: str, content: bytes, is_own: IsOwn = always) -> bool:
         """Write an existing file without waiting for the store, because a late sign of life is useless."""
         current = self.remote.read(f"{LEASES}/{name}", waits=False)
         if current is None or not is_own(current):

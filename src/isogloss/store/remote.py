@@ -35,13 +35,13 @@ from isogloss.core.records import MADE
 from isogloss.core.shared_files import (
     IrregularFileError,
     file_size,
-    locked,
+    lock_file,
     open_new_file,
     read_file,
     remove,
     rename,
 )
-from isogloss.core.untrusted import below
+from isogloss.core.untrusted import join_safely
 from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:
@@ -189,7 +189,9 @@ class Remote:
 
         paths = self._call(find, inside)
         for name in paths.keys() - {""}:
-            below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
+            join_safely(
+                self.root, name.removesuffix("/"), self.url
+            )  # Some clients make an object for a folder.
         return paths
 
     def is_here(self, manifest: str) -> bool:
@@ -231,40 +233,45 @@ class Remote:
                 )
         return checksums
 
-    def upload(self, names: Iterable[str], manifest: str, *, last: str = "") -> None:
-        """Upload local files, then their manifest, then the file ``last``.
+    def upload(self, names: Iterable[str], manifest: str, *, last_name: str = "") -> None:
+        """Upload local files, then their manifest, then the file ``last_name``.
 
         Files that are equal in an earlier manifest are not uploaded again. Its other files are removed.
         """
         checksums = {name: Checksum.of_file(self.root, name) for name in sorted(names)}
         content = as_text(checksums).encode()
-        if last:  # The local files are complete, whether they arrive or not.
+        if last_name:  # The local files are complete, whether they arrive or not.
             write_bytes(self.root, manifest, content)
         earlier_manifest = self.read(manifest) if manifest in self.listed else None
         earlier = self.files_of(manifest, earlier_manifest or b"")
         changed_names = [
-            name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last
+            name
+            for name, checksum in checksums.items()
+            if checksum != earlier.get(name) and name != last_name
         ]
         self._upload_files([name for name in changed_names if not name.endswith(MADE)])
-        if last and self.exists(last):  # A different process was quicker. Its circumstances differ.
+        if last_name and self.exists(last_name):  # A different process was quicker. Its circumstances differ.
             return
         self._upload_files([name for name in changed_names if name.endswith(MADE)])
         if content != earlier_manifest:
             self.write(manifest, content)
-        if last:
-            self._upload_files([last])
+        if last_name:
+            self._upload_files([last_name])
         else:
             write_bytes(self.root, manifest, content)
         self.remove(earlier.keys() - checksums.keys())
 
     def download_files(
-        self, checksums: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
+        self,
+        checksums: Mapping[str, Checksum],
+        target: Path | None = None,
+        on_progress: OnProgress = no_progress,
     ) -> None:
         """Download missing files into a folder. Default: the folder of copies.
 
         A file is missing unless it has the right size and, if known, the right checksum.
         """
-        root = to or self.root
+        root = target or self.root
         left = {name: checksums[name] for name in self._missing(checksums, root)}
         for _ in range(ATTEMPTS):
             names = list(left)
@@ -418,5 +425,5 @@ def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
         make_folder(root, parent)
     with ExitStack() as stack:
         with suppress(OSError):  # Without a lock, each process downloads the files.
-            stack.enter_context(locked(root, f"{parent}{slash}.{base}.lock", wait=True))
+            stack.enter_context(lock_file(root, f"{parent}{slash}.{base}.lock", wait=True))
         yield

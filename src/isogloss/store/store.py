@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from isogloss.core.atomic_files import (
     check_unicode,
-    guarded,
+    guard_folder,
     is_outage,
     is_reachable,
     make_folder,
@@ -22,7 +22,7 @@ from isogloss.core.atomic_files import (
     writing,
 )
 from isogloss.core.checksums import CHECKSUMS, checksums_of, seal, unseal
-from isogloss.core.errors import StorageError, escape_surrogates, masked
+from isogloss.core.errors import StorageError, escape_surrogates, mask_secrets
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -45,7 +45,7 @@ from isogloss.core.shared_files import (
     read_file,
     remove,
 )
-from isogloss.core.untrusted import T, fitting
+from isogloss.core.untrusted import T, convert_json
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 from isogloss.store.resume_points import find_resume_point
@@ -111,9 +111,9 @@ class Store:
         """The leases of current runs, and of tasks for one process at a time."""
         return leases_in(self.root)
 
-    def guarded(self) -> AbstractContextManager[None]:
+    def guard_folder(self) -> AbstractContextManager[None]:
         """In this context, never create the folder again if it disappears."""
-        return guarded(self.root, LEASES)
+        return guard_folder(self.root, LEASES)
 
     def is_reachable(self) -> bool:
         """Return whether the folder can be reached. Something in it must have been leased before."""
@@ -177,12 +177,14 @@ class Store:
         folder = self.root / record.id
         write_text(folder, MADE, seal(circumstances), is_swept=True)
         with reading(folder):
-            files = checksums_of(folder, without=lambda name: name in NO_RESULTS or name.startswith(DAMAGED))
+            files = checksums_of(
+                folder, is_excluded=lambda name: name in NO_RESULTS or name.startswith(DAMAGED)
+            )
         write_record(folder, record, files)
 
     def fail(self, run: StoredRun, message: str, *, needs: str = "") -> None:
         """Write why a run failed. ``needs`` is the id of a failed run without which it could not begin."""
-        body = {"error": masked(message)}
+        body = {"error": mask_secrets(message)}
         if needs:
             body["needs"] = needs
         self.write(f"{identity(run)}/{FAILED}", seal(body))
@@ -206,7 +208,7 @@ class Store:
         """
         check_unicode(self.root)
         facts = {
-            name: masked(escape_surrogates(value)) if isinstance(value, str) else value
+            name: mask_secrets(escape_surrogates(value)) if isinstance(value, str) else value
             for name, value in facts.items()
         }
         body = {**facts, "runs": [identity(run) for run in runs]}
@@ -326,7 +328,7 @@ def check_there(folder: Path) -> None:
 def json_or_empty(content: bytes | None, shape: type[T]) -> T:
     """Parse a small file. Returns an empty value if it is missing or damaged."""
     try:
-        return fitting(shape, unseal(content or b"{}"))
+        return convert_json(shape, unseal(content or b"{}"))
     except ValueError:
         return shape()
 

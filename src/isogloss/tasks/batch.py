@@ -361,11 +361,11 @@ def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, .
     soft = _soft_labels(rows)
     gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
-    for what, values in (("labels", gold), ("heads", heads)):
+    for mixture, values in (("labels", gold), ("heads", heads)):
         position_count = len(options) or int(counts.sum())
         if values and len(values) != position_count:
             raise ValueError(
-                f"{len(values)} {what} for {position_count} positions: a batch has all {what} or none."
+                f"{len(values)} {mixture} for {position_count} positions: a batch has all {mixture} or none."
             )
     return Batch(
         subwords=pad_rows([row.subwords for row in text_rows], padding),

@@ -81,5 +81,5 @@ def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
 
 def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
     """Return a language's examples with these inputs. Raises DataError if a test set is not parallel."""
-    examples, *source_examples = (read(code) for code in codes_read(inputs, language, source))
+    examples, *source_examples = (read(name) for name in codes_read(inputs, language, source))
     return list(MIXED[inputs](examples, source_examples[0])) if source_examples else examples

@@ -96,7 +96,7 @@ class Lemmatization(Tagging):
         A word that the rule does not fit is its own lemma.
         """
         counts = Counter(self._rules(train_examples))
-        rule = max(self.labels, key=lambda label: counts[label])
+        rule = max(self.labels, key=counts.__getitem__)
         answers = [
             tuple(word if (lemma := lemma_by(rule, word)) is None else lemma for word in example.words)
             for example in test_examples

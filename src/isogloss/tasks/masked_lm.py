@@ -58,10 +58,10 @@ class Vocabulary:
         """
         mask_id = tokenizer.get_vocab().get(mask) if mask else tokenizer.mask_token_id
         if mask_id is None:
-            what = f"has no subword {mask!r}" if mask else "has no mask_token"
+            missing = f"has no subword {mask!r}" if mask else "has no mask_token"
             raise ConfigError(
-                f"{tokenizer.name_or_path or 'tokenizer'}: its tokenizer {what} to replace hidden subwords. "
-                f"Choose a rare subword of its vocabulary, if the method has a field for it "
+                f"{tokenizer.name_or_path or 'tokenizer'}: its tokenizer {missing} to replace hidden "
+                f"subwords. Choose a rare subword of its vocabulary, if the method has a field for it "
                 f'(mask = "_"), or an encoder with a mask.'
             )
         return cls(

@@ -183,7 +183,7 @@ class Parsing:
 
     def score(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
         """Return LAS over the first ``words`` words of each sentence, without PUNCT and SYM."""
-        _, las = attachment_contributions(gold, predicted, first=self.words)
+        _, las = attachment_contributions(gold, predicted, word_limit=self.words)
         return total(las)
 
     def contributions(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> ByMeasure:
@@ -192,9 +192,11 @@ class Parsing:
         The former are computed without and with PUNCT and SYM, the latter over all words of a sentence.
         Subtypes are ignored.
         """
-        uas, las = attachment_contributions(gold, predicted, first=self.words)
-        uas_together, las_together = attachment_contributions(gold, predicted, first=self.words, without=())
-        conll_uas, conll_las = attachment_contributions(gold, predicted, without=())
+        uas, las = attachment_contributions(gold, predicted, word_limit=self.words)
+        uas_together, las_together = attachment_contributions(
+            gold, predicted, word_limit=self.words, unscored_tags=()
+        )
+        conll_uas, conll_las = attachment_contributions(gold, predicted, unscored_tags=())
         return {
             self.metric: las,
             "uas": uas,

@@ -95,7 +95,12 @@ CLASSES = OneAnswer(_mean_of_classes, _softmax, divergence_of_classes)
 LABELS = OneAnswer(_mean_of_labels, _sigmoid, _divergence_of_labels)
 """Functions for any number of labels."""
 
-NUMBER = OneAnswer(lambda scores, translation_scores: (scores + translation_scores) / 2)
+
+def _mean_scores(scores: Tensor, translation_scores: Tensor) -> Tensor:
+    return (scores + translation_scores) / 2
+
+
+NUMBER = OneAnswer(_mean_scores)
 """Function for a number."""
 
 
@@ -269,4 +274,4 @@ def encode_labels(
 def most_frequent(occurrences: Iterable[str], labels: Sequence[str]) -> str:
     """Return the most frequent label, or the first in the inventory of equally frequent ones."""
     counts = Counter(occurrences)
-    return max(labels, key=lambda label: counts[label])
+    return max(labels, key=counts.__getitem__)

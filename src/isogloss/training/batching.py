@@ -66,15 +66,15 @@ class Whole(Protocol):
     is_whole: bool
 
 
-def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float | None]]:
-    """Split a batch of ``what`` into at most ``count`` parts.
+def parts_of(batch: object, count: int, user: str) -> Sequence[tuple[Movable, float | None]]:
+    """Split a batch of ``user`` into at most ``count`` parts.
 
     Processes that hold shares of one model all need a part. For them, the last part is repeated, without a
     share, until there are ``count``. Raises ConfigError if the batch cannot be split.
     """
     if not isinstance(batch, Divisible):
         raise ConfigError(
-            f"{what}: its batches cannot be split, as accumulation and several processes require. Remove "
+            f"{user}: its batches cannot be split, as accumulation and several processes require. Remove "
             f"accumulation, and use one process."
         )
     parts = batch.parts(count)
@@ -240,8 +240,8 @@ def language_shares(streams: Mapping[str, TextStream], sampling: BatchSampling) 
     replay = sampling.replay or Replay(languages=(), share=0.0)
     shares: dict[str, float] = {}
     for is_replayed, share in ((False, 1 - replay.share), (True, replay.share)):
-        languages = [code for code in streams if (code in replay.languages) == is_replayed]
-        weights = np.array([len(streams[code]) for code in languages], dtype=np.float64) ** (
+        languages = [language for language in streams if (language in replay.languages) == is_replayed]
+        weights = np.array([len(streams[language]) for language in languages], dtype=np.float64) ** (
             1 / sampling.temperature
         )
         if share and languages:
@@ -256,7 +256,7 @@ MAX_HELD_OUT = 65536
 def perplexity_rows(
     model: Model,
     held_out: Mapping[str, Sequence[MaskedBatch]],
-    done: int,
+    step: int,
     *,
     steps_per_epoch: int,
     precision: str,
@@ -264,8 +264,8 @@ def perplexity_rows(
     """Return a row with the perplexity of each language's held-out text."""
     return [
         {
-            "step": done,
-            "epoch": -(-done // steps_per_epoch),
+            "step": step,
+            "epoch": -(-step // steps_per_epoch),
             "language": language,
             "split": "dev",
             "metric": "perplexity",
@@ -287,7 +287,7 @@ def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str =
 
 
 def frequency_perplexity(stream: TextStream, special: Sequence[int]) -> float:
-    """Return the perplexity of guessing each subword of a text by its frequency alone.
+    """Return the perplexity of guessing each subword of a text only by its frequency.
 
     ``special`` are subwords that are never hidden.
     """
@@ -304,9 +304,9 @@ def plateau_warnings(
 
     Encoders soon learn how frequent each subword is, and some seeds never learn more.
     """
-    last = {str(row["language"]): row for row in rows if row.get("metric") == "perplexity"}
+    last_rows = {str(row["language"]): row for row in rows if row.get("metric") == "perplexity"}
     warnings = []
-    for language, row in last.items():
+    for language, row in last_rows.items():
         if language not in held_out:
             continue
         guessing = frequency_perplexity(held_out[language], special)

@@ -252,6 +252,22 @@ class _PairEncoder:
         return [*start, *end]
 
 
+def _whole_word(begin: int, end: int) -> list[tuple[int, int]]:
+    return [(begin, end)]
+
+
+def _first_subword(begin: int, _: int) -> list[tuple[int, int]]:
+    return [(begin, begin + 1)]
+
+
+def _last_subword(_: int, end: int) -> list[tuple[int, int]]:
+    return [(end - 1, end)]
+
+
+def _each_subword(begin: int, end: int) -> list[tuple[int, int]]:
+    return [(index, index + 1) for index in range(begin, end)]
+
+
 def _spans(split: SplitWords, word: Word, opening: int) -> list[list[Span]]:
     """Return the spans of each linkable unit, a word or a subword, after the opening subwords."""
     end = opening + len(split.subwords)
@@ -259,10 +275,10 @@ def _spans(split: SplitWords, word: Word, opening: int) -> list[list[Span]]:
         return [[(index, index + 1)] for index in range(opening, end)]
     begins = [opening + index for index in split.first()]
     word_spans: dict[Word, Callable[[int, int], list[Span]]] = {
-        "average": lambda begin, end: [(begin, end)],
-        "first": lambda begin, _: [(begin, begin + 1)],
-        "last": lambda _, end: [(end - 1, end)],
-        "subwords": lambda begin, end: [(index, index + 1) for index in range(begin, end)],
+        "average": _whole_word,
+        "first": _first_subword,
+        "last": _last_subword,
+        "subwords": _each_subword,
     }
     return [word_spans[word](*bounds) for bounds in pairwise([*begins, end])]
 

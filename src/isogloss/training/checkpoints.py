@@ -39,7 +39,7 @@ from isogloss.core.processes import stop_if_lost
 from isogloss.core.shared_files import create_file, entries, is_folder, read_file
 from isogloss.core.untrusted import parse_json
 from isogloss.encoders.family import unfrozen_parameters
-from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
+from isogloss.training.distributed import as_share, gather_tensor, is_main_process, local, local_rows
 
 _MODEL = "model.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
@@ -106,7 +106,7 @@ class CheckpointTimes:
         )
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
+    def measure_wait(self) -> Iterator[None]:
         """Measure how long the training waits for a checkpoint."""
         start = self._clock()
         yield
@@ -132,14 +132,14 @@ class Checkpoints:
         return CheckpointTimes(self.every, self.clock)
 
     def save(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, in_thread: bool = False
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, uses_thread: bool = False
     ) -> None:
         """Write a checkpoint, then remove the previous one.
 
         All processes call it, but only the main one writes.
 
-        With ``in_thread`` the state is copied to host memory and written by a thread. Call ``finish`` to wait
-        for it. Raises StorageError if the checkpoint cannot be written.
+        With ``uses_thread`` the state is copied to host memory and written by a thread. Call ``finish`` to
+        wait for it. Raises StorageError if the checkpoint cannot be written.
         """
         weights = dict(unfrozen_parameters(model))
         moments = _flat(optimizer)
@@ -150,12 +150,12 @@ class Checkpoints:
             return
         self.finish()
         files = {
-            _MODEL: _gather(weights, copy=in_thread),
-            _OPTIMIZER: _gather(moments, copy=in_thread),
+            _MODEL: _gather(weights, copy=uses_thread),
+            _OPTIMIZER: _gather(moments, copy=uses_thread),
         }
         if state.best is not None:
-            files[_BEST] = _gather(best_weights, weights, copy=in_thread)
-        if in_thread:
+            files[_BEST] = _gather(best_weights, weights, copy=uses_thread)
+        if uses_thread:
             self._writers.append(_WriterThread(partial(self._write, files, state)))
         else:
             self._write(files, state)
@@ -248,7 +248,7 @@ def _gather(
     """
     host_tensors = {}
     for name, tensor in tensors.items():
-        complete = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
+        complete = gather_tensor(as_share(tensor, reference[name]) if reference else tensor).detach()
         if is_main_process():
             host_tensors[name] = complete.to("cpu", copy=copy).contiguous()
     return host_tensors

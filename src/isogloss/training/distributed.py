@@ -24,7 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.processes import launched
+from isogloss.core.functions import do_nothing
+from isogloss.core.processes import is_launched
 from isogloss.encoders.computation import transformer_layers
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def alone() -> Iterator[None]:
 
 def own_device() -> torch.device:
     """Return this process's device: one GPU per process if the machine has several."""
-    if not launched() and not torch.accelerator.is_available():
+    if not is_launched() and not torch.accelerator.is_available():
         return torch.device("cpu")
     local_device: torch.device = _state().device
     return local_device
@@ -72,12 +73,12 @@ def own_device() -> torch.device:
 
 def world_size() -> int:
     """Return the number of processes that train together."""
-    return 1 if _alone or not launched() else int(_state().num_processes)
+    return 1 if _alone or not is_launched() else int(_state().num_processes)
 
 
 def rank() -> int:
     """Return the index of this process."""
-    return 0 if _alone or not launched() else int(_state().process_index)
+    return 0 if _alone or not is_launched() else int(_state().process_index)
 
 
 def is_sharded() -> bool:
@@ -85,10 +86,10 @@ def is_sharded() -> bool:
     return world_size() > 1 and _is_set(SHARDED)
 
 
-def refuse_sharding(what: str, instead: str) -> None:
+def refuse_sharding(feature: str, instead: str) -> None:
     """Raise ConfigError for a feature that a sharded model does not support."""
     if is_sharded():
-        raise ConfigError(f"{what} with a sharded model (--use_fsdp). Remove --use_fsdp, or {instead}.")
+        raise ConfigError(f"{feature} with a sharded model (--use_fsdp). Remove --use_fsdp, or {instead}.")
 
 
 def prepare_sharding() -> None:
@@ -251,11 +252,11 @@ class Shards:
     def gather(self) -> None:
         """Restore an ordinary model on the host, with full weights in every process."""
         shares = dict(self._model.named_parameters(remove_duplicate=False))
-        done: set[nn.Parameter] = set()
+        gathered_weights: set[nn.Parameter] = set()
         for name, weight in self._full.items():
-            if weight not in done:  # Tied weights have several names.
-                weight.data.copy_(gathered(shares[name]))
-                done.add(weight)
+            if weight not in gathered_weights:  # Tied weights have several names.
+                weight.data.copy_(gather_tensor(shares[name]))
+                gathered_weights.add(weight)
             _replace(self._model, name, weight)
         for name, layer in self._layers.items():
             _replace(self._model, name, layer)
@@ -291,7 +292,7 @@ class Shards:
         for name, weight in self._model.named_parameters(remove_duplicate=False):
             vars(weight).update(vars(self._full[name]))  # Marks of frozen weights, rates.
         with torch.no_grad():
-            self._root(lambda _: None)  # Registers the layers as parts of the root.
+            self._root(do_nothing)  # Registers the layers as parts of the root.
         full_weights: dict[str, Tensor] = {}
         for module in self._root.modules():
             if isinstance(module, FSDPModule):
@@ -315,7 +316,7 @@ class _Root(nn.Module):
         return compute(self.model)
 
 
-def gathered(tensor: Tensor) -> Tensor:
+def gather_tensor(tensor: Tensor) -> Tensor:
     """Return a tensor, gathered from all processes if it is sharded."""
     return tensor.full_tensor() if _is_share(tensor) else tensor
 

@@ -121,7 +121,7 @@ class Evaluation(EncodedExamples):
     ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
         """Run a model on batches, and yield each batch with the scores of both sides and the mixup ratios."""
         model.eval()
-        done = 0
+        count = 0
         total = sum(len(batch.numbers) for batch in batches)
         with scoring(model, self.precision) as device:
             self.mixup.ratio_module.to(device)
@@ -130,8 +130,8 @@ class Evaluation(EncodedExamples):
                 with sides.mixing(model, self.mixup) as trace:
                     scores = self.task.scores(model, sides.joined).float().cpu()
                 yield batch, scores, trace
-                done += len(batch.numbers)
-                self.on_progress(Progress("scoring", done, total, self.language))
+                count += len(batch.numbers)
+                self.on_progress(Progress("scoring", count, total, self.language))
         release_memory()
 
 

@@ -352,8 +352,8 @@ class Selection:
         self.steps_per_epoch = steps_per_epoch
         self.evaluations: dict[str, Evaluation] = {}
         examples = [example for group in train.values() for example in group]
-        what = f"training examples of {'+'.join(train)}"
-        self.of_one_label = {"": of_one_label(setting.task, examples, what)}
+        examples_name = f"training examples of {'+'.join(train)}"
+        self.of_one_label = {"": of_one_label(setting.task, examples, examples_name)}
         for language in languages:
             dev = setting.dev(language)
             training_examples = train.get(language) or examples
@@ -363,13 +363,13 @@ class Selection:
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
 
-    def notes(self, model: Model, done: int) -> list[Note]:
+    def notes(self, model: Model, step: int) -> list[Note]:
         """Score the model in every language."""
-        epoch = done // self.steps_per_epoch
+        epoch = step // self.steps_per_epoch
         return [
             {
                 "epoch": epoch,
-                "step": done,
+                "step": step,
                 "language": language,
                 "split": "dev",
                 "metric": dev.metric,
@@ -399,11 +399,15 @@ def stuck_at_chance(metric: str, best_score: float, baseline: float) -> list[str
     return [warning] if best_score <= baseline + ABOVE_CHANCE else []
 
 
-def of_one_label(task: Task, examples: Sequence[Example], what: str) -> str:
+def of_one_label(task: Task, examples: Sequence[Example], name_of_examples: str) -> str:
     """Return a warning if two or more examples, or all of their words, have the same label, else ""."""
     gold = task.gold(examples) if task.labels_are in ("example", "word") else ()
     labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}
     label = labels.pop() if len(labels) == 1 and len(examples) > 1 else UNLABELLED
     name = "+".join(label) or "none" if isinstance(label, tuple) else label
     why = "so they do not distinguish labels. Add examples with other labels."
-    return "" if label == UNLABELLED else f"all {len(examples):,} {what} have the label {name}, {why}"
+    return (
+        ""
+        if label == UNLABELLED
+        else f"all {len(examples):,} {name_of_examples} have the label {name}, {why}"
+    )

@@ -304,9 +304,9 @@ class _Training:
             if not bool(torch.isfinite(weight).all()):
                 raise self._divergence(f"{name} is no longer finite after step {total} of {total}")
 
-    def _divergence(self, what: str) -> DivergedError:
+    def _divergence(self, problem: str) -> DivergedError:
         return DivergedError(
-            f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.updates.learning_rate:g}), "
+            f"{self.callbacks.what}: {problem}. Lower learning_rate (now {self.updates.learning_rate:g}), "
             f"raise warmup, or set precision to float32."
         )
 
@@ -375,8 +375,8 @@ class _Training:
         notes |= {"precision": self.precision, "without_gain": self.without_gain}
         state = State(done, notes, self.best)
         uses_thread = self.device.type == "cuda"  # On a CPU, a thread would slow down the training.
-        with self.checkpoint_times.measured():
-            self.callbacks.checkpoints.save(self.model, self.optimizer, state, in_thread=uses_thread)
+        with self.checkpoint_times.measure_wait():
+            self.callbacks.checkpoints.save(self.model, self.optimizer, state, uses_thread=uses_thread)
 
     @contextmanager
     def _checkpoints_finished(self) -> Iterator[None]:

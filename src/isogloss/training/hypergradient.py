@@ -144,7 +144,7 @@ def finite_difference(train: Loss, shared: Parameters, language: Parameters) -> 
 
 
 def first_order(train: Loss, shared: Parameters, language: Parameters) -> Inner:
-    """Set the second-order term to 0, so that φ only reduces the validation loss of its own language."""
+    """Set the second-order term to 0, so that φ only reduces the validation loss of its language."""
     return Inner(*_loss_and_gradient(train, shared, language), lambda _direction: _zeros(language))
 
 

@@ -159,14 +159,20 @@ def subwords_of(words: int) -> int:
 
 
 def training_memory(
-    shape: Shape, load: Load, updates: Updates, machine: Machine, *, best: bool, trained: int | None = None
+    shape: Shape,
+    load: Load,
+    updates: Updates,
+    machine: Machine,
+    *,
+    best_weights: bool,
+    trained_parameters: int | None = None,
 ) -> int:
     """Return the peak memory of a training in bytes.
 
-    ``load`` is a full batch. With ``best``, evaluations select among weights. ``trained`` is the number of
-    parameters that are not frozen. Default: all.
+    ``load`` is a full batch. With ``best_weights``, evaluations select among weights. ``trained_parameters``
+    is the number of parameters that are not frozen. Default: all.
     """
-    count = shape.parameters if trained is None else trained
+    count = shape.parameters if trained_parameters is None else trained_parameters
     gradients = 4 * count
     states = (2 if updates.optimizer_states else 8) * count
     parts = min(updates.accumulation or 1, load.rows)
@@ -174,7 +180,7 @@ def training_memory(
     forward = activations(shape, part, machine, recomputes=bool(updates.gradient_checkpointing))
     step = max(gradients, forward) if machine.gpu and parts == 1 else gradients + forward
     step += 0 if machine.gpu else layer_memory(shape, part, machine)
-    copies = (gradients if best else 0) + (gradients if updates.sam_radius else 0)
+    copies = (gradients if best_weights else 0) + (gradients if updates.sam_radius else 0)
     return machine.program + 4 * shape.parameters + states + copies + step
 
 

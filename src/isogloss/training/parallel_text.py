@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.functions import do_nothing
 from isogloss.data.examples import Example, Translation
 from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.encoders.families import family_of
@@ -95,7 +96,7 @@ class ParallelExamples:
     """The mixup of examples with their translations."""
     source: str = ""
     """The language of the translations."""
-    warn: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = do_nothing
 
     def pairs(self, first: str, second: str) -> list[Pair]:
         """Match examples by id. Raises DataError if no id is shared, or too many labels differ."""

@@ -221,12 +221,12 @@ def check_objective(name: str, family: str, *, next_token: bool) -> None:
     """
     if not family or FAMILIES[family].is_decoder == next_token:
         return
-    what = "a decoder, which predicts a subword from the state before it"
+    objective = "a decoder, which predicts a subword from the state before it"
     method = "masked-next-token"
     if next_token:
-        what = "not a decoder, so it predicts a hidden subword at its position"
+        objective = "not a decoder, so it predicts a hidden subword at its position"
         method = "masked-language-modelling"
-    raise ConfigError(f"{name}: {family} is {what}. Choose the method {method}, or a different encoder.")
+    raise ConfigError(f"{name}: {family} is {objective}. Choose the method {method}, or a different encoder.")
 
 
 def cost_of_text(training: TextTraining, updates: Updates) -> Cost:

@@ -238,10 +238,18 @@ def _average(states: Rows, starts: Int[Tensor, " word"], counts: Int[Tensor, " w
     return total / counts.unsqueeze(1)
 
 
+def _first_states(states: Tensor, starts: Tensor, _: Tensor) -> Tensor:
+    return states[:, starts]
+
+
+def _last_states(states: Tensor, starts: Tensor, counts: Tensor) -> Tensor:
+    return states[:, starts + counts - 1]
+
+
 _AGGREGATED: dict[str, Callable[[Rows, Tensor, Tensor], WordRows]] = {
     "average": _average,
-    "first": lambda states, starts, _: states[:, starts],
-    "last": lambda states, starts, counts: states[:, starts + counts - 1],
+    "first": _first_states,
+    "last": _last_states,
 }
 
 

@@ -19,7 +19,7 @@ from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
-from isogloss.core.shared_files import locked
+from isogloss.core.shared_files import lock_file
 from isogloss.training.distributed import is_main_process
 
 MAX_NAME = 100
@@ -210,7 +210,7 @@ class Tracking:
         # One process at a time, because the first one may have to create a database.
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
-        with ExitStack() as end, locked(self.run.folder, ".tracking.lock", wait=True):
+        with ExitStack() as end, lock_file(self.run.folder, ".tracking.lock", wait=True):
             tracker = LOGGER_TYPE_TO_CLASS[name](**TRACKERS[name].arguments(self.run, end))
             tracker.start()
             end.callback(tracker.finish)

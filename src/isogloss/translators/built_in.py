@@ -51,7 +51,7 @@ class BuiltIn:
             setting.source, setting.target, noise=self.noise, seed=self.seed, unknown=self.unknown
         )
         setting.report(0)
-        for done, text in enumerate(texts, start=1):
+        for count, text in enumerate(texts, start=1):
             translation, links = translator.translate_linked(text)
             yield Translated(translation, words=words_of(translation, setting.target), links=links)
-            setting.report(done)
+            setting.report(count)

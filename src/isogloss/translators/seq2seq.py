@@ -23,9 +23,9 @@ from isogloss.encoders.folders import quiet
 from isogloss.translators.setting import (
     SentenceBatches,
     TranslateSetting,
-    in_chunks,
     prompt_for,
     refuse_too_small,
+    translate_in_chunks,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Seq2Seq:
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Yield a translation for each text, in order."""
-        return in_chunks(texts, setting, self, lambda: self._load(setting).translate)
+        return translate_in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
         from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
@@ -77,13 +77,13 @@ class Seq2Seq:
         longest = min(self.longest, subwords.longest)
         write = partial(generate, model, first=subwords.direction.first, beams=self.beams, longest=longest)
 
-        def in_precision(rows: list[list[int]]) -> list[list[int]]:
+        def generate_in_precision(rows: list[list[int]]) -> list[list[int]]:
             with scoring(model, setting.precision):
                 return write(rows)
 
         return SentenceBatches(
             subwords=subwords,
-            generate=in_precision,
+            generate=generate_in_precision,
             prompt=prompt_for(self.prompt, setting),
             target=setting.target,
             sentences=self.sentences,
@@ -115,7 +115,7 @@ class CTranslate2(Seq2Seq):
         import_ctranslate2()
         folder = seq2seq_folder(setting.model)
         subwords = load_subwords(folder, (setting.source, setting.target))
-        engine = self._engine(_converted(folder, setting.folder / CONVERTED_FOLDER), setting)
+        engine = self._engine(_convert_model(folder, setting.folder / CONVERTED_FOLDER), setting)
         return SentenceBatches(
             subwords=subwords,
             generate=partial(self._generate, engine, subwords),
@@ -135,12 +135,12 @@ class CTranslate2(Seq2Seq):
         precision = resolved_precision(setting.precision, target)
         bits = "int8_" if self.eight_bits else ""
         # What is fast for torch may be unknown to CTranslate2, as bfloat16 is on some processors.
-        supported = bits + precision in library.get_supported_compute_types(target.type)
+        is_supported = bits + precision in library.get_supported_compute_types(target.type)
         return library.Translator(
             str(folder),
             device=target.type,
             device_index=torch.cuda.current_device() if target.type == "cuda" else 0,
-            compute_type=bits + (precision if supported else "float32"),
+            compute_type=bits + (precision if is_supported else "float32"),
             inter_threads=1,
             intra_threads=torch.get_num_threads(),
         )
@@ -150,20 +150,23 @@ class CTranslate2(Seq2Seq):
     ) -> list[list[int]]:
         from isogloss.encoders.seq2seq import translation_limit, trim_row
 
-        first, tokenizer = subwords.direction.first, subwords.tokenizer
+        first_subword, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)
         limits = [translation_limit(row, longest) for row in rows]
         results = engine.translate_batch(
             [subwords.names(row) for row in rows],
-            target_prefix=None if first is None else [subwords.names([first])] * len(rows),
+            target_prefix=None if first_subword is None else [subwords.names([first_subword])] * len(rows),
             beam_size=self.beams,
             # Beam search must not depend on the batch; greedy search only ends sooner.
             max_decoding_length=max(limits) + 1 if self.beams == 1 else longest - 1,
             max_input_length=0,
         )
-        written = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
+        generated_rows = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
         ends = tokenizer.eos_token_id, tokenizer.pad_token_id
-        return [trim_row(row, *ends, first)[:limit] for row, limit in zip(written, limits, strict=True)]
+        return [
+            trim_row(row, *ends, first_subword)[:limit]
+            for row, limit in zip(generated_rows, limits, strict=True)
+        ]
 
 
 def import_ctranslate2() -> ModuleType:
@@ -178,19 +181,20 @@ def import_ctranslate2() -> ModuleType:
         ) from error
 
 
-def _converted(folder: Path, converted: Path) -> Path:
+def _convert_model(folder: Path, target: Path) -> Path:
     """Return the folder of the converted model, converting it if necessary."""
-    if converted.is_dir():
-        return converted
+    if target.is_dir():
+        return target
     from ctranslate2.converters import TransformersConverter
 
-    with atomic_folder(converted.parent, converted.name) as temporary:
+    with atomic_folder(target.parent, target.name) as temporary:
         try:
             with quiet():
                 TransformersConverter(str(folder)).convert(str(temporary), force=True)
         except (ValueError, KeyError, AttributeError, NotImplementedError) as error:
-            what = one_line(error)
+            problem = one_line(error)
             raise ModelError(
-                f"{folder}: CTranslate2 cannot convert this model ({what[:200]}). Use the translator seq2seq."
+                f"{folder}: CTranslate2 cannot convert this model ({problem[:200]}). Use the translator "
+                f"seq2seq."
             ) from error
-    return converted
+    return target

@@ -23,7 +23,7 @@ from isogloss.core.languages import language_name
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Named
 from isogloss.core.shared_files import read_file
-from isogloss.core.untrusted import fitting, parse_json
+from isogloss.core.untrusted import convert_json, parse_json
 from isogloss.data.projection.label_projection import Translated
 from isogloss.data.projection.words import sentences_in
 from isogloss.training.length_batches import by_length
@@ -50,10 +50,10 @@ class TranslateSetting:
     """Number of texts, for progress. 0 if unknown."""
     on_progress: OnProgress = no_progress
 
-    def report(self, done: int) -> None:
+    def report(self, count: int) -> None:
         """Report progress: how many texts are translated."""
-        what = f"translating {self.source} into {self.target}"
-        self.on_progress(Progress(what, done, max(done, self.total)))
+        activity = f"translating {self.source} into {self.target}"
+        self.on_progress(Progress(activity, count, max(count, self.total)))
 
 
 class Translator(Named, Protocol):
@@ -100,38 +100,38 @@ Lengths = Callable[[Sequence[str]], list[int]]
 TranslateChunk = Callable[[list[str]], list[Translated]]
 
 
-def in_chunks(
+def translate_in_chunks(
     texts: Iterable[str], setting: TranslateSetting, translator: object, load: Callable[[], TranslateChunk]
 ) -> Iterator[Translated]:
     """Yield a translation for each text, in order. Nothing is loaded if all are stored already."""
-    loaded: list[TranslateChunk] = []
-    remaining, done = iter(texts), 0
+    models: list[TranslateChunk] = []
+    remaining, count = iter(texts), 0
     key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
-    setting.report(done)
+    setting.report(count)
     for chunk in iter(lambda: list(islice(remaining, TEXTS_PER_CHUNK)), []):
         content = sha256(json.dumps([key, *chunk]).encode()).hexdigest()
         name = f"chunk-{content[:32]}.jsonl"
-        translated = _stored(setting.folder, name, content, len(chunk))
-        if translated is None:
-            loaded = loaded or [load()]
-            translated = loaded[0](chunk)
+        translations = _read_chunk(setting.folder, name, content, len(chunk))
+        if translations is None:
+            models = models or [load()]
+            translations = models[0](chunk)
             with atomic_file(setting.folder, name) as file:
                 file.write(f"{content}\n")
-                for translation in translated:
+                for translation in translations:
                     file.write(f"{json.dumps([translation.text, translation.cuts], ensure_ascii=False)}\n")
-        yield from translated
-        done += len(chunk)
-        setting.report(done)
+        yield from translations
+        count += len(chunk)
+        setting.report(count)
 
 
-def _stored(folder: Path, name: str, content: str, count: int) -> list[Translated] | None:
+def _read_chunk(folder: Path, name: str, content: str, count: int) -> list[Translated] | None:
     """Return a stored chunk. None if it is missing, damaged or belongs to other texts."""
     try:
-        first, *lines = read_file(folder, name).decode().split("\n")[:-1]
-        pairs = [fitting(tuple[str, int], parse_json(line)) for line in lines]
+        checksum, *lines = read_file(folder, name).decode().split("\n")[:-1]
+        pairs = [convert_json(tuple[str, int], parse_json(line)) for line in lines]
     except (OSError, ValueError):
         return None
-    if first != content or len(pairs) != count:
+    if checksum != content or len(pairs) != count:
         return None
     return [Translated(text, cuts) for text, cuts in pairs]
 
@@ -154,15 +154,17 @@ class SentenceBatches:
 
     def translate(self, texts: Sequence[str]) -> list[Translated]:
         """Translate texts piece by piece, each different piece once."""
-        split = in_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
+        split = split_into_pieces(texts, self._lengths, longest=self.longest, sentences=self.sentences)
         pieces = list(dict.fromkeys(piece for text_pieces, _ in split for piece in text_pieces))
         rows = [row[: self.longest] for row in self._rows(pieces)]
-        written: dict[str, str] = {}
+        translations_of_pieces: dict[str, str] = {}
         for batch in by_length([len(row) for row in rows], self.batch_subwords):
             translations = self.subwords.decode(self.generate([rows[index] for index in batch]))
-            written |= zip((pieces[index] for index in batch), translations, strict=True)
+            translations_of_pieces |= zip((pieces[index] for index in batch), translations, strict=True)
         return [
-            Translated(join_pieces([written[piece] for piece in text_pieces], self.target), cuts)
+            Translated(
+                join_pieces([translations_of_pieces[piece] for piece in text_pieces], self.target), cuts
+            )
             for text_pieces, cuts in split
         ]
 
@@ -173,7 +175,7 @@ class SentenceBatches:
         return [len(row) for row in self._rows(pieces)]
 
 
-def in_pieces(
+def split_into_pieces(
     texts: Sequence[str], lengths: Lengths, *, longest: int, sentences: bool
 ) -> list[tuple[list[str], int]]:
     """Return the pieces of each text, none longer than ``longest``, and the number of cuts.
@@ -182,12 +184,14 @@ def in_pieces(
     single spaces.
     """
     lines = [" ".join(text.split()) for text in texts]
-    parts = [sentences_in(line) if sentences else [line] if line else [] for line in lines]
+    parts = [sentences_in(line) for line in lines] if sentences else [[line] * bool(line) for line in lines]
     counts = iter(lengths([part for part_texts in parts for part in part_texts]))
     result = []
     for part_texts in parts:
-        short = [[part] if next(counts) <= longest else _cut(part, lengths, longest) for part in part_texts]
-        pieces = [piece for cut in short for piece in cut]
+        short_pieces = [
+            [part] if next(counts) <= longest else _cut(part, lengths, longest) for part in part_texts
+        ]
+        pieces = [piece for cut in short_pieces for piece in cut]
         result.append((pieces, len(pieces) - len(part_texts)))
     return result
 
@@ -204,20 +208,20 @@ def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
     if len(text) == 1 or lengths([text])[0] <= longest:
         yield text
         return
-    middle = _cut_position(text)
-    for part in (text[:middle].strip(), text[middle:].strip()):
+    position = _cut_position(text)
+    for part in (text[:position].strip(), text[position:].strip()):
         if part:
             yield from _cut(part, lengths, longest)
 
 
 def _cut_position(text: str) -> int:
-    middle = len(text) / 2
-    least, most = len(text) * MIN_CUT_MARGIN, len(text) * (1 - MIN_CUT_MARGIN)
+    midpoint = len(text) / 2
+    earliest, latest = len(text) * MIN_CUT_MARGIN, len(text) * (1 - MIN_CUT_MARGIN)
     ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]
     for positions in (ends, *([match.end() for match in kind.finditer(text)] for kind in _BREAKS)):
-        inner = [position for position in positions if least <= position <= most]
+        inner = [position for position in positions if earliest <= position <= latest]
         if inner:
-            return min(inner, key=lambda position: abs(position - middle))
+            return min(inner, key=lambda position: abs(position - midpoint))
     return len(text) // 2
 
 
@@ -231,7 +235,7 @@ def prompt_for(prompt: str, setting: TranslateSetting) -> str:
 
 def refuse_too_small(translator: Any) -> None:
     """Raise ConfigError if a field of a translator is below its minimum."""
-    for field, least in FIELD_MINIMA.items():
-        number = getattr(translator, field)
-        if number < least:
-            raise ConfigError(f"{translator.name}: {field} is {number}; it must be {least} or more.")
+    for field, minimum in FIELD_MINIMA.items():
+        value = getattr(translator, field)
+        if value < minimum:
+            raise ConfigError(f"{translator.name}: {field} is {value}; it must be {minimum} or more.")

@@ -1,4 +1,4 @@
-"""Adapters alone: written for the libraries peft and adapters, and attached to an encoder."""
+"""Adapters without their model, written for the libraries peft and adapters, and attached to an encoder."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,14 @@ PEFT, ADAPTERS = "peft", "adapter-transformers"
 
 @dataclass(frozen=True)
 class AdapterExport:
-    """Adapters that were written alone."""
+    """Adapters that were written without their model."""
 
     library: str
     """Its library on the hub: peft or adapter-transformers."""
     base: str
     """The model that they belong to: a folder, or a hub name with its commit."""
     folders: Sequence[str] = ()
-    """Of the library adapters: a folder for each language, and the task's."""
+    """Folders of the library adapters: one for each language, and one for the task."""
 
     @property
     def is_local(self) -> bool:
@@ -49,8 +49,8 @@ class AdapterExport:
     def base_code(self) -> str:
         """The base as arguments of ``from_pretrained``."""
         name, _, revision = self.base.partition("@")
-        at = f', revision="{revision}"' if revision else ""
-        return '"ENCODER"' if self.is_local else f'"{name}"{at}'
+        revision_argument = f', revision="{revision}"' if revision else ""
+        return '"ENCODER"' if self.is_local else f'"{name}"{revision_argument}'
 
     def base_text(self, encoder: str) -> str:
         """Return the base for a card, given the description of the encoder that the model began with."""
@@ -60,7 +60,7 @@ class AdapterExport:
         return f"{name}. Put its folder in place of ENCODER"
 
 
-def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> AdapterExport:
+def write_adapters(model: Model, target: Path, folder: Path, base: str = "") -> AdapterExport:
     """Write the adapters of the model in a folder of weights into a new one.
 
     ConfigError for a model without adapters, or with modules that the libraries lack. They belong to
@@ -73,12 +73,12 @@ def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> Ada
         base = str(base_folder(folder, difference))
     if difference is None or difference.format != PEFT:
         check_writable(model)
-        return AdapterExport(ADAPTERS, base, write_hub_adapters(model, new, base))
+        return AdapterExport(ADAPTERS, base, write_hub_adapters(model, target, base))
     config = parse_json(read_regular(folder / CONFIG))
     config["base_model_name_or_path"] = base.partition("@")[0]
-    (new / CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    (target / CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     for name in (WEIGHTS, MODEL_CONFIG):  # The latter has the names of labels.
-        write_bytes(new, name, read_regular(folder / name))
+        write_bytes(target, name, read_regular(folder / name))
     return AdapterExport(PEFT, base)
 
 
@@ -94,16 +94,16 @@ def attach(
     """Write an encoder with adapters of AdapterHub for languages and a task, as a model of isogloss.
 
     ``encoder`` is the model they were trained on: a folder, or a name on the hub. ``leave_out`` are layers
-    without adapters of languages. ``pickle`` allows pickles, whose weights alone are read. ConfigError
-    without adapters and where they differ in kind, ModelError for those of another encoder.
+    without adapters of languages. ``pickle`` allows pickles, of which only weights are read. ConfigError
+    without adapters and where they differ in kind, ModelError for adapters of a different encoder.
     """
     if not languages and task is None:
         raise ConfigError("attach: no adapters are given. Give those of languages, of a task, or both.")
     adapters: dict[str, HubAdapter] = {
-        code: read_hub_adapter(path, pickle=pickle) for code, path in languages.items()
+        language: read_hub_adapter(path, pickle=pickle) for language, path in languages.items()
     }
-    of_task = read_hub_adapter(task, pickle=pickle) if task else None
+    task_adapter = read_hub_adapter(task, pickle=pickle) if task else None
     source = str(model_folder(encoder) or encoder)
-    model = with_hub_adapters(source, adapters, of_task, leave_out)
+    model = with_hub_adapters(source, adapters, task_adapter, leave_out)
     save_model(model, load_tokenizer(source), folder)
     return folder

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from isogloss.core.errors import DataError
+from isogloss.core.functions import never
 from isogloss.core.tag_schemes import find_spans
 from isogloss.core.untrusted import parse_json
 from isogloss.data.examples import TaggedSentence
@@ -48,19 +49,19 @@ def _locate_words_of_object(body: Mapping[str, Any]) -> list[Place]:
     return locate_tokens(body) or locate_words(find_text(body))
 
 
-def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> FileEntry:
+def _entry(file: File, line_number: int, line: str, body: Mapping[str, Any]) -> FileEntry:
     try:
         text = find_text(body)
         words = tuple(text[extent.start : extent.stop] for extent in _locate_words_of_object(body))
     except OffsetError as error:
-        raise file.broken(number, error.problem, error.expected) from error
-    example = TaggedSentence(id=str(body.get("id", number)), words=words, tags=()) if words else None
+        raise file.broken(line_number, error.problem, error.expected) from error
+    example = TaggedSentence(id=str(body.get("id", line_number)), words=words, tags=()) if words else None
     return FileEntry(lines=(line,), example=example, body=body, original=body)
 
 
 def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
-    for number, line, body in numbered_objects(file):
-        yield _entry(file, number, line, body)
+    for line_number, line, body in numbered_objects(file):
+        yield _entry(file, line_number, line, body)
 
 
 def _read_list(file: File, _: str) -> Iterator[FileEntry]:
@@ -70,8 +71,8 @@ def _read_list(file: File, _: str) -> Iterator[FileEntry]:
         raise file.broken(1, f"no JSON ({error})", _TASKS) from error
     if not isinstance(bodies, list) or not all(isinstance(body, dict) for body in bodies):
         raise file.broken(1, "no list of objects", _TASKS)
-    for number, body in enumerate(bodies, start=1):
-        yield _entry(file, number, "", body)
+    for index, body in enumerate(bodies, start=1):
+        yield _entry(file, index, "", body)
 
 
 def _fill_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
@@ -85,12 +86,12 @@ def _fill_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
             yield dict(body)
             continue
         spans = locate_spans(find_text(body), prediction.answer, _locate_words_of_object(body))
-        answered = replace_spans(
+        filled_body = replace_spans(
             body, spans, row_style if row_style is not None and row_style.form == "tasks" else style
         )
         if prediction.scores is not None:
-            answered["scores"] = [round(score, 6) for score in prediction.scores]
-        yield answered
+            filled_body["scores"] = [round(score, 6) for score in prediction.scores]
+        yield filled_body
 
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
@@ -109,60 +110,60 @@ def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
 def _read_brat(file: File, _: str) -> Iterator[FileEntry]:
     """Read the text that a file of brat annotates, line by line. Each entry keeps where its line begins."""
     start = 0
-    for number, line in enumerate(find_text_file(file).read(), start=1):
+    for line_number, line in enumerate(find_text_file(file).read(), start=1):
         words = tuple(line[extent.start : extent.stop] for extent in locate_words(line))
-        example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
-        yield FileEntry(lines=(line,), example=example, body={"line": number, "start": start})
+        example = TaggedSentence(id=str(line_number), words=words, tags=()) if words else None
+        yield FileEntry(lines=(line,), example=example, body={"line": line_number, "start": start})
         start += len(line)
 
 
 def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
-    number = 0
+    index = 0
     for entry, prediction in entries:
         if prediction is None or entry.body is None:
             continue
         (line,) = entry.lines
         start = entry.body["start"]
         for span in locate_spans(line, prediction.answer, locate_words(line)):
-            number += 1
+            index += 1
             offsets = f"{int(str(start)) + span.start} {int(str(start)) + span.stop}"
-            yield f"T{number}\t{span.type} {offsets}\t{span.text}"
+            yield f"T{index}\t{span.type} {offsets}\t{span.text}"
 
 
 def _read_webanno(file: File, _: str) -> Iterator[FileEntry]:
     """Read the sentences of WebAnno's TSV. Lines between them are entries without an example."""
     all_lines = list(file.read())
     file = replace(file, read=lambda: iter(all_lines))
-    by_line = dict[int, TaggedSentence]()
+    sentences_by_line = dict[int, TaggedSentence]()
     word_lines = set[int]()
     for sentence in read_webanno(file):
         if isinstance(sentence, DataError):
             raise sentence
         words = tuple(sentence.tagged.words)
-        by_line[sentence.lines[0]] = TaggedSentence(id=sentence.id, words=words, tags=())
+        sentences_by_line[sentence.lines[0]] = TaggedSentence(id=sentence.id, words=words, tags=())
         word_lines.update(sentence.lines)
     example: TaggedSentence | None = None
     lines = list[str]()
-    for number, line in chain(file.lines(), [(0, "")]):
-        if number in word_lines:
-            example = by_line.get(number, example)
+    for line_number, line in chain(file.lines(), [(0, "")]):
+        if line_number in word_lines:
+            example = sentences_by_line.get(line_number, example)
             lines.append(line)
             continue
         if lines:
-            yield FileEntry(lines=tuple(lines), example=example, body={"line": number - len(lines)})
+            yield FileEntry(lines=tuple(lines), example=example, body={"line": line_number - len(lines)})
             lines = []
-        if number:
+        if line_number:
             yield FileEntry(lines=(line,))
 
 
 def _write_webanno(entries: Iterable[Answered]) -> Iterator[str]:
-    first = 1
+    next_index = 1
     for entry, prediction in entries:
         if prediction is None:
             yield from entry.lines
             continue
         spans = find_spans(prediction.answer)
-        cells, first = write_webanno_cells(spans, len(entry.lines), first)
+        cells, next_index = write_webanno_cells(spans, len(entry.lines), next_index)
         yield from map(_replace_cell, entry.lines, cells)
 
 
@@ -176,15 +177,19 @@ def _starts_webanno(lines: Sequence[str]) -> bool:
     return bool(lines) and lines[0].startswith(WEBANNO_HEADER)
 
 
+def _is_list(line: str) -> bool:
+    return line.startswith("[")
+
+
 ANNOTATIONS = (
     Format(
         name="webanno",
-        matches=lambda _: False,
+        matches=never,
         matches_first=_starts_webanno,
         read=_read_webanno,
         write=_write_webanno,
     ),
-    Format(name="brat", matches=lambda _: False, read=_read_brat, write=_write_brat),
+    Format(name="brat", matches=never, read=_read_brat, write=_write_brat),
     Format(
         name="offsets",
         matches=_has_spans,
@@ -192,6 +197,6 @@ ANNOTATIONS = (
         read=_read_lines,
         write=_write_lines,
     ),
-    Format(name="tasks", matches=lambda line: line.startswith("["), read=_read_list, write=_write_list),
+    Format(name="tasks", matches=_is_list, read=_read_list, write=_write_list),
 )
 """Formats of annotation tools."""

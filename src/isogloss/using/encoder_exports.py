@@ -19,8 +19,8 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.using.adapters import AdapterExport, write_adapters
-from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
-from isogloss.using.provenance import check_undamaged, encoder_text, links_in, of_run
+from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, render_template, write_model
+from isogloss.using.provenance import check_undamaged, encoder_text, find_run_folder, links_in
 
 ENCODERS = ("pretrain", "adjust")
 """The kinds of runs that make an encoder."""
@@ -50,7 +50,7 @@ class PretrainedEncoder:
         """The languages of its last training, real or built-in."""
         run = self.record.run
         pairs = (bitext["languages"].split("-") for bitext in run.get("aligned", ()))
-        return tuple(dict.fromkeys(run.get("languages") or (code for pair in pairs for code in pair)))
+        return tuple(dict.fromkeys(run.get("languages") or (language for pair in pairs for language in pair)))
 
     @property
     def base(self) -> str:
@@ -62,10 +62,10 @@ class PretrainedEncoder:
 
     @property
     def base_of_adapters(self) -> str:
-        """The encoder of the hub that the adapters of its languages alone were trained on, or ""."""
+        """The encoder of the hub that only the adapters of its languages were trained on, or ""."""
         start = self.record.run.get("start", {})
-        alone = self.record.run.get("trained") == "modules" and "source" in start
-        return self.base if alone and not start.get("data") else ""
+        has_adapters = self.record.run.get("trained") == "modules" and "source" in start
+        return self.base if has_adapters and not start.get("data") else ""
 
     @property
     def longest(self) -> int:
@@ -75,9 +75,12 @@ class PretrainedEncoder:
 
 def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
     """Load the encoder that the run in a folder made. None for any other folder."""
-    if not (folder / RECORD).exists() or (record := read_record(of_run(folder))).kind not in ENCODERS:
+    if (
+        not (folder / RECORD).exists()
+        or (record := read_record(find_run_folder(folder))).kind not in ENCODERS
+    ):
         return None
-    check_undamaged(of_run(folder))
+    check_undamaged(find_run_folder(folder))
     weights = folder / "model"
     versions = read_made(folder).versions
     return PretrainedEncoder(
@@ -97,24 +100,24 @@ def export_encoder(  # noqa: PLR0913 (the options of the command line)
 ) -> Path:
     """Write an encoder to a folder, completely or not at all, and return the folder.
 
-    ``adapter`` writes the adapters of its languages alone. StorageError as for a fine-tuned model;
+    ``adapter`` writes only the adapters of its languages. StorageError as for a fine-tuned model;
     ConfigError for an ONNX file.
     """
     if onnx or int8:
         raise ConfigError(
-            "--onnx: this is an encoder without a head, and an ONNX file needs one. Leave --onnx out."
+            "--onnx: this is an encoder without a head, and an ONNX file needs one. Remove --onnx."
         )
     refuse_links(encoder.links)
     folder = from_home(folder).resolve()
     check_free(folder, force=force)
     adapters = None
-    with atomic_folder(folder.parent, folder.name) as new:
+    with atomic_folder(folder.parent, folder.name) as temporary:
         if adapter:
-            adapters = write_adapters(encoder.network, new, encoder.folder, encoder.base_of_adapters)
+            adapters = write_adapters(encoder.network, temporary, encoder.folder, encoder.base_of_adapters)
         else:
-            write_model(encoder.network, encoder.tokenizer, new, encoder.longest)
-            _describe_sentences(new, encoder)
-        (new / CARD).write_text(encoder_card(encoder, adapters=adapters), encoding="utf-8")
+            write_model(encoder.network, encoder.tokenizer, temporary, encoder.longest)
+            _describe_sentences(temporary, encoder)
+        (temporary / CARD).write_text(encoder_card(encoder, adapters=adapters), encoding="utf-8")
     return folder
 
 
@@ -133,19 +136,19 @@ def _describe_sentences(folder: Path, encoder: PretrainedEncoder) -> None:
 def encoder_card(
     encoder: PretrainedEncoder, *, address: str = "FOLDER", adapters: AdapterExport | None = None
 ) -> str:
-    """Return the card of an encoder: how it was made, and how to load it from an ``address``."""
+    """Return the card of an encoder: how it was trained, and how to load it from an ``address``."""
     from huggingface_hub import ModelCardData
 
     languages, base = encoder.languages, encoder.base
     front_matter = ModelCardData(
         base_model=base.partition("@")[0] if "/" in base else None,
-        language=[bcp_47(code) for code in languages if not is_built_in(code)] or None,
+        language=[bcp_47(language) for language in languages if not is_built_in(language)] or None,
         library_name=adapters.library if adapters else SENTENCES,
-        license="apache-2.0" if languages and all(map(is_built_in, languages)) else None,
+        license="apache-2.0" if languages and all(is_built_in(name) for name in languages) else None,
         pipeline_tag=None if adapters else "sentence-similarity",
         tags=["isogloss", "cross-lingual-transfer"],
     )
-    return rendered(
+    return render_template(
         "encoder_card.md.j2",
         front_matter=front_matter.to_yaml(),
         record=encoder.record,

@@ -1,8 +1,8 @@
 """The mean of several models' probabilities, in the rows of the first one.
 
 With p_m the probabilities of model m for a unit (a text, a word, the options of a choice), the ensemble's are
-mean_m p_m; of a text with several labels, each label has a mean of its own. Models may split texts into
-other subwords and windows, and have their labels in another order.
+mean_m p_m; of a text with several labels, each label has its own mean. Models may split texts into
+other subwords and windows, and have their labels in a different order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ Order = tuple[int, ...]
 class EnsembleEvaluation(Evaluation):
     """Examples of one language, encoded for each model of an ensemble.
 
-    All other fields are those of the first model.
+    All other fields are as in the first model.
     """
 
     members: tuple[Evaluation, ...]
@@ -41,10 +41,10 @@ class EnsembleEvaluation(Evaluation):
         """
         networks: list[Network] = list(model)  # type: ignore[call-overload]
         tables = []
-        for number, (member, network) in enumerate(zip(self.members, networks, strict=True)):
-            on_progress = _part_of(self.on_progress, number, len(self.members))
+        for index, (member, network) in enumerate(zip(self.members, networks, strict=True)):
+            on_progress = _part_of(self.on_progress, index, len(self.members))
             scores = replace(member, on_progress=on_progress).scores(network)
-            tables.append(_by_unit(self.rows, member.rows, scores, self.orders[number]))
+            tables.append(_arrange_by_unit(self.rows, member.rows, scores, self.orders[index]))
         mean = mean_of_labels if self.task.one_answer is LABELS else mean_of_classes
         if not tables or not self.rows:
             return []
@@ -56,11 +56,11 @@ class EnsembleEvaluation(Evaluation):
 
 def combine_evaluations(task: Task, members: Sequence[Evaluation], orders: Sequence[Order]) -> Evaluation:
     """Return the evaluation of several models on the same examples, each prepared for its model."""
-    first = members[0]
-    prepared = {field.name: getattr(first, field.name) for field in fields(Evaluation)}
-    prepared["task"] = task
-    prepared["warnings"] = tuple(dict.fromkeys(text for member in members for text in member.warnings))
-    return EnsembleEvaluation(**prepared, members=tuple(members), orders=tuple(orders))
+    first_member = members[0]
+    values = {field.name: getattr(first_member, field.name) for field in fields(Evaluation)}
+    values["task"] = task
+    values["warnings"] = tuple(dict.fromkeys(text for member in members for text in member.warnings))
+    return EnsembleEvaluation(**values, members=tuple(members), orders=tuple(orders))
 
 
 def mean_of_classes(scores: Float[Tensor, "model unit class"]) -> Float[Tensor, "unit class"]:
@@ -89,16 +89,16 @@ def _units(row: EncodedRow) -> list[tuple[int, int]]:
     return [(row.example, word) for word in (row.words or (0,))]
 
 
-def _by_unit(
+def _arrange_by_unit(
     first_rows: Sequence[EncodedRow], rows: Sequence[EncodedRow], scores: Sequence[Tensor], order: Order
 ) -> list[Tensor]:
     """Return a model's scores [unit class] of each first_rows row, from its own rows."""
     if any(row.options for row in rows):
-        of_example = {
-            row.example: of_row.flatten()[: len(row.options)].unsqueeze(0)
-            for row, of_row in zip(rows, scores, strict=True)
+        example_scores = {
+            row.example: row_scores.flatten()[: len(row.options)].unsqueeze(0)
+            for row, row_scores in zip(rows, scores, strict=True)
         }
-        return [of_example[row.example] for row in first_rows]
+        return [example_scores[row.example] for row in first_rows]
     indices = {unit: index for index, unit in enumerate(_all_units(rows))}
     flat = torch.cat(list(scores))[:, list(order)] if scores else torch.empty(0, len(order))
     return [flat[[indices[unit] for unit in _units(row)]] for row in first_rows]
@@ -109,11 +109,11 @@ def _all_units(rows: Sequence[EncodedRow]) -> Iterator[tuple[int, int]]:
         yield from _units(row)
 
 
-def _part_of(on_progress: OnProgress, number: int, count: int) -> OnProgress:
+def _part_of(on_progress: OnProgress, index: int, count: int) -> OnProgress:
     """Return a function that reports the progress of one of several models as the progress of all."""
 
     def report(progress: Progress) -> None:
         total = progress.total * count
-        on_progress(replace(progress, done=number * progress.total + progress.done, total=total))
+        on_progress(replace(progress, done=index * progress.total + progress.done, total=total))
 
     return report

@@ -40,9 +40,9 @@ from isogloss.using.provenance import (
     corpus_of,
     datasets_of,
     exported_entry,
+    has_built_in_languages,
     licence_of,
     non_commercial,
-    of_built_in,
 )
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -82,7 +82,7 @@ def export(  # noqa: PLR0913 (the options of the command line)
 
     ``onnx`` adds an ONNX file, ``int8`` a smaller and faster one with weights of 8 bits, whose score on the
     dev split of the model's corpus is measured; ``data`` is the folder with the corpora.
-    ``adapter`` writes its adapters alone, with the head, in the format of peft or of the library adapters.
+    ``adapter`` writes only its adapters, with the head, in the format of peft or of the library adapters.
     StorageError if the folder contains anything but an earlier export, unless ``force`` is set, and where the
     model has symbolic links: what they lead to may be anything, and would be published.
     """
@@ -98,24 +98,24 @@ def export(  # noqa: PLR0913 (the options of the command line)
     if adapter and (onnx or model.mixup):
         raise ConfigError(
             "--adapter: adapters alone cannot be written as ONNX, nor mix inputs with their translations. "
-            "Leave --adapter out."
+            "Remove --adapter."
         )
-    with atomic_folder(folder.parent, folder.name) as new:
+    with atomic_folder(folder.parent, folder.name) as temporary:
         if adapter:
-            adapters = write_adapters(model.network, new, model.folder)
-            if (new / CONFIG).is_file():
-                _change(new / CONFIG, {ENTRY: asdict(model.provenance)})
-            (new / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
-            write_eval_results(model, new)
+            adapters = write_adapters(model.network, temporary, model.folder)
+            if (temporary / CONFIG).is_file():
+                _change(temporary / CONFIG, {ENTRY: asdict(model.provenance)})
+            (temporary / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
+            write_eval_results(model, temporary)
             return folder
         extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)
-        write_model(model.network, model.tokenizer, new, model.longest, extra_writers)
+        write_model(model.network, model.tokenizer, temporary, model.longest, extra_writers)
         with writing(folder):
-            _complete(new, model)
-            write_eval_results(model, new)
-        scores = write_onnx_files(model, new, int8=int8, data=data) if onnx else ()
+            _complete(temporary, model)
+            write_eval_results(model, temporary)
+        scores = write_onnx_files(model, temporary, int8=int8, data=data) if onnx else ()
         with writing(folder):
-            (new / CARD).write_text(card(model, onnx=onnx, onnx_scores=scores), encoding="utf-8")
+            (temporary / CARD).write_text(card(model, onnx=onnx, onnx_scores=scores), encoding="utf-8")
     return folder
 
 
@@ -137,7 +137,7 @@ def write_model(
             "model_input_names": list(tokenizer.model_input_names),
             "tokenizer_class": GENERIC_TOKENIZER,
         }
-        _change(folder / TOKENIZER_CONFIG, changes, without=LOCAL_KEYS)
+        _change(folder / TOKENIZER_CONFIG, changes, removed_names=LOCAL_KEYS)
         # Truncation and padding of the last call are no part of the tokenizer.
         _change(folder / TOKENIZER, {"truncation": None, "padding": None})
 
@@ -164,12 +164,14 @@ def check_free(folder: Path, *, force: bool) -> None:
             f"{folder}: runs, your home or the current folder are here; not even --force replaces them. "
             f"Choose another folder."
         )
-    exported = exported_entry(folder) is not None
-    others = [path.name for path in inside if not exported or (path.is_dir() and path.name != EVAL_RESULTS)]
-    if others and not force:
-        content = "an earlier export with folders in it" if exported else "no earlier export and not empty"
+    is_export = exported_entry(folder) is not None
+    foreign_names = [
+        path.name for path in inside if not is_export or (path.is_dir() and path.name != EVAL_RESULTS)
+    ]
+    if foreign_names and not force:
+        content = "an earlier export with folders in it" if is_export else "no earlier export and not empty"
         raise StorageError(
-            f"{folder}: this folder is {content} ({', '.join(others[:4])} …). Choose another, or let "
+            f"{folder}: this folder is {content} ({', '.join(foreign_names[:4])} …). Choose another, or let "
             f"isogloss export --force replace all that is in it."
         )
 
@@ -177,8 +179,8 @@ def check_free(folder: Path, *, force: bool) -> None:
 def _is_protected(folder: Path) -> bool:
     """Return whether a folder contains anything that no export may replace."""
     outer = any(folder == path or folder in path.parents for path in (Path.cwd(), Path.home().resolve()))
-    of_run = exported_entry(folder) is None and any((path / RECORD).exists() for path in folder.parents)
-    return outer or of_run or any(any(folder.rglob(name)) for name in (RECORD, LEASES))
+    is_in_run = exported_entry(folder) is None and any((path / RECORD).exists() for path in folder.parents)
+    return outer or is_in_run or any(any(folder.rglob(name)) for name in (RECORD, LEASES))
 
 
 def _complete(folder: Path, model: FineTuned) -> None:
@@ -195,9 +197,9 @@ def _add_spaces(path: Path) -> None:
     _change(path, {"normalizer": {"type": "Sequence", "normalizers": parts}})
 
 
-def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] = ()) -> None:
+def _change(path: Path, values: Mapping[str, object], removed_names: tuple[str, ...] = ()) -> None:
     body = json.loads(path.read_text(encoding="utf-8"))
-    body = {name: value for name, value in {**body, **values}.items() if name not in without}
+    body = {name: value for name, value in {**body, **values}.items() if name not in removed_names}
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
@@ -211,7 +213,7 @@ def card(
 ) -> str:
     """Return the model card: provenance, scores, and how to load the model, or ``adapters`` alone."""
     provenance = model.provenance
-    return rendered(
+    return render_template(
         "card.md.j2",
         adapters=adapters,
         model=model,
@@ -221,7 +223,7 @@ def card(
         address=address,
         front_matter=front_matter(model, adapters.library if adapters else "transformers"),
         non_commercial=non_commercial(provenance),
-        built_in=of_built_in(provenance),
+        built_in=has_built_in_languages(provenance),
         two_texts=getattr(model.task, "texts", PAIR) == PAIR,
         corpus=corpus_of(provenance),
         maps=language_maps_of(model.network),
@@ -234,11 +236,17 @@ def card(
         encoder_class=family_of(model.network).encoder_class.rpartition(".")[2],
         mixup_files=(SETTINGS, WEIGHTS),
         score_columns=SCORE_COLUMNS,
-        cell=lambda value: f"{value:.4f}" if isinstance(value, float) else "" if value is None else value,
+        cell=_format_cell,
     )
 
 
-def rendered(template: str, **values: object) -> str:
+def _format_cell(value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else value
+
+
+def render_template(template: str, **values: object) -> str:
     """Return a card, given the name of its template and what stands in it."""
     from jinja2 import Environment, StrictUndefined
 
@@ -247,19 +255,21 @@ def rendered(template: str, **values: object) -> str:
     )
     return engine.from_string(Path(__file__).with_name(template).read_text(encoding="utf-8")).render(
         version=VERSION,
-        installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},
-        named=_named,
-        listed=lambda versions: ", ".join(f"{name} {number}" for name, number in versions.items()),
+        installed={name: _find_version(name) for name in ("isogloss", "torch", "transformers")},
+        named=_name_languages,
+        listed=lambda versions: ", ".join(
+            f"{name} {version_number}" for name, version_number in versions.items()
+        ),
         **values,
     )
 
 
-def _named(codes: Iterable[str]) -> str:
-    names = ((code, language_name(code)) for code in codes)
-    return ", ".join(f"{name} ({code})" if name != code else code for code, name in names)
+def _name_languages(codes: Iterable[str]) -> str:
+    names = ((language, language_name(language)) for language in codes)
+    return ", ".join(f"{name} ({language})" if name != language else language for language, name in names)
 
 
-def _installed(name: str) -> str:
+def _find_version(name: str) -> str:
     try:
         return VERSION if name == "isogloss" else version(name)
     except PackageNotFoundError:
@@ -277,7 +287,7 @@ def front_matter(model: FineTuned, library: str = "transformers") -> str:
     card = ModelCardData(
         base_model=base[1] if base else None,
         datasets=datasets_of(provenance) or None,
-        language=[bcp_47(code) for code in provenance.languages if not is_built_in(code)] or None,
+        language=[bcp_47(language) for language in provenance.languages if not is_built_in(language)] or None,
         library_name=library,
         license=licence,
         license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
@@ -290,22 +300,24 @@ def front_matter(model: FineTuned, library: str = "transformers") -> str:
     return text
 
 
-def bcp_47(code: str) -> str:
+def bcp_47(language: str) -> str:
     """Return a language's code as BCP 47 has it: zh-Hant."""
-    return code.replace("_", "-")
+    return language.replace("_", "-")
 
 
 def write_eval_results(model: FineTuned, folder: Path) -> None:
     """Write a model's scores on datasets of the hub as ``.eval_results`` (JSON, which is YAML)."""
-    by_corpus: dict[str, list[dict[str, object]]] = {}
+    results_of_corpora: dict[str, list[dict[str, object]]] = {}
     for row in model.provenance.scores:
         corpus, _, form = str(row["corpus"]).partition(" ")  # Treebank, form of inputs, translator.
         language, split = str(row["language"]), str(row["split"])
         if (dataset := hub_split(corpus, language, split, form)) is not None:
             notes = f"{row['metric']}, {ON_HUB.get(split, split)}"
             notes += f", {row['examples']} examples" if row.get("examples") else ""
-            by_corpus.setdefault(corpus, []).append(eval_result(dataset, float(str(row["score"])), notes))
-    for corpus, entries in by_corpus.items():
+            results_of_corpora.setdefault(corpus, []).append(
+                eval_result(dataset, float(str(row["score"])), notes)
+            )
+    for corpus, entries in results_of_corpora.items():
         path = folder / EVAL_RESULTS / f"{corpus}.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -57,47 +57,47 @@ class FineTuned(Predictor):
             int(self.tokenizer.model_max_length) if self.task.evaluates_full_length else self.provenance.limit
         )
 
-    def scores_of(self, prepared: EncodedExamples) -> Sequence[Scores]:
+    def scores_of(self, encoded_examples: EncodedExamples) -> Sequence[Scores]:
         """Return the raw scores of the rows of prepared examples."""
-        return cast(Evaluation, prepared).scores(evaluation_copy(self.network))
+        return cast(Evaluation, encoded_examples).scores(evaluation_copy(self.network))
 
     def score(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> float:
         """Return the task's metric on labelled examples."""
-        prepared = self.prepared(examples, language=language, translations=translations)
-        return prepared.score(evaluation_copy(self.network))
+        evaluation = self.prepare(examples, language=language, translations=translations)
+        return evaluation.score(evaluation_copy(self.network))
 
     def measures(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> dict[str, float]:
         """Return all measures of labelled examples, the task's metric first."""
-        prepared = self.prepared(examples, language=language, translations=translations)
-        return prepared.measures(evaluation_copy(self.network))
+        evaluation = self.prepare(examples, language=language, translations=translations)
+        return evaluation.measures(evaluation_copy(self.network))
 
     def solving(self: Self, task: Task) -> Self:
-        """Return the same model with another task, whose labels rename those of its task."""
+        """Return the same model with a different task, whose labels replace the labels of its task."""
         return replace(self, task=task)
 
     def check_languages(self, languages: Iterable[str]) -> None:
         """Raise ConfigError if its encoder has language modules or maps, but none for one of these."""
         check_languages(self.network, languages)
 
-    def prepared(
+    def prepare(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> Evaluation:
         """Encode and batch examples, each with its translation if the model mixes the two."""
         if self.mixup is None or translations is None:
             return self._evaluation(examples, language)
-        numbered = [replace(example, id=str(number)) for number, example in enumerate(examples)]
-        others = [
-            replace(other, id=example.id)
-            for example, other in zip(numbered, translations, strict=True)
-            if other is not None
+        originals = [replace(example, id=str(index)) for index, example in enumerate(examples)]
+        counterparts = [
+            replace(translation, id=example.id)
+            for example, translation in zip(originals, translations, strict=True)
+            if translation is not None
         ]
-        return self.prepared_by_id(numbered, others, language=language)
+        return self.prepare_by_id(originals, counterparts, language=language)
 
-    def prepared_by_id(
+    def prepare_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
     ) -> Evaluation:
         """Encode and batch examples, each with the translation of its id, if any.

@@ -83,9 +83,9 @@ class Prediction:
         scores = self.scores
         if not isinstance(scores, Mapping) or len(scores) <= SHOWN_SCORES:
             return f"Prediction({self.answer!r:.200})" if scores is None else _short_prediction(self)
-        best = sorted(scores, key=scores.__getitem__, reverse=True)[:SHOWN_SCORES]
-        shown = ", ".join(f"{name!r:.40}: {scores[name]:.4f}" for name in best)
-        return f"Prediction({self.answer!r:.80}, scores={{{shown}, … {len(scores)} labels}})"
+        names = sorted(scores, key=scores.__getitem__, reverse=True)[:SHOWN_SCORES]
+        text = ", ".join(f"{name!r:.40}: {scores[name]:.4f}" for name in names)
+        return f"Prediction({self.answer!r:.80}, scores={{{text}, … {len(scores)} labels}})"
 
 
 def _short_prediction(prediction: "Prediction") -> str:
@@ -136,7 +136,7 @@ class Format:
     """Whether the first lines of a file are of this format whatever its name says. None: never."""
 
     option: Literal["", "column", "text"] = ""
-    """The option that selects columns: of words by number, of texts by name."""
+    """The option that selects columns, by number for words, by name for texts."""
 
     has_ids: bool = False
     """Whether examples have ids, which identify their translations. If not, their order does."""
@@ -183,31 +183,31 @@ class InputForm:
 def _as_json(entry: FileEntry, body: Mapping[str, object]) -> str:
     """Return the object as JSON. If its keys stay the same, new keys are added at the end of its line."""
     original = entry.original
-    added = {key: value for key, value in body.items() if original is None or original.get(key) != value}
-    if original is None or added.keys() & original.keys():
+    new_values = {key: value for key, value in body.items() if original is None or original.get(key) != value}
+    if original is None or new_values.keys() & original.keys():
         return json.dumps(body, ensure_ascii=False)
-    more = json.dumps(added, ensure_ascii=False)[1:-1]
+    more = json.dumps(new_values, ensure_ascii=False)[1:-1]
     return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
-def format_of(file: File, kind: InputForm, task: str, requested: str = "") -> tuple[Format, File]:
+def format_of(file: File, kind: InputForm, task: str, name: str = "") -> tuple[Format, File]:
     """Return the format of a file, as requested, by its name or by its first line, and the file to read.
 
     ConfigError if the task has no such format.
     """
     formats = {format_.name: format_ for format_ in kind.formats}
-    if requested:
-        check_named("--format", f"format of task {task}", formats, requested)
-        return formats[requested], file
-    by_content, file = _find_by_first_lines(file, kind)
-    if by_content is not None:
-        return by_content, file
+    if name:
+        check_named("--format", f"format of task {task}", formats, name)
+        return formats[name], file
+    content_format, file = _find_by_first_lines(file, kind)
+    if content_format is not None:
+        return content_format, file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:
-        return _unless_lines_match(*_by_first_line(file, kind), kind)
-    for name in ending:
-        if name in formats:
-            return _unless_lines_match(formats[name], file, kind)
+        return _unless_lines_match(*_find_by_first_line(file, kind), kind)
+    for candidate in ending:
+        if candidate in formats:
+            return _unless_lines_match(formats[candidate], file, kind)
     raise ConfigError(
         f"{file.name}: by its name this file is {ending[0]}, which task {task} does not read. "
         f"Give another file, or say its format: --format {'|'.join(formats)}."
@@ -219,29 +219,29 @@ def _find_by_first_lines(file: File, kind: InputForm) -> tuple[Format | None, Fi
     if not any(format_.matches_first for format_ in kind.formats):
         return None, file
     lines = iter(file.read())
-    first = list(islice(lines, 1))
-    inspected = [line.rstrip("\r\n") for line in first]
+    first_lines = list(islice(lines, 1))
+    stripped_lines = [line.rstrip("\r\n") for line in first_lines]
     matching = (
         format_
         for format_ in kind.formats
-        if format_.matches_first is not None and format_.matches_first(inspected)
+        if format_.matches_first is not None and format_.matches_first(stripped_lines)
     )
-    return next(matching, None), replace(file, read=lambda: chain(first, lines))
+    return next(matching, None), replace(file, read=lambda: chain(first_lines, lines))
 
 
-def _unless_lines_match(chosen: Format, file: File, kind: InputForm) -> tuple[Format, File]:
+def _unless_lines_match(choice: Format, file: File, kind: InputForm) -> tuple[Format, File]:
     """Return the format that the first lines match, if the file would be read as plain text otherwise."""
-    if chosen.name != PLAIN_TEXT:
-        return chosen, file
+    if choice.name != PLAIN_TEXT:
+        return choice, file
     lines = iter(file.read())
-    first = list(islice(lines, INSPECTED))
-    inspected = [line.rstrip("\r\n") for line in first]
+    first_lines = list(islice(lines, INSPECTED))
+    stripped_lines = [line.rstrip("\r\n") for line in first_lines]
     matching = (
         format_
         for format_ in kind.formats
-        if format_.matches_lines is not None and format_.matches_lines(inspected)
+        if format_.matches_lines is not None and format_.matches_lines(stripped_lines)
     )
-    return next(matching, chosen), replace(file, read=lambda: chain(first, lines))
+    return next(matching, choice), replace(file, read=lambda: chain(first_lines, lines))
 
 
 def keys_missing(body: Mapping[str, object], expected: str) -> DataError:
@@ -255,20 +255,20 @@ def is_object(line: str) -> bool:
     return line.startswith("{") and line.rstrip().endswith("}")
 
 
-def rounded(probabilities: Sequence[float]) -> list[str]:
+def format_probabilities(probabilities: Sequence[float]) -> list[str]:
     """Return probabilities as text with four decimals."""
     return [f"{probability:.4f}" for probability in probabilities]
 
 
-def _by_first_line(file: File, kind: InputForm) -> tuple[Format, File]:
-    lines, inspected, first = iter(file.read()), list[str](), ""
+def _find_by_first_line(file: File, kind: InputForm) -> tuple[Format, File]:
+    lines, read_lines, first_line = iter(file.read()), list[str](), ""
     for line in lines:
-        inspected.append(line)
-        first = "" if line.startswith("#") else line.strip("\r\n")
-        if first.strip() or len(inspected) == INSPECTED:
+        read_lines.append(line)
+        first_line = "" if line.startswith("#") else line.strip("\r\n")
+        if first_line.strip() or len(read_lines) == INSPECTED:
             break
-    fitting = (format_ for format_ in kind.formats if first and format_.matches(first))
-    return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(inspected, lines))
+    fitting = (format_ for format_ in kind.formats if first_line and format_.matches(first_line))
+    return next(fitting, kind.formats[-1]), replace(file, read=lambda: chain(read_lines, lines))
 
 
 TEXT_COLUMNS = (TEXT_NAMES,)
@@ -283,64 +283,68 @@ class _WordColumns(NamedTuple):
     separator: str
     width: int
     columns: Sequence[int]
-    """Those of the texts."""
+    """Indices of the columns of texts."""
     names: tuple[str, ...] = ()
     """Names of the columns to add. None without a header."""
 
 
 def read_table(
-    file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
+    file: File, _: str, text: str = "", *, pairs: bool = False, has_quotes: bool = False
 ) -> Iterator[FileEntry]:
-    """Read a text per row, or two, from the columns ``text`` (names or numbers), or those with usual names.
+    """Read one or two texts per row, from the columns ``text`` (names or numbers) or those with usual names.
 
-    ``quoted`` cells are those of CSV; others are separated by tabs, and pairs may have no header and are the
-    first two columns.
+    With ``has_quotes``, cells are as in CSV. Others are separated by tabs, and pairs may have no header and
+    are the first two columns.
     """
     lines = iter(file.read())
-    first = next(lines, "")
-    separator = (";" if first.count(";") > first.count(",") else ",") if quoted else "\t"
+    first_line = next(lines, "")
+    separator = "\t"
+    if has_quotes:
+        separator = ";" if first_line.count(";") > first_line.count(",") else ","
     columns: Sequence[Sequence[str]] = PAIR_COLUMNS if pairs else TEXT_COLUMNS
     if text:
         columns = [[name.strip().casefold()] for name in (text.split(",") if pairs else [text])]
     if pairs and len(columns) != len(PAIR_COLUMNS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
     table: _WordColumns | None = None
-    for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
+    for line_number, line, cells in _records(
+        file, chain([first_line] if first_line else [], lines), separator
+    ):
         if not line.strip():
-            yield FileEntry(lines=(line,), body={"line": number})
+            yield FileEntry(lines=(line,), body={"line": line_number})
         elif table is None:
-            table = _table(file, number, cells, separator, columns)
+            table = _table(file, line_number, cells, separator, columns)
             names = table.names
             yield (
                 FileEntry(lines=(line,), names=names, separator=separator)
                 if names
-                else _row(file, number, line, cells, table)
+                else _row(file, line_number, line, cells, table)
             )
         else:
-            yield _row(file, number, line, cells, table)
+            yield _row(file, line_number, line, cells, table)
 
 
 def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield number, characters (but for the last line feed) and cells of each record."""
-    record, number = list[str](), 1
+    record, line_number = list[str](), 1
     csv.field_size_limit(LONGEST_CELL)
-    recorded = (record.append(line) or line for line in lines)  # type: ignore[func-returns-value]
+    record_lines = (record.append(line) or line for line in lines)  # type: ignore[func-returns-value]
     quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
-    reader = csv.reader(recorded, delimiter=separator, quoting=quoting, strict=True)
+    reader = csv.reader(record_lines, delimiter=separator, quoting=quoting, strict=True)
     try:
         for cells in reader:
-            yield number, "".join(record).removesuffix("\n"), cells
+            yield line_number, "".join(record).removesuffix("\n"), cells
             record.clear()
-            number = reader.line_num + 1
+            line_number = reader.line_num + 1
     except csv.Error as error:
-        raise file.broken(number, str(error), "cells as CSV writes them") from error
+        raise file.broken(line_number, str(error), "cells as CSV writes them") from error
 
 
 def _table(
-    file: File, number: int, cells: Sequence[str], separator: str, columns: Sequence[Sequence[str]]
+    file: File, line_number: int, cells: Sequence[str], separator: str, columns: Sequence[Sequence[str]]
 ) -> _WordColumns:
-    if all(number.isdecimal() and int(number) < len(cells) for number, *_ in columns):
-        return _WordColumns(separator, len(cells), [int(number) for number, *_ in columns])
+    if all(line_number.isdecimal() and int(line_number) < len(cells) for line_number, *_ in columns):
+        return _WordColumns(separator, len(cells), [int(line_number) for line_number, *_ in columns])
     header = [cell.strip().casefold() for cell in cells]
     names = [next((name for name in usual if name in header), "") for usual in columns]
     if columns is PAIR_COLUMNS and separator == "\t" and not all(names):
@@ -349,14 +353,16 @@ def _table(
         lacking = " or ".join(columns[names.index("")][:2])
         expected = f"the texts' column; the header has {some(cells)}"
         advice = "Say which: --text COLUMN (of pairs with a comma; numbers from 0 without a header)"
-        raise file.broken(number, f"a header without {lacking}", expected, advice)
-    added = tuple(next((name for name in pair if name not in header), "") for pair in ADDED)
-    if not all(added):
-        raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
-    return _WordColumns(separator, len(cells), [header.index(name) for name in names], added)
+        raise file.broken(line_number, f"a header without {lacking}", expected, advice)
+    new_columns = tuple(next((name for name in pair if name not in header), "") for pair in ADDED)
+    if not all(new_columns):
+        raise file.broken(
+            line_number, "the columns label and predicted", "one of them to be free", "Rename one"
+        )
+    return _WordColumns(separator, len(cells), [header.index(name) for name in names], new_columns)
 
 
-def _row(file: File, number: int, line: str, cells: Sequence[str], table: _WordColumns) -> FileEntry:
+def _row(file: File, line_number: int, line: str, cells: Sequence[str], table: _WordColumns) -> FileEntry:
     texts = [cells[column] for column in table.columns if column < len(cells)]
     is_whole, is_blank = len(cells) == table.width, not all(text.strip() for text in texts)
     if not is_whole or (is_blank and len(texts) > 1):
@@ -364,12 +370,16 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _WordC
         if (table.width, table.separator) == (2, "\t"):
             expected = "two texts with one tab between them"
         text = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
-        raise file.broken(number, text, expected, "Take the row out" if is_whole else "Correct the line")
-    entry = FileEntry(lines=(line,), body={"line": number}, separator=table.separator)
+        raise file.broken(line_number, text, expected, "Take the row out" if is_whole else "Correct the line")
+    entry = FileEntry(lines=(line,), body={"line": line_number}, separator=table.separator)
     if len(texts) > 1:
-        return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
+        return replace(
+            entry, example=SentencePair(id=str(line_number), first=texts[0], second=texts[1], label="")
+        )
     return (
-        entry if is_blank else replace(entry, example=LabelledText(id=str(number), text=texts[0], label=""))
+        entry
+        if is_blank
+        else replace(entry, example=LabelledText(id=str(line_number), text=texts[0], label=""))
     )
 
 
@@ -378,19 +388,19 @@ def write_table(entries: Iterable[Answered]) -> Iterator[str]:
 
     Rows without a text have empty cells.
     """
-    buffered = list[FileEntry]()
+    pending_entries = list[FileEntry]()
     width = 0  # The number of new columns is known at the first prediction.
     for entry, prediction in entries:
         cells = answer_cells(prediction)
         if cells and not width:
             width = len(cells)
-            yield from (_with_cells(row, width) for row in buffered)
+            yield from (_with_cells(row, width) for row in pending_entries)
         if width:
             yield _with_cells(entry, width, cells)
         else:
-            buffered.append(entry)
+            pending_entries.append(entry)
     if not width:
-        yield from (_with_cells(row, 1) for row in buffered)
+        yield from (_with_cells(row, 1) for row in pending_entries)
 
 
 def _with_cells(entry: FileEntry, width: int, cells: Sequence[str] = ()) -> str:
@@ -399,9 +409,11 @@ def _with_cells(entry: FileEntry, width: int, cells: Sequence[str] = ()) -> str:
         return line
     cells = cells or entry.names[:width] or [""] * width
     if entry.separator != "\t":
-        marked = (entry.separator, '"', "\n")
+        special_characters = (entry.separator, '"', "\n")
         cells = [
-            f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in marked) else cell
+            f'"{cell.replace(chr(34), chr(34) * 2)}"'
+            if any(mark in cell for mark in special_characters)
+            else cell
             for cell in cells
         ]
     body = line.removesuffix("\r")

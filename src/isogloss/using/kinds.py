@@ -1,6 +1,6 @@
 """The form of each task's inputs and answers.
 
-Words have a file of their own; here are texts and pairs of them with a label each (rows of tab-separated
+Words are in a separate file; here are texts and pairs of them with a label each (rows of tab-separated
 columns, JSON lines), contexts with options (JSON lines), and questions about passages with an answer each
 (SQuAD's JSON, JSON lines).
 """
@@ -9,9 +9,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isogloss.core.errors import ConfigError, DataError, located, one_line
+from isogloss.core.errors import ConfigError, DataError, add_location, one_line
+from isogloss.core.functions import always, never
 from isogloss.core.plug_ins import package_of
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
@@ -52,9 +53,9 @@ SAMPLES: Mapping[str, object] = {
 
 
 def check_takes_inputs(task: Task, tokenizer: "Tokenizer") -> None:
-    """Raise ConfigError for a task of another package that does not take the examples of its kind.
+    """Raise ConfigError for a task of a plug-in that does not take the examples of its kind.
 
-    These are made of files and texts; which class of examples a task takes is known by trying one.
+    Files and texts become such examples; which class of examples a task takes is known by trying one.
     """
     if not package_of(type(task).encode.__module__):
         return
@@ -80,7 +81,7 @@ def probabilities_of(task: Task) -> Probabilities:
         having = sorted(name for name, task_ in ALL_TASKS.items() if kind_of(task_).probabilities)
         raise ConfigError(
             f"--scores: task {task.name} has no probability for each answer; these have: "
-            f"{', '.join(having)}. Leave --scores out."
+            f"{', '.join(having)}. Remove --scores."
         )
     return probabilities
 
@@ -88,8 +89,8 @@ def probabilities_of(task: Task) -> Probabilities:
 def _pair(value: object, name: str, language: str = "") -> SentencePair:  # noqa: ARG001
     if isinstance(value, SentencePair):
         return replace(value, label="")
-    first, second = _two_texts(value, "first, second")
-    return SentencePair(id=name, first=first, second=second, label="")
+    first_text, second_text = _two_texts(value, "first, second")
+    return SentencePair(id=name, first=first_text, second=second_text, label="")
 
 
 def _question(value: object, name: str, language: str = "") -> Question:
@@ -103,15 +104,15 @@ def _two_texts(value: object, names: str) -> tuple[str, str]:
     texts = value if isinstance(value, list | tuple) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise DataError(f"expected two texts ({names}), found {str(value)[:60]!r}.")
-    first, second = texts
-    return first, second
+    first_text, second_text = texts
+    return first_text, second_text
 
 
 def _read_objects(
     from_json: Callable[[Mapping[str, object], str, str], Example], file: File, language: str
 ) -> Iterator[FileEntry]:
-    for number, line, body in numbered_objects(file):
-        with located(name := f"{file.name}:{number}"):
+    for line_number, line, body in numbered_objects(file):
+        with add_location(name := f"{file.name}:{line_number}"):
             example = from_json(body, name, language)
         yield FileEntry(lines=(line,), example=example, body=body, original=body)
 
@@ -146,21 +147,25 @@ def _pair_probabilities(
     answers: Sequence[str],
 ) -> list[Mapping[str, float]]:
     """Return the probability of each label, in the order of the inventory."""
-    answered: list[Mapping[str, float]] = [{} for _ in answers]
+    label_probabilities: list[Mapping[str, float]] = [{} for _ in answers]
     compute = sigmoid if task.one_answer is LABELS else softmax
     for row, raw in zip(rows, scores, strict=True):
         probabilities = compute(to_array(raw).ravel()).tolist()
-        answered[row.example] = dict(zip(task.labels, probabilities, strict=True))
-    return answered
+        label_probabilities[row.example] = dict(zip(task.labels, probabilities, strict=True))
+    return label_probabilities
 
 
 def _tables(*, pairs: bool) -> tuple[Format, ...]:
     """Return the formats of tables. For pairs, TSV is the default format."""
-    tsv, csv = (partial(read_table, pairs=pairs, quoted=quoted) for quoted in (False, True))
+    tsv, csv = (partial(read_table, pairs=pairs, has_quotes=has_quotes) for has_quotes in (False, True))
     return (
-        Format(name="csv", matches=lambda _: False, read=csv, write=write_table, option="text"),
-        Format(name="tsv", matches=lambda _: pairs, read=tsv, write=write_table, option="text"),
+        Format(name="csv", matches=never, read=csv, write=write_table, option="text"),
+        Format(name="tsv", matches=always if pairs else never, read=tsv, write=write_table, option="text"),
     )
+
+
+def _add_label(example: Any, answer: object) -> Any:
+    return replace(example, label=answer)
 
 
 _PAIRS = InputForm(
@@ -171,7 +176,7 @@ _PAIRS = InputForm(
     example=_pair,
     from_json=_pair_from_json,
     to_json=_pair_to_json,
-    answered=lambda example, answer: replace(example, label=answer),
+    answered=_add_label,
     auto_class="AutoModelForSequenceClassification",
     hub_tag="text-classification",
     pipeline="text-classification",
@@ -199,9 +204,9 @@ def _text_to_json(example: Example | None, prediction: Prediction | None) -> dic
 
 
 def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
-    for number, line in file.lines():
-        example = LabelledText(id=str(number), text=line, label="") if line.strip() else None
-        yield FileEntry(lines=(line,), example=example, body={"line": number})
+    for line_number, line in file.lines():
+        example = LabelledText(id=str(line_number), text=line, label="") if line.strip() else None
+        yield FileEntry(lines=(line,), example=example, body={"line": line_number})
 
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
@@ -272,7 +277,7 @@ def _choice_probabilities(
     for row, raw in zip(rows, scores, strict=True):
         probabilities = softmax(to_array(raw).ravel())[: len(row.options)].tolist()
         probabilities_of[row.example] = {
-            str(number): probability for number, probability in enumerate(probabilities)
+            str(index): probability for index, probability in enumerate(probabilities)
         }
     return probabilities_of
 
@@ -282,7 +287,7 @@ _CHOICES = InputForm(
     example=_choice,
     from_json=_choice_from_json,
     to_json=_choice_to_json,
-    answered=lambda example, answer: replace(example, label=answer),
+    answered=_add_label,
     auto_class="AutoModelForSequenceClassification",
     hub_tag="multiple-choice",
     probabilities=_choice_probabilities,
@@ -316,18 +321,26 @@ def _question_from_json(body: Mapping[str, object], name: str, language: str) ->
     return _question([body["question"], passage], name, language)
 
 
+def _question_to_json(_: Example | None, prediction: Prediction | None) -> dict[str, object]:
+    return {"answer": None if prediction is None else prediction.answer}
+
+
+def _is_question(line: str) -> bool:
+    return is_object(line) and '"data"' not in line
+
+
 _QUESTIONS = InputForm(
     formats=(
         Format(
             name="jsonl",
-            matches=lambda line: is_object(line) and '"data"' not in line,
+            matches=_is_question,
             read=partial(_read_objects, _question_from_json),
         ),
         Format(name="squad", matches=bool, read=_read_squad, write=_write_squad, has_ids=True),
     ),
     example=_question,
     from_json=_question_from_json,
-    to_json=lambda _, prediction: {"answer": None if prediction is None else prediction.answer},
+    to_json=_question_to_json,
     answered=None,
     auto_class="AutoModelForQuestionAnswering",
     hub_tag="question-answering",

@@ -47,13 +47,15 @@ def read_labelled_example(task: Task, kind: InputForm, value: object, name: str,
 
 def _read_tags(task: Task, gold: object, words: int) -> tuple[str, ...]:
     if not isinstance(gold, list | tuple) or len(gold) != words:
-        shown = f"{len(gold)} labels" if isinstance(gold, list | tuple) else f"the label {gold!r:.60}"
-        raise DataError(f"found {shown} for {words} words; expected a list with a label for each word.")
+        found_labels = f"{len(gold)} labels" if isinstance(gold, list | tuple) else f"the label {gold!r:.60}"
+        raise DataError(
+            f"found {found_labels} for {words} words; expected a list with a label for each word."
+        )
     return tuple(str(_read_label(task, label)) for label in gold)
 
 
 def _read_label(task: Task, label: Any) -> Any:
-    """Return a label as the task names it: of classes a whole number may be the index of a label."""
+    """Return a label as the task names it. For classes, a whole number may be the index of a label."""
     is_whole = isinstance(label, int) and not isinstance(label, bool)
     if not is_whole or not task.labels or task.labels_are == "option" or str(label) in task.labels:
         return str(label) if is_whole and str(label) in task.labels else label

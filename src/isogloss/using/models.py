@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, ModelError, add_location, check_named
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
@@ -57,8 +57,8 @@ Predicted = TypeVar("Predicted")
 class Model(FineTuned, Generic[Predicted]):
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
 
-    Its type names that of an answer, for type checkers: ``Model[str]`` of classes, ``Model[list[str]]`` of
-    tags, ``Model[int]`` of options, ``Model[float]`` of numbers.
+    Its type names the type of an answer, for type checkers: ``Model[str]`` of classes, ``Model[list[str]]``
+    of tags, ``Model[int]`` of options, ``Model[float]`` of numbers.
 
     ``language`` is required if its encoder has modules for each language, or maps its states (procrustes,
     centring). If it mixes (x-mixup), each input should have a translation into the source language.
@@ -131,8 +131,10 @@ class Model(FineTuned, Generic[Predicted]):
         if isinstance(inputs, pd.DataFrame):
             inputs = inputs.to_dict("records")
         if isinstance(inputs, str | Mapping):
-            others = None if translations is None else [translations]
-            return self.predict([inputs], language=language, translations=others, scores=scores)[0]
+            input_translations = None if translations is None else [translations]
+            return self.predict([inputs], language=language, translations=input_translations, scores=scores)[
+                0
+            ]
         return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
     @checks_arguments
@@ -152,13 +154,13 @@ class Model(FineTuned, Generic[Predicted]):
         self.check_languages((language,))
         examples = self._examples(inputs, "input", language)
         entries: Iterable[FileEntry] = (FileEntry(lines=(), example=example, body={}) for example in examples)
-        translated = translations is not None
+        has_translations = translations is not None
         if translations is not None:
             self.check_mixes("translations")
-            others = self._examples(translations, "translation", self.into)
-            entries = pair_in_order(entries, others, ("inputs", "translations"))
-        entries = warn_of_unmixed(self, entries, language, translated=translated)
-        for _, prediction in self.answered(entries, language=language, scores=scores):
+            translation_examples = self._examples(translations, "translation", self.into)
+            entries = pair_in_order(entries, translation_examples, ("inputs", "translations"))
+        entries = warn_of_unmixed(self, entries, language, has_translations=has_translations)
+        for _, prediction in self.predict_entries(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
     @checks_arguments
@@ -180,7 +182,7 @@ class Model(FineTuned, Generic[Predicted]):
         ``metric`` and ``score``, the task's other measures, the ``baseline`` of the majority label, and the
         number of ``examples``.
 
-        ``corpus`` is a name, or the path of a TOML file that describes one; ``inputs`` are those of recipes:
+        ``corpus`` is a name, or the path of a TOML file that describes one; ``inputs`` are as in recipes:
         "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
         corpora; the built-in languages need none.
 
@@ -218,19 +220,19 @@ class Model(FineTuned, Generic[Predicted]):
         from isogloss.using.labelled_examples import read_labelled_example
         from isogloss.using.scoring import evaluate_examples
 
-        codes = languages_named((languages,) if isinstance(languages, str) else languages)
-        if corpus or len(codes) > 1 or isinstance(examples, str | Mapping):
+        requested_languages = languages_named((languages,) if isinstance(languages, str) else languages)
+        if corpus or len(requested_languages) > 1 or isinstance(examples, str | Mapping):
             raise ConfigError(
                 "evaluate: examples are a list, instead of a corpus, in one language. Give a corpus or "
                 "examples, those of each language by themselves."
             )
-        language = next(iter(codes), "")
+        language = next(iter(requested_languages), "")
         self.check_languages((language,))
         if isinstance(examples, pd.DataFrame):
             examples = examples.to_dict("records")
         read = []
-        for number, value in enumerate(examples):
-            with located(name := f"example {number}"):
+        for index, value in enumerate(examples):
+            with add_location(name := f"example {index}"):
                 read.append(read_labelled_example(self.task, self.kind, value, name, language))
         return evaluate_examples(self, read, language)
 
@@ -248,8 +250,8 @@ class Model(FineTuned, Generic[Predicted]):
         """Write a folder that transformers loads without isogloss, and return it. See docs/use.md.
 
         ``onnx`` adds an ONNX file, and ``int8`` a smaller and faster one, which is scored on the dev split of
-        the model's corpus; ``data`` is the folder with the corpora. ``adapter`` writes the adapters and the
-        head alone, as peft or the library adapters loads them.
+        the model's corpus; ``data`` is the folder with the corpora. ``adapter`` writes only the adapters and
+        the head, as peft or the library adapters loads them.
         """
         from isogloss.using.exporting import export
 
@@ -271,15 +273,15 @@ class Model(FineTuned, Generic[Predicted]):
         options = PushOptions(name=name, private=private, revision=revision, update=update)
         return push(exportable(self), options)
 
-    def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
+    def _examples(self, values: Iterable[object], role: str, language: str) -> Iterator[Example | None]:
         """Yield the examples of values. Only a translation may be None."""
         if isinstance(values, str):
             raise DataError(
-                f"{what}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
+                f"{role}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
             )
-        for number, value in enumerate(values):
-            is_none = value is None and what == "translation"
-            with located(name := f"{what} {number}"):
+        for index, value in enumerate(values):
+            is_none = value is None and role == "translation"
+            with add_location(name := f"{role} {index}"):
                 if is_none:
                     yield None
                 elif isinstance(value, Mapping):
@@ -292,7 +294,7 @@ class Model(FineTuned, Generic[Predicted]):
 class Ensemble(Model[Predicted]):
     """Several models that predict by the mean of their probabilities, as one.
 
-    They solve the same task with the same labels. Tokenizer, task and folder are those of the first. A model
+    They solve the same task with the same labels. Tokenizer, task and folder are as in the first. A model
     that mixes reads translations, the others ignore them.
     """
 
@@ -309,16 +311,16 @@ class Ensemble(Model[Predicted]):
         return self.members[0].kind
 
     def solving(self, task: Task) -> "Ensemble[Predicted]":
-        """Return the same models with another task, whose labels rename those of their task."""
+        """Return the same models with a different task, whose labels replace the labels of their task."""
         from isogloss.using.ensembles import match_labels
 
         members = []
         for member in self.members:
             order = match_labels(self.task.labels, member.task.labels)
-            same = order == tuple(range(len(order)))
-            labels = tuple(task.labels[order.index(number)] for number in range(len(order)))
-            named = task if same else replace(task, labels=labels)  # type: ignore[type-var]
-            members.append(member.solving(named))
+            is_same = order == tuple(range(len(order)))
+            labels = tuple(task.labels[order.index(index)] for index in range(len(order)))
+            member_task = task if is_same else replace(task, labels=labels)  # type: ignore[type-var]
+            members.append(member.solving(member_task))
         return replace(self, task=task, members=tuple(members))
 
     def check_languages(self, languages: Iterable[str]) -> None:
@@ -327,32 +329,32 @@ class Ensemble(Model[Predicted]):
         for member in self.members:
             member.check_languages(languages)
 
-    def prepared(
+    def prepare(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> Evaluation:
         """Encode and batch examples for each model, with translations where it mixes the two."""
-        return self._of_all(
+        return self._combine(
             [
-                member.prepared(examples, language=language, translations=translations)
+                member.prepare(examples, language=language, translations=translations)
                 for member in self.members
             ]
         )
 
-    def prepared_by_id(
+    def prepare_by_id(
         self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
     ) -> Evaluation:
         """Encode and batch examples for each model, with the translation of its id where it mixes the two."""
         self.check_mixes("translations")
-        return self._of_all(
+        return self._combine(
             [
-                member.prepared_by_id(examples, translations, language=language)
+                member.prepare_by_id(examples, translations, language=language)
                 if member.mixup
-                else member.prepared(examples, language=language)
+                else member.prepare(examples, language=language)
                 for member in self.members
             ]
         )
 
-    def _of_all(self, members: Sequence[Evaluation]) -> Evaluation:
+    def _combine(self, members: Sequence[Evaluation]) -> Evaluation:
         from isogloss.using.ensembles import combine_evaluations, match_labels
 
         orders = [match_labels(self.task.labels, member.task.labels) for member in self.members]
@@ -382,10 +384,10 @@ class Ensemble(Model[Predicted]):
         """Raise ConfigError: an ensemble is several models."""
         raise ConfigError(self._refusal(f"push {name}"))
 
-    def _refusal(self, what: str) -> str:
+    def _refusal(self, action: str) -> str:
         return (
-            f"{what}: an ensemble is {len(self.members)} models and has no folder of its own. Export each of "
-            f"them, or make one model of their weights (method average)."
+            f"{action}: an ensemble is {len(self.members)} models and has no folder of its own. Export each "
+            f"of them, or make one model of their weights (method average)."
         )
 
 
@@ -396,54 +398,54 @@ def ensemble(models: Sequence[Model[Any]]) -> Model[Any]:
     """
     if len(models) == 1:
         return models[0]
-    first = models[0]
-    if first.kind.probabilities is None:
+    first_model = models[0]
+    if first_model.kind.probabilities is None:
         having = ", ".join(sorted(name for name, task in ALL_TASKS.items() if kind_of(task).probabilities))
         raise ConfigError(
-            f"{first.provenance.run}: {len(models)} models of task {first.task.name}, whose answers have no "
-            f"probabilities to average; these tasks have: {having}. Give one model."
+            f"{first_model.provenance.run}: {len(models)} models of task {first_model.task.name}, whose "
+            f"answers have no probabilities to average; these tasks have: {having}. Give one model."
         )
-    for other in models[1:]:
-        _check_alike(first, other)
-    mixing = [model for model in models if model.mixup is not None]
-    by_links = [model for model in mixing if model.mixup and model.mixup.attends == "links"]
-    reads_translations = next(iter([*by_links, *mixing]), first)
+    for model in models[1:]:
+        _check_alike(first_model, model)
+    mixing = [member for member in models if member.mixup is not None]
+    link_models = [member for member in mixing if member.mixup and member.mixup.attends == "links"]
+    reads_translations = next(iter([*link_models, *mixing]), first_model)
     return Ensemble(
-        nn.ModuleList([model.network for model in models]),
-        first.tokenizer,
-        first.task,
-        _provenance_of_all([model.provenance for model in models]),
-        first.precision,
+        nn.ModuleList([member.network for member in models]),
+        first_model.tokenizer,
+        first_model.task,
+        _provenance_of_all([member.provenance for member in models]),
+        first_model.precision,
         reads_translations.mixup,
         members=tuple(models),
     )
 
 
-def _check_alike(first: Model[Any], other: Model[Any]) -> None:
-    if other.task.name != first.task.name:
+def _check_alike(reference: Model[Any], model: Model[Any]) -> None:
+    if model.task.name != reference.task.name:
         raise ConfigError(
-            f"{other.provenance.run}: task {other.task.name}, and {first.provenance.run} has "
-            f"{first.task.name}. Give models of one task."
+            f"{model.provenance.run}: task {model.task.name}, and {reference.provenance.run} has "
+            f"{reference.task.name}. Give models of one task."
         )
-    if {*other.task.labels} != {*first.task.labels}:
-        lacking = sorted({*first.task.labels} ^ {*other.task.labels})
+    if set(model.task.labels) != set(reference.task.labels):
+        lacking = sorted(set(reference.task.labels) ^ set(model.task.labels))
         raise ConfigError(
-            f"{other.provenance.run}: its labels are not those of {first.provenance.run}: only one of them "
-            f"has {some(lacking)}. Give models with the same labels."
+            f"{model.provenance.run}: its labels are not those of {reference.provenance.run}: only one of "
+            f"them has {some(lacking)}. Give models with the same labels."
         )
 
 
 def _provenance_of_all(all_of_them: Sequence[Provenance]) -> Provenance:
     """Return the provenance of an ensemble: facts that all models share."""
-    first = all_of_them[0]
+    shared_facts = all_of_them[0]
     runs = sorted(provenance.run for provenance in all_of_them)
     same_source = len({provenance.source for provenance in all_of_them}) == 1
     return replace(
-        first,
+        shared_facts,
         run=f"ensemble-{sha256(' '.join(runs).encode()).hexdigest()[:12]}",
         title=f"ensemble of {len(runs)} models: {' '.join(runs)}",
         method=f"mean of {len(runs)} models",
-        source=first.source if same_source else (),
+        source=shared_facts.source if same_source else (),
         scores=(),
     )
 
@@ -480,8 +482,8 @@ def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
 
     name = str(folder)
     folder = complete_folder(folder_of(folder))
-    of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
-    made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
+    is_in_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
+    made_here = is_in_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if made_here else provenance_elsewhere(folder, name)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     check_named(str(folder), "task", task_names(), provenance.task)
@@ -490,11 +492,11 @@ def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
         raise ModelError(
             f"{weights / CONFIG}: several ids have the label {some(twice)}. Give each a name (id2label)."
         )
-    of_head = find_task(provenance.task, labels)
+    head_task = find_task(provenance.task, labels)
     task = (
-        find_task(provenance.task, normalize_tags(labels)) if provenance.task == "span-tagging" else of_head
+        find_task(provenance.task, normalize_tags(labels)) if provenance.task == "span-tagging" else head_task
     )
-    network = of_head.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
+    network = head_task.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
     tokenizer = load_tokenizer(str(weights), own_frame=provenance.method == ELSEWHERE)
     mixup = load_mixup(weights)
     if mixup is not None:

@@ -53,11 +53,11 @@ def check_possible(model: FineTuned) -> None:
     """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
     kind = model.kind.auto_class
     if kind not in OUTPUTS or kind in family_of(model.network).own_heads:
-        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx out.")
+        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Remove --onnx.")
     if modules_of(model.network) is not None:
         raise ConfigError(
-            "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
-            "--onnx out."
+            "--onnx: the encoder has modules for each language, and the file would hold those of one. "
+            "Remove --onnx."
         )
     lacking = [name for name in ONNX_PACKAGES if find_spec(name) is None]
     if lacking:
@@ -161,12 +161,12 @@ def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ..
     subwords = torch.randint(config.vocab_size, (size, length), generator=draw)
     subwords[subwords == padding] += 1 if padding == 0 else -1
     lengths = torch.tensor([max(1, length - 2 * row) for row in range(size)]).unsqueeze(1)
-    real = torch.arange(length).unsqueeze(0) < lengths
-    second = torch.arange(length).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
+    is_text = torch.arange(length).unsqueeze(0) < lengths
+    is_second = torch.arange(length).unsqueeze(0) >= is_text.sum(dim=1, keepdim=True) // 2
     values = {
-        "input_ids": subwords.masked_fill(~real, padding),
-        "attention_mask": real.long(),
-        "token_type_ids": (second & real).long() * (getattr(config, "type_vocab_size", 0) > 1),
+        "input_ids": subwords.masked_fill(~is_text, padding),
+        "attention_mask": is_text.long(),
+        "token_type_ids": (is_second & is_text).long() * (getattr(config, "type_vocab_size", 0) > 1),
     }
     return tuple(values[name] for name in model.tokenizer.model_input_names)
 
@@ -180,8 +180,8 @@ def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> fl
     with torch.inference_mode():
         expected = forward(*inputs)
     differences = [
-        float((ours - torch.from_numpy(other)).abs().max())
-        for ours, other in zip(expected, outputs, strict=True)
+        float((torch_output - torch.from_numpy(onnx_output)).abs().max())
+        for torch_output, onnx_output in zip(expected, outputs, strict=True)
     ]
     return max(differences)
 

@@ -1,7 +1,7 @@
 """An exported model that predicts with its ONNX file: torch and transformers are not loaded.
 
-The file contains a checksum of the weights it was made from. A file that was made from other weights than
-those in its folder is never used.
+The file contains a checksum of the weights that it was exported from. A file from weights other than the
+weights in its folder is never used.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ class OnnxModel(Predictor):
     """The file."""
     mixup: "Mixup | None" = None
 
-    def prepared(
+    def prepare(
         self,
         examples: Sequence[Example],
         *,
@@ -99,17 +99,19 @@ class OnnxModel(Predictor):
         gold = self.task.gold(examples)
         return EncodedExamples(task=self.task, examples=examples, rows=rows, gold=gold, language=language)
 
-    def scores_of(self, prepared: EncodedExamples) -> list[Floats]:
+    def scores_of(self, encoded_examples: EncodedExamples) -> list[Floats]:
         """Return the raw scores of the rows of prepared examples."""
-        row_scores: list[Floats] = [np.empty(0, np.float32)] * len(prepared.rows)
-        done = 0
-        lengths = [len(row.subwords) for row in prepared.rows]
-        for numbers in by_length(lengths, BUDGET, padding=CPU_BATCH_COST):
-            rows = [prepared.rows[number] for number in numbers]
-            for number, scores in zip(numbers, self._scores(rows), strict=True):
-                row_scores[number] = scores
-            done += len(numbers)
-            prepared.on_progress(Progress("scoring", done, len(prepared.rows), prepared.language))
+        row_scores: list[Floats] = [np.empty(0, np.float32)] * len(encoded_examples.rows)
+        count = 0
+        lengths = [len(row.subwords) for row in encoded_examples.rows]
+        for indices in by_length(lengths, BUDGET, padding=CPU_BATCH_COST):
+            rows = [encoded_examples.rows[index] for index in indices]
+            for index, scores in zip(indices, self._scores(rows), strict=True):
+                row_scores[index] = scores
+            count += len(indices)
+            encoded_examples.on_progress(
+                Progress("scoring", count, len(encoded_examples.rows), encoded_examples.language)
+            )
         return row_scores
 
     def _scores(self, rows: Sequence[EncodedRow]) -> list[Floats]:
@@ -117,12 +119,15 @@ class OnnxModel(Predictor):
         texts = [text for row in rows for text in row.texts()]
         outputs = self.session.run(None, self._inputs(texts))
         logits = outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=-1)
-        if logits.ndim == 2:  # Of whole texts.
+        if logits.ndim == 2:  # Scores of whole texts.
             parts = iter(logits)
             counts = [len(row.options) or 1 for row in rows]
             scores = [np.stack([next(parts) for _ in range(count)]) for count in counts]
-            return [of_row.T if row.options else of_row for row, of_row in zip(rows, scores, strict=True)]
-        return [of_text[list(row.positions)] for row, of_text in zip(rows, logits, strict=True)]
+            return [
+                row_scores.T if row.options else row_scores
+                for row, row_scores in zip(rows, scores, strict=True)
+            ]
+        return [text_scores[list(row.positions)] for row, text_scores in zip(rows, logits, strict=True)]
 
     def _inputs(self, texts: Sequence[EncodedRow]) -> dict[str, npt.NDArray[np.int64]]:
         shape = (len(texts), max(len(text.subwords) for text in texts))
@@ -139,7 +144,7 @@ class OnnxModel(Predictor):
         return {entry.name: values[entry.name] for entry in self.session.get_inputs()}
 
     def solving(self, task: Task) -> "OnnxModel":
-        """Return the same model with another task, whose labels rename those of its task."""
+        """Return the same model with a different task, whose labels replace the labels of its task."""
         return replace(self, task=task)
 
     def check_languages(self, languages: Iterable[str]) -> None:
@@ -149,7 +154,7 @@ class OnnxModel(Predictor):
 def load_onnx_model(folder: Path, precision: str = "float32") -> OnnxModel:
     """Load an exported model with its ONNX file.
 
-    Raises ModelError if the file cannot be read, or was made from other weights than those in the folder.
+    Raises ModelError if the file cannot be read, or comes from weights other than the weights in the folder.
     """
     import onnxruntime
 
@@ -175,12 +180,12 @@ def load_onnx_model(folder: Path, precision: str = "float32") -> OnnxModel:
 
 def _task_of(folder: Path, provenance: Provenance) -> Task:
     """Return the task of a model, with the labels in its config.json."""
-    named = read_config(folder).get("id2label") or {
+    id_labels = read_config(folder).get("id2label") or {
         0: "LABEL_0",
         1: "LABEL_1",
-    }  # transformers leaves these out.
-    by_id = {int(number): str(label) for number, label in named.items()}
-    labels = tuple(by_id[number] for number in sorted(by_id))
+    }  # transformers does not write these.
+    labels_by_id = {int(index): str(label) for index, label in id_labels.items()}
+    labels = tuple(labels_by_id[index] for index in sorted(labels_by_id))
     return find_task(provenance.task, normalize_tags(labels) if provenance.task == "span-tagging" else labels)
 
 

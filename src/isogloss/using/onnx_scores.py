@@ -26,19 +26,19 @@ def check_scored(model: FineTuned, data: str) -> None:
 
 
 def write_onnx_files(model: FineTuned, folder: Path, *, int8: bool, data: str) -> list[Row]:
-    """Write the ONNX file of an exported model; with ``int8`` also a rounded one, and return both scores.
+    """Write the ONNX file of an exported model, with ``int8`` also a rounded file, and return both scores.
 
     They are written to ``SCORES_FILE``, too.
     """
     exact = write_onnx(model, folder)
     if not int8:
         return []
-    rounded = write_int8(model, folder)
+    int8_model = write_int8(model, folder)
     options = _dev_split(model)
     rows: list[Row] = []
-    for scored in (exact, rounded):
-        scores = evaluate(replace(scored, task=model.task), options, Sources(data))
-        rows += [{"file": scored.path.name, **{name: row[name] for name in COLUMNS}} for row in scores]
+    for onnx_model in (exact, int8_model):
+        scores = evaluate(replace(onnx_model, task=model.task), options, Sources(data))
+        rows += [{"file": onnx_model.path.name, **{name: row[name] for name in COLUMNS}} for row in scores]
     text = json.dumps(rows, ensure_ascii=False, indent=1)
     (folder / SCORES_FILE).write_text(f"{text}\n", encoding="utf-8")
     return rows
@@ -54,7 +54,7 @@ def _dev_split(model: FineTuned) -> EvaluateOptions:
     if not provenance.corpus or not languages:
         raise ConfigError(
             "--int8: the model does not name the corpus and language of its training, on whose dev split the "
-            "score is measured before and after rounding. Leave --int8 out."
+            "score is measured before and after rounding. Remove --int8."
         )
     return EvaluateOptions(
         corpus=provenance.corpus,

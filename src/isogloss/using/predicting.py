@@ -15,7 +15,8 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, add_location, check_named
+from isogloss.core.functions import do_nothing
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
@@ -98,30 +99,36 @@ def predict_file(
     if options.scores:
         probabilities_of(model.task)
     _check_options(model, options)
-    chosen, file = _format_of(file, model, options)
+    file_format, file = _format_of(file, model, options)
     progress = _LineProgress(file, lines, on_progress)
     read = replace(file, read=progress.read) if lines else file
-    entries = _with_translations(model, chosen.read(read, options.language), options, (chosen, file))
+    entries = _with_translations(
+        model, file_format.read(read, options.language), options, (file_format, file)
+    )
     if options.language:
         entries = (_with_language(entry, options.language) for entry in entries)
-    write = model.kind.json_lines if options.as_json else chosen.write or model.kind.json_lines
-    on_scored = progress.on_scored if lines else no_progress
+    write = model.kind.json_lines if options.as_json else file_format.write or model.kind.json_lines
+    report_rows = progress.on_scored if lines else no_progress
     return write(
-        model.answered(entries, language=options.language, scores=options.scores, on_progress=on_scored)
+        model.predict_entries(
+            entries, language=options.language, scores=options.scores, on_progress=report_rows
+        )
     )
 
 
 def _format_of(file: File, model: Predictor, options: PredictOptions) -> tuple[Format, File]:
     """Return the format with the chosen columns, and the file. Raises ConfigError without a format."""
-    chosen, file = format_of(file, model.kind, model.task.name, options.format)
+    file_format, file = format_of(file, model.kind, model.task.name, options.format)
     for name, value in (("column", options.column), ("text", options.text or None)):
-        if value is not None and chosen.option != name:
-            able = [form.name for form in model.kind.formats if form.option == name]
-            others = f"give --format {' or '.join(able)}, or " if able else ""
-            raise ConfigError(f"--{name}: {file.name} is read as {chosen.name}; {others}leave --{name} out.")
+        if value is not None and file_format.option != name:
+            format_names = [form.name for form in model.kind.formats if form.option == name]
+            alternative = f"give --format {' or '.join(format_names)}, or " if format_names else ""
+            raise ConfigError(
+                f"--{name}: {file.name} is read as {file_format.name}; {alternative}leave --{name} out."
+            )
         if value is not None:
-            chosen = replace(chosen, read=partial(chosen.read, **{name: value}))
-    return chosen, file
+            file_format = replace(file_format, read=partial(file_format.read, **{name: value}))
+    return file_format, file
 
 
 def check_translations(model: Predictor, file: File, options: PredictOptions) -> None:
@@ -131,10 +138,10 @@ def check_translations(model: Predictor, file: File, options: PredictOptions) ->
     """
     _check_options(model, options)
     if options.translations is not None:
-        chosen, file = _format_of(file, model, options)
-        entries = chosen.read(file, options.language)
-        silent = replace(options, warn=lambda _: None)
-        deque(_with_translations(model, entries, silent, (chosen, file)), maxlen=0)
+        file_format, file = _format_of(file, model, options)
+        entries = file_format.read(file, options.language)
+        silent = replace(options, warn=do_nothing)
+        deque(_with_translations(model, entries, silent, (file_format, file)), maxlen=0)
 
 
 def _check_options(model: Predictor, options: PredictOptions) -> None:
@@ -149,16 +156,16 @@ def _check_options(model: Predictor, options: PredictOptions) -> None:
         _check_links(model, "--translations", "a file of translations")
 
 
-def _check_links(model: Predictor, option: str, what: str) -> None:
+def _check_links(model: Predictor, option: str, subject: str) -> None:
     """Raise ConfigError for a model that mixes by word links, where they are not known."""
     if model.mixup is not None and model.mixup.attends == "links":
         from isogloss.encoders.mixup import LINKS_NEEDED
 
-        able = ", ".join(name for name in TRANSLATORS.places if TRANSLATORS[name].knows_links)
+        translator_names = ", ".join(name for name in TRANSLATORS.places if TRANSLATORS[name].knows_links)
         raise ConfigError(
-            f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
-            f"(--translator {able}), give translations with links in Python (TaggedSentence.links), or leave "
-            f"{option} out, to predict unmixed."
+            f"{option}: {LINKS_NEEDED}, and {subject} has no word links. Take a translator that knows them "
+            f"(--translator {translator_names}), give translations with links in Python "
+            f"(TaggedSentence.links), or remove {option}, to predict unmixed."
         )
 
 
@@ -168,18 +175,22 @@ def _with_translations(
     """Add the translations that the options name, if the model mixes."""
     if model.mixup is None:
         return entries
-    chosen, file = source
-    translated = options.translations is not None or options.translate is not None
+    file_format, file = source
+    has_translations = options.translations is not None or options.translate is not None
     if options.translations is not None:
         theirs, translations = format_of(options.translations, model.kind, model.task.name)
-        others = (entry.example for entry in theirs.read(translations, model.into) if entry.body is not None)
-        pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_in_order
-        entries = pair(entries, others, (file.name, translations.name))
+        translation_examples = (
+            entry.example for entry in theirs.read(translations, model.into) if entry.body is not None
+        )
+        pair = pair_by_id if file_format.has_ids and theirs.has_ids else pair_in_order
+        entries = pair(entries, translation_examples, (file.name, translations.name))
     elif options.translate is not None:
-        entries = _translated(entries, options.translate)
+        entries = _translate_entries(entries, options.translate)
     else:
         entries = (_with_own_translation(model, entry) for entry in entries)
-    return warn_of_unmixed(model, entries, options.language, translated=translated, warn=options.warn)
+    return warn_of_unmixed(
+        model, entries, options.language, has_translations=has_translations, warn=options.warn
+    )
 
 
 def _with_own_translation(model: Predictor, entry: FileEntry) -> FileEntry:
@@ -191,7 +202,7 @@ def _with_own_translation(model: Predictor, entry: FileEntry) -> FileEntry:
         raise DataError(
             f"{name} is {str(translation)[:60]!r}; expected an object like the input that it translates."
         )
-    with located(name):
+    with add_location(name):
         example = model.kind.from_json(translation, name, model.into)
     return replace(entry, translation=_unless_blank(example))
 
@@ -216,12 +227,14 @@ class _LineProgress:
             self.lines_read += 1
             yield line
 
-    def on_scored(self, scored: Progress) -> None:
-        """Report progress, given that of the rows of the lines read since the last group."""
-        done = self.predicted + (self.lines_read - self.predicted) * scored.done // scored.total
-        if scored.done == scored.total:
+    def on_scored(self, row_progress: Progress) -> None:
+        """Report progress, given the progress of the rows of the lines read since the last group."""
+        line_count = (
+            self.predicted + (self.lines_read - self.predicted) * row_progress.done // row_progress.total
+        )
+        if row_progress.done == row_progress.total:
             self.predicted = self.lines_read
-        self.on_progress(Progress("predicting", done, self.total, "lines"))
+        self.on_progress(Progress("predicting", line_count, self.total, "lines"))
 
 
 def pair_in_order(
@@ -229,23 +242,23 @@ def pair_in_order(
 ) -> Iterator[FileEntry]:
     """Yield each input with the translation in the same position. Other entries are passed on.
 
-    ``names`` are those of inputs and translations in messages. Raises DataError with both counts if they
+    ``names`` are the names of inputs and translations in messages. Raises DataError with both counts if they
     differ.
     """
-    inputs, others, done = iter(entries), iter(translations), 0
+    inputs, remaining, count = iter(entries), iter(translations), 0
     for entry in inputs:
         if entry.body is None:
             yield entry
             continue
-        further = list(islice(others, 1))
+        further = list(islice(remaining, 1))
         if not further:
             raise _length_error(
-                names, done + 1 + _count(entry for entry in inputs if entry.body is not None), done
+                names, count + 1 + _count(entry for entry in inputs if entry.body is not None), count
             )
-        done += 1
+        count += 1
         yield replace(entry, translation=_unless_blank(further[0]))
-    if more := _count(others):
-        raise _length_error(names, done, done + more)
+    if more := _count(remaining):
+        raise _length_error(names, count, count + more)
 
 
 def pair_by_id(
@@ -255,23 +268,25 @@ def pair_by_id(
 
     Raises DataError if they have no id in common.
     """
-    by_id = {
+    translations_by_id = {
         translation.id: translation
-        for translation in map(_unless_blank, translations)
+        for translation in (_unless_blank(example) for example in translations)
         if translation is not None
     }
     inputs = list(entries)
-    paired = [by_id.get(entry.example.id) if entry.example is not None else None for entry in inputs]
-    if by_id and not any(paired):
+    counterparts = [
+        translations_by_id.get(entry.example.id) if entry.example is not None else None for entry in inputs
+    ]
+    if translations_by_id and not any(counterparts):
         raise DataError(
-            f"{names[1]}: none of its {len(by_id)} ids is one of {names[0]}. Give the same questions under "
-            f"the same ids."
+            f"{names[1]}: none of its {len(translations_by_id)} ids is one of {names[0]}. Give the same "
+            f"questions under the same ids."
         )
-    for entry, translation in zip(inputs, paired, strict=True):
+    for entry, translation in zip(inputs, counterparts, strict=True):
         yield replace(entry, translation=translation)
 
 
-def _translated(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iterator[FileEntry]:
+def _translate_entries(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iterator[FileEntry]:
     from isogloss.data.projection.label_projection import translate_inputs
 
     inputs, copies = tee(entries)
@@ -287,30 +302,31 @@ def warn_of_unmixed(
     entries: Iterable[FileEntry],
     language: str,
     *,
-    translated: bool,
+    has_translations: bool,
     warn: Warn = python_warning,
 ) -> Iterator[FileEntry]:
     """Pass entries on. If the model mixes, warn once about entries without a translation.
 
-    The warning comes at the first of them, or, if inputs were ``translated``, at the end, with the count.
+    The warning comes at the first of them, or, if inputs were ``has_translations``, at the end, with the
+    count.
     """
-    expects = model.mixup is not None and (translated or language not in model.provenance.source)
-    inputs = unmixed = 0
+    expects = model.mixup is not None and (has_translations or language not in model.provenance.source)
+    inputs = unmixed_count = 0
     for entry in entries:
         if entry.example is not None:
             inputs += 1
-            unmixed += entry.translation is None
-            if expects and not translated and unmixed == 1 and entry.translation is None:
-                warn(_unmixed(f"input {inputs} has none, and so may others", model.into))
+            unmixed_count += entry.translation is None
+            if expects and not has_translations and unmixed_count == 1 and entry.translation is None:
+                warn(_describe_unmixed(f"input {inputs} has none, and so may others", model.into))
         yield entry
-    if expects and translated and unmixed:
-        warn(_unmixed(f"{unmixed} of {inputs} inputs have none", model.into))
+    if expects and has_translations and unmixed_count:
+        warn(_describe_unmixed(f"{unmixed_count} of {inputs} inputs have none", model.into))
 
 
-def _unmixed(which: str, into: str) -> str:
+def _describe_unmixed(reason: str, language: str) -> str:
     return (
-        f"this model mixes each input with its translation into {into}; {which}. They are predicted unmixed. "
-        f"Give translations (--translations FILE or --translator NAME; in Python translations=…)."
+        f"this model mixes each input with its translation into {language}; {reason}. They are predicted "
+        f"unmixed. Give translations (--translations FILE or --translator NAME; in Python translations=…)."
     )
 
 
@@ -320,8 +336,8 @@ def _unless_blank(example: Example | None) -> Example | None:
     return None if example is None or not any(text.strip() for text in texts_of(example)) else example
 
 
-def _count(rest: Iterable[object]) -> int:
-    return sum(1 for _ in islice(rest, MAX_COUNTED))
+def _count(items: Iterable[object]) -> int:
+    return sum(1 for _ in islice(items, MAX_COUNTED))
 
 
 def _length_error(names: tuple[str, str], inputs: int, translations: int) -> DataError:
@@ -351,7 +367,7 @@ def input_translator(
     if translator.needs_model and not translator_model:
         raise ConfigError(f"--translator {name} needs a model: --model FOLDER, or its name on the hub.")
     if translator_model and not translator.needs_model:
-        raise ConfigError(f"--model: translator {name} takes none. Leave it out.")
+        raise ConfigError(f"--model: translator {name} takes none. Remove it.")
     setting = TranslateSetting(
         source=language, target=model.into, model=translator_model, folder=folder, precision=model.precision
     )
@@ -366,5 +382,5 @@ def _check_translation_languages(model: Predictor, language: str) -> None:
     if language in model.provenance.source:
         raise ConfigError(
             f"--translator: {language} is the language that the model was trained on, so no "
-            f"translation is needed. Leave --translator out."
+            f"translation is needed. Remove --translator."
         )

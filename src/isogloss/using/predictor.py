@@ -36,25 +36,25 @@ class Predictor(ABC):
     tokenizer: Any
     task: Task
     provenance: Provenance
-    """How it was made."""
+    """Its training."""
     precision: str
     """auto (what pays on this machine), float32, bfloat16 or int8."""
     mixup: "Mixup | None"
-    """Where and how much an input is mixed with its translation; None for a model that does not mix."""
+    """Where and how much an input is mixed with its translation. None for a model that does not mix."""
 
     @abstractmethod
-    def prepared(
+    def prepare(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> EncodedExamples:
         """Encode examples, each with its translation if the model mixes the two."""
 
     @abstractmethod
-    def scores_of(self, prepared: EncodedExamples) -> Sequence[Scores]:
+    def scores_of(self, encoded_examples: EncodedExamples) -> Sequence[Scores]:
         """Return the raw scores of the rows of prepared examples."""
 
     @abstractmethod
     def solving(self: Self, task: Task) -> Self:
-        """Return the same model with another task, whose labels rename those of its task."""
+        """Return the same model with a different task, whose labels replace the labels of its task."""
 
     @abstractmethod
     def check_languages(self, languages: Iterable[str]) -> None:
@@ -70,11 +70,13 @@ class Predictor(ABC):
         """The language of translations: its source language, the first of several."""
         return next(iter(self.provenance.source), "the source language")
 
-    def answers_of(self, prepared: EncodedExamples) -> list[Answer]:
+    def answers_of(self, encoded_examples: EncodedExamples) -> list[Answer]:
         """Return the predicted answer to each of the prepared examples."""
-        return self.task.decode(prepared.examples, prepared.rows, self.scores_of(prepared))
+        return self.task.decode(
+            encoded_examples.examples, encoded_examples.rows, self.scores_of(encoded_examples)
+        )
 
-    def answered(
+    def predict_entries(
         self,
         entries: Iterable[FileEntry],
         *,
@@ -87,25 +89,25 @@ class Predictor(ABC):
         ``on_progress`` receives the rows done within each group of ``GROUP_SIZE`` entries.
         """
         probabilities = probabilities_of(self.task) if scores else None
-        for group in in_groups(entries):
+        for group in group_entries(entries):
             examples = [entry.example for entry in group if entry.example is not None]
             translations = [entry.translation for entry in group if entry.example is not None]
             predictions: Iterator[Prediction] = iter(())
             if examples:
-                prepared = self.prepared(examples, language=language, translations=translations)
-                prepared = replace(prepared, on_progress=on_progress)
-                predictions = iter(self._predictions(prepared, probabilities))
+                encoded_examples = self.prepare(examples, language=language, translations=translations)
+                encoded_examples = replace(encoded_examples, on_progress=on_progress)
+                predictions = iter(self._predictions(encoded_examples, probabilities))
             for entry in group:
                 yield entry, None if entry.example is None else next(predictions)
 
     def _predictions(
-        self, prepared: EncodedExamples, probabilities: Probabilities | None
+        self, encoded_examples: EncodedExamples, probabilities: Probabilities | None
     ) -> list[Prediction]:
-        raw = self.scores_of(prepared)
-        answers = self.task.decode(prepared.examples, prepared.rows, raw)
+        raw = self.scores_of(encoded_examples)
+        answers = self.task.decode(encoded_examples.examples, encoded_examples.rows, raw)
         if probabilities is None:
             return [Prediction(answer) for answer in answers]
-        scores = probabilities(self.task, prepared.examples, prepared.rows, raw, answers)
+        scores = probabilities(self.task, encoded_examples.examples, encoded_examples.rows, raw, answers)
         return [Prediction(*pair) for pair in zip(answers, scores, strict=True)]
 
     def check_mixes(self, option: str) -> "Mixup":
@@ -116,12 +118,12 @@ class Predictor(ABC):
         if self.mixup is None:
             raise ConfigError(
                 f"{option}: this model ({self.provenance.method}) does not mix inputs with their "
-                f"translations; models of x-mixup do. Leave {option} out, or give it translations as inputs."
+                f"translations; models of x-mixup do. Remove {option}, or give it translations as inputs."
             )
         return self.mixup
 
 
-def in_groups(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
+def group_entries(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
     """Yield groups of ``GROUP_SIZE`` entries, smaller ones of ``GROUP_CHARACTERS``.
 
     Reads the entries of a group when the group is requested.
@@ -144,4 +146,4 @@ def _characters(entry: FileEntry) -> int:
 
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
-    return sum(map(len, (*entry.lines, *read, *texts)))
+    return sum(len(text) for text in (*entry.lines, *read, *texts))

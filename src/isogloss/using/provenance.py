@@ -31,7 +31,7 @@ from isogloss.core.records import (
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
 from isogloss.core.tag_schemes import OUTSIDE, are_bio, convert_inventory, decide_scheme
-from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, parse_json, read_regular
 from isogloss.data.files import some
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
@@ -92,7 +92,7 @@ def folder_of(model: str | Path) -> Path:
     return model_folder(str(model))
 
 
-def of_run(folder: Path) -> Path:
+def find_run_folder(folder: Path) -> Path:
     """Return a run's folder without resolving a link in its place, so that no record is read through it."""
     return folder if folder.is_symlink() else folder.resolve()
 
@@ -100,27 +100,29 @@ def of_run(folder: Path) -> Path:
 def links_in(folder: Path) -> tuple[str, ...]:
     """List the links in a folder, and on the way to it from its run, or of itself.
 
-    Those by which the cache of the hub's client is made are left out.
+    Links of the cache of the hub's client are skipped.
     """
-    above = [path for path in folder.absolute().parents if (path / RECORD).exists()][:1]
-    of_run = [path for path in folder.absolute().parents if above and path.is_relative_to(above[0])]
-    real = Path(realpath(folder))
-    blobs = real.parent.parent / "blobs"
-    inside = [path for path in sorted(real.rglob("*")) if Path(realpath(path)).parent != blobs]
-    return tuple(str(path) for path in (*of_run, folder, *inside) if path.is_symlink())
+    run_folders = [path for path in folder.absolute().parents if (path / RECORD).exists()][:1]
+    path_of_run = [
+        path for path in folder.absolute().parents if run_folders and path.is_relative_to(run_folders[0])
+    ]
+    real_folder = Path(realpath(folder))
+    blobs = real_folder.parent.parent / "blobs"
+    inside = [path for path in sorted(real_folder.rglob("*")) if Path(realpath(path)).parent != blobs]
+    return tuple(str(path) for path in (*path_of_run, folder, *inside) if path.is_symlink())
 
 
 def is_on_hub(model: str | Path) -> bool:
-    """Return whether a text is a name on the hub, with its owner, and not a folder of this machine."""
+    """Return whether a text is a name on the hub, with its owner, rather than a folder of this machine."""
     return "/" in str(model) and is_hub_name(str(model))
 
 
 def provenance_of(folder: Path) -> tuple[Provenance, Path]:
     """Return a model's provenance and the folder of its weights, from a run's folder or an exported one."""
     if (folder / RECORD).exists():
-        return _of_run(folder), folder / "model"
+        return _read_run(folder), folder / "model"
     if run := run_of_head(folder):
-        return _of_head(run, folder.name), folder
+        return _read_head(run, folder.name), folder
     entry = exported_entry(folder)
     if entry is None:
         if (folder / CONFIG).is_file() and not (folder.parent / RECORD).exists():
@@ -132,7 +134,7 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
             f"{folder}: no finished run is here ({RECORD} is missing), nor a model that isogloss exported. "
             f"Give the folder of a run.{_nearby(folder)}"
         )
-    return _of_entry(entry, folder), folder
+    return _read_entry(entry, folder), folder
 
 
 def run_of_head(folder: Path) -> Path | None:
@@ -141,13 +143,15 @@ def run_of_head(folder: Path) -> Path | None:
     return run if folder.absolute().parent.name == FURTHER and (run / RECORD).exists() else None
 
 
-def _of_head(folder: Path, name: str) -> Provenance:
-    record = read_record(of_run(folder))
-    check_undamaged(of_run(folder))
+def _read_head(folder: Path, name: str) -> Provenance:
+    record = read_record(find_run_folder(folder))
+    check_undamaged(find_run_folder(folder))
     with understanding(folder / RECORD):
-        learned = {task["task"]: task for task in record.run.get("further", ())}
-        check_named(str(folder), "further task", learned, name)
-        facts = {field: learned[name][field] for field in ("task", "corpus", "treebanks", "limit", "overlap")}
+        further_tasks = {task["task"]: task for task in record.run.get("further", ())}
+        check_named(str(folder), "further task", further_tasks, name)
+        facts = {
+            field: further_tasks[name][field] for field in ("task", "corpus", "treebanks", "limit", "overlap")
+        }
         rows = [row for row in record.rows if row.get("further_task") == name]
         scores = tuple(_score(row, str(row["further_corpus"])) for row in rows)
         content = {
@@ -156,17 +160,22 @@ def _of_head(folder: Path, name: str) -> Provenance:
             "title": f"{record.title}, {name}",
             "scores": scores,
         }
-        return fitting(Provenance, content)
+        return convert_json(Provenance, content)
 
 
 def _description(folder: Path) -> str:
-    """Describe the model in a folder of another program."""
+    """Describe the model in a folder of a different program."""
     from isogloss.encoders.sentence_part_files import PARTS
 
-    kinds = ", ".join(map(str, read_config(folder).get("architectures") or ())) or "of an unnamed class"
+    kinds = (
+        ", ".join(str(architecture) for architecture in read_config(folder).get("architectures") or ())
+        or "of an unnamed class"
+    )
     library = "sentence-transformers" if (folder / PARTS).is_file() else "transformers"
-    pickled = "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
-    return f"an encoder of {library} ({kinds}{pickled})"
+    pickle_remark = (
+        "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
+    )
+    return f"an encoder of {library} ({kinds}{pickle_remark})"
 
 
 def exported_entry(folder: Path) -> object:
@@ -178,7 +187,7 @@ def exported_entry(folder: Path) -> object:
     return body.get(ENTRY) if isinstance(body, dict) else None
 
 
-def _of_entry(entry: object, folder: Path) -> Provenance:
+def _read_entry(entry: object, folder: Path) -> Provenance:
     names = {field.name for field in fields(Provenance)}
     if not isinstance(entry, dict) or entry.keys() != names:
         raise ModelError(
@@ -186,23 +195,23 @@ def _of_entry(entry: object, folder: Path) -> Provenance:
             f"Export the model again."
         )
     try:
-        return fitting(Provenance, entry)
+        return convert_json(Provenance, entry)
     except ValueError as error:
         raise ModelError(f"{folder / CONFIG}: entry {ENTRY!r}: {error}. Export the model again.") from error
 
 
 def check_undamaged(run: Path) -> None:
     """Raise StorageError where a file of a run's model, or of the one it is a difference from, is damaged."""
-    checked = set[Path]()
-    while run not in checked:
-        checked.add(run)
-        _, written = read_with_checksums(run)
-        of_model = {
+    checked_runs = set[Path]()
+    while run not in checked_runs:
+        checked_runs.add(run)
+        _, checksums = read_with_checksums(run)
+        model_checksums = {
             name: checksum
-            for name, checksum in written.items()
+            for name, checksum in checksums.items()
             if name.startswith("model/") and is_file(run, name)
         }
-        for name, why in find_differing_files(run, of_model):
+        for name, why in find_differing_files(run, model_checksums):
             raise StorageError(
                 f"{run / name}: this file is damaged ({why}). Run the recipe again: only this run is "
                 f"repeated. Or take another copy of the run."
@@ -210,16 +219,16 @@ def check_undamaged(run: Path) -> None:
         run = run.parent / (base_of(run / "model") or run.name)
 
 
-def _of_run(folder: Path) -> Provenance:
-    record = read_record(of_run(folder))
-    check_undamaged(of_run(folder))
+def _read_run(folder: Path) -> Provenance:
+    record = read_record(find_run_folder(folder))
+    check_undamaged(find_run_folder(folder))
     if record.kind != "fine-tune":
         raise ModelError(
             f"{folder}: run {record.id} is of kind {record.kind}, not a fine-tune: it has no head that "
             f"predicts. Choose a fine-tune: isogloss list runs --in {folder.parent}"
         )
     with understanding(folder / RECORD):
-        return fitting(Provenance, _provenance(record, folder))
+        return convert_json(Provenance, _provenance(record, folder))
 
 
 def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
@@ -259,32 +268,36 @@ def encoder_text(encoder: Mapping[str, Any]) -> str:
 
 
 def _scores(record: Record, store: Path) -> Iterator[Row]:
-    """Yield the scores of the selected epoch, and those of finished measurements of this model alone."""
+    """Yield the scores of the selected epoch, and of finished measurements of only this model."""
     for row in record.rows:
         if row.get("chosen"):
             yield _score(row, record.run["corpus"])
     for path in sorted(run_files(store, RECORD)):
         with suppress(StorageError):  # Damaged records of other runs do not matter here.
-            yield from _measured(path, record.id)
+            yield from _read_scores(path, record.id)
 
 
-def _measured(path: Path, model: str) -> list[Row]:
-    """Return the scores in a record, if it is the measurement of a model alone."""
-    other = read_record(path.parent)
-    if other.needs != (model,) or kind_of_run(other.kind, other.run) != "scores":
+def _read_scores(path: Path, model: str) -> list[Row]:
+    """Return the scores in a record, if it measures only this model."""
+    record = read_record(path.parent)
+    if record.needs != (model,) or kind_of_run(record.kind, record.run) != "scores":
         return []
     with understanding(path):
-        return [_score(row, _test_set(other.run)) for row in other.rows if row.get("main")]
+        return [_score(row, _test_set(record.run)) for row in record.rows if row.get("main")]
 
 
 def _test_set(run: Mapping[str, Any]) -> str:
     """Return the name of a test set: corpus, the treebank if all languages share one, form of the inputs."""
-    named = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
-    treebank = named.pop() if len(named) == 1 else ""
-    by = "+".join(
+    treebanks = {dict(run["treebanks"]).get(language, "") for language in run["languages"]}
+    treebank = treebanks.pop() if len(treebanks) == 1 else ""
+    translators = "+".join(
         dict.fromkeys(translation["translator"]["kind"] for translation in run.get("translated", ()))
     )
-    return " ".join(filter(None, (run["corpus"], treebank, run.get("inputs", ""), by and f"by {by}")))
+    return " ".join(
+        part
+        for part in (run["corpus"], treebank, run.get("inputs", ""), translators and f"by {translators}")
+        if part
+    )
 
 
 def _score(row: Row, corpus: str) -> Row:
@@ -315,7 +328,7 @@ ELSEWHERE = "elsewhere"
 
 
 def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
-    """Return the provenance of a model of another program, from its config. None if it has no head.
+    """Return the provenance of a model of a different program, from its config. None if it has no head.
 
     ``name`` is the requested folder or name on the hub.
     """
@@ -360,15 +373,19 @@ def _task_of_head(config: "Config") -> str:
     )
     if task == "word-tagging" and decide_scheme(labels).marks_spans:
         return "span-tagging"
-    return _of_sequences(config, labels) if task == "text-classification" else task
+    return _find_sequence_task(config, labels) if task == "text-classification" else task
 
 
-def _of_sequences(config: "Config", labels: Sequence[str]) -> str:
+def _find_sequence_task(config: "Config", labels: Sequence[str]) -> str:
     """Return the task of a sequence head. A head with one score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
     if problem in TASKS_OF_PROBLEMS:
         return TASKS_OF_PROBLEMS[problem]
-    return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
+    return (
+        "pair-classification"
+        if {label.casefold() for label in labels} == set(NLI.labels)
+        else "text-classification"
+    )
 
 
 def fitting_task(task: Task, corpus: str, sources: "Sources") -> Task:
@@ -384,43 +401,43 @@ def fitting_task(task: Task, corpus: str, sources: "Sources") -> Task:
             return task
         theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
         if theirs is not None and _predict_the_same(task, theirs):
-            return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
-    nameless = isinstance(task, Tagging) and all(map(_NAMELESS.fullmatch, task.labels))
-    of_words = any(isinstance(find_task(name), Tagging) for name in tasks if name in task_names())
-    if nameless and of_words and task.name not in tasks:
+            return replace(theirs, labels=_respell_labels(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
+    nameless = isinstance(task, Tagging) and all(_NAMELESS.fullmatch(label) for label in task.labels)
+    labels_words = any(isinstance(find_task(name), Tagging) for name in tasks if name in task_names())
+    if nameless and labels_words and task.name not in tasks:
         theirs_labels = sources.labels(corpus) or ()
         raise _lacks_labels(task.labels, theirs_labels, theirs_labels, corpus)
     sources.needs(corpus, task.name)
     return task
 
 
-def _predict_the_same(task: Task, other: Task) -> bool:
+def _predict_the_same(task: Task, counterpart: Task) -> bool:
     """Return whether two tasks have the same outputs: labels of words, of spans or of texts, or numbers."""
-    if isinstance(task, Tagging) and isinstance(other, Tagging):
-        return task.metric == other.metric and type(task) is type(other)
+    if isinstance(task, Tagging) and isinstance(counterpart, Tagging):
+        return task.metric == counterpart.metric and type(task) is type(counterpart)
     # A head for sequences may read one text or two.
-    return isinstance(task, TextClassification) and type(task) is type(other)
+    return isinstance(task, TextClassification) and type(task) is type(counterpart)
 
 
-def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+def _respell_labels(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
     if are_bio(theirs) and not are_bio(labels) and decide_scheme(labels).marks_spans:
         return _respell_types(labels, theirs, corpus)
-    spelled = {label.casefold(): label for label in theirs}
+    spellings = {label.casefold(): label for label in theirs}
     lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
     if lacking:
         raise _lacks_labels(labels, theirs, lacking, corpus)
-    return tuple(spelled.get(label.casefold(), label) for label in labels)
+    return tuple(spellings.get(label.casefold(), label) for label in labels)
 
 
 def _respell_types(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
     """Spell the types in the tags of a model as the corpus spells them."""
     types = list(dict.fromkeys(tag[2:] for tag in theirs if tag != OUTSIDE))
-    of_model = {tag[2:].casefold() for tag in convert_inventory(labels)}
-    lacking = [type_name for type_name in types if type_name.casefold() not in of_model]
+    model_types = {tag[2:].casefold() for tag in convert_inventory(labels)}
+    lacking = [type_name for type_name in types if type_name.casefold() not in model_types]
     if lacking:
         raise _lacks_labels(labels, theirs, lacking, corpus)
-    spelled = {type_name.casefold(): type_name for type_name in types}
-    return tuple(tag[:2] + spelled.get(tag[2:].casefold(), tag[2:]) for tag in labels)
+    spellings = {type_name.casefold(): type_name for type_name in types}
+    return tuple(tag[:2] + spellings.get(tag[2:].casefold(), tag[2:]) for tag in labels)
 
 
 def _lacks_labels(
@@ -457,7 +474,7 @@ def datasets_of(provenance: Provenance) -> list[str]:
 def licence_of(provenance: Provenance) -> str | None:
     """Return the hub's name of the licence of a model's training data. None if unknown."""
     corpus = corpus_of(provenance)
-    if of_built_in(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
+    if has_built_in_languages(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
         return "apache-2.0"
     if corpus is None or not corpus.about.licence:
         return None
@@ -469,11 +486,11 @@ def non_commercial(provenance: Provenance) -> str:
     """Return a warning if a part of the training data is not for commercial use. Otherwise empty."""
     corpus = corpus_of(provenance)
     licence = corpus.about.licence if corpus else ""
-    if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(licence):
+    if corpus is None or has_built_in_languages(provenance) or not _NON_COMMERCIAL.search(licence):
         return ""
     return f"the licence of corpus {corpus.name} ({licence}) forbids commercial use, at least of a part."
 
 
-def of_built_in(provenance: Provenance) -> bool:
+def has_built_in_languages(provenance: Provenance) -> bool:
     """Return whether a model was trained on built-in languages. False if its languages are unknown."""
-    return bool(provenance.languages) and all(map(is_built_in, provenance.languages))
+    return bool(provenance.languages) and all(is_built_in(language) for language in provenance.languages)

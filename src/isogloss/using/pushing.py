@@ -80,7 +80,7 @@ class Exportable:
     """Takes the ``address`` that the card loads it by."""
     title: str
     warning: str = ""
-    """Of a licence that forbids commercial use."""
+    """Marks of a licence that forbids commercial use."""
 
     def with_card(self, folder: Path, name: str) -> Path:
         """Make the model's card load it by its name on the hub, and return its folder."""
@@ -116,7 +116,7 @@ def push(model: Exportable, options: PushOptions) -> str:
     hub = HfApi()
     with _work_folder() as work:
         folder = model.write(work / "model")
-        with _explained(options, hub.endpoint):
+        with _explain_hub_errors(options, hub.endpoint):
             return _upload(hub, model, options, folder)
 
 
@@ -165,17 +165,17 @@ def _find_earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: 
 
 
 def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
-    """Compare files by the digests of a repository: SHA-256 of large ones, those of git for others."""
-    if {*list_files(folder)} != digests.keys():
+    """Compare files by the digests of a repository: SHA-256 for large files, and git's digests for others."""
+    if set(list_files(folder)) != digests.keys():
         return False
     for name, digest in digests.items():
-        git = sha1(f"blob {file_size(folder, name)}\0".encode(), usedforsecurity=False)
-        large = sha256()
+        digest_of_git = sha1(f"blob {file_size(folder, name)}\0".encode(), usedforsecurity=False)
+        digest_of_large = sha256()
         with open_file(folder, name) as file:
             while block := file.read(1 << 20):
-                git.update(block)
-                large.update(block)
-        if digest not in (git.hexdigest(), large.hexdigest()):
+                digest_of_git.update(block)
+                digest_of_large.update(block)
+        if digest not in (digest_of_git.hexdigest(), digest_of_large.hexdigest()):
             return False
     return True
 
@@ -198,7 +198,7 @@ def _work_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
+def _explain_hub_errors(options: PushOptions, endpoint: str) -> Iterator[None]:
     """Turn an error of the hub, or on the way to it, into one that says what to do.
 
     The hub's own is not kept as its cause: what it answers may have the token in it, and tracebacks show it.
@@ -210,7 +210,9 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
     try:
         yield
     except HfHubHTTPError as error:
-        raise _refused(options, error.response.status_code, error.server_message or str(error)) from None
+        raise _refusal_error(
+            options, error.response.status_code, error.server_message or str(error)
+        ) from None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
             f"push: the hub ({endpoint}) sent an answer that isogloss cannot read ({one_line(error)}). Check "
@@ -223,7 +225,7 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         ) from error
 
 
-def _refused(options: PushOptions, status: int, message: str) -> ConfigError | RunError:
+def _refusal_error(options: PushOptions, status: int, message: str) -> ConfigError | RunError:
     message = " ".join(message.split())
     if status == 401:
         return ConfigError(f"push: the hub does not accept the login of this machine ({message}). {LOGIN}")

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError, DataError, check_named, located, one_line
+from isogloss.core.errors import ConfigError, DataError, add_location, check_named, one_line
 from isogloss.core.languages import check_language
 from isogloss.core.plug_ins import package_of
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -53,20 +53,20 @@ class EvaluateOptions:
         if not self.languages:
             raise ConfigError("--language: no language is given. Name some, as in --language de,fr.")
         for language in self.languages:
-            for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
-                check_language(code, "--language")
+            for part in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
+                check_language(part, "--language")
         check_named("--split", "split", SPLITS, self.split)
 
     def check_treebanks(self) -> None:
         """Raise ConfigError for a treebank that is not read. Translated inputs read the source's treebank."""
-        named = [language for language, _ in self.treebanks]
-        for language in named:
-            if named.count(language) > 1:
+        languages = [language for language, _ in self.treebanks]
+        for language in languages:
+            if languages.count(language) > 1:
                 raise ConfigError(f"--treebank {language}: it occurs twice. Give it once.")
             if self.inputs == ORIGINAL_INPUTS and language not in self.languages:
                 raise ConfigError(
                     f"--treebank {language}: {language} is not scored, only {', '.join(self.languages)}. "
-                    f"Leave it out, or name it by --language."
+                    f"Remove it, or name it by --language."
                 )
 
     @property
@@ -96,34 +96,34 @@ def evaluate(
     check_evaluation(model, options, sources, predictions)
     model = model.solving(fitting_task(model.task, options.corpus, sources))
     rows: list[Row] = []
-    what = f"scoring {model.provenance.run}"
-    for language in one_by_one(options.languages, what, on_progress, str):
-        prepared, warnings = _prepared(model, options, sources, language)
-        prepared = replace(prepared, on_progress=on_progress)
-        examples = prepared.examples
-        if not any(map(is_labelled, examples)):
+    activity = f"scoring {model.provenance.run}"
+    for language in one_by_one(options.languages, activity, on_progress, str):
+        encoded_examples, warnings = _prepare_language(model, options, sources, language)
+        encoded_examples = replace(encoded_examples, on_progress=on_progress)
+        examples = encoded_examples.examples
+        if not any(is_labelled(example) for example in examples):
             raise DataError(
                 f"{options.corpus} {language} {options.split}: no labels, so no score. Choose another split "
                 f"or language, or predict (isogloss predict)."
             )
         if predictions is not None:
             _check_written(model, options, language, examples)
-        predicted = model.answers_of(prepared)
-        scored = {
+        answers = model.answers_of(encoded_examples)
+        facts = {
             "corpus": f"{options.corpus} {options.inputs}".rstrip(),
             "language": language,
             "split": options.split,
         }
-        row = _row(model, scored, all_measures(model.task, prepared.gold, predicted))
+        row = _row(model, facts, all_measures(model.task, encoded_examples.gold, answers))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:
             warn(f"{language}: {warning}")
         if predictions is not None:
             folder = predictions / model.provenance.run / options.inputs
-            write_predictions(model, options, language, examples, predicted, folder)
-    unmixed = model.mixup is not None and not options.inputs
-    if unmixed and set(options.languages) - set(model.provenance.source):
+            write_predictions(model, options, language, examples, answers, folder)
+    is_unmixed = model.mixup is not None and not options.inputs
+    if is_unmixed and set(options.languages) - set(model.provenance.source):
         warn(
             f"{model.provenance.run} mixes each input with its translation into {model.into}, and was scored "
             f"unmixed. Score it with translations: --inputs {PAIRED}."
@@ -138,20 +138,20 @@ def evaluate_examples(model: Predictor, examples: Sequence[Example], language: s
     """
     if not examples:
         raise DataError("examples: none. Give at least one, with its label.")
-    for number, example in enumerate(examples):
+    for index, example in enumerate(examples):
         if not is_labelled(example):
-            raise DataError(f"example {number}: no label, so no score. Add its label, or predict.")
-    prepared = model.prepared(examples, language=language)
-    predicted = model.answers_of(prepared)
-    scored = {"corpus": "", "language": language, "split": ""}
-    row = _row(model, scored, all_measures(model.task, prepared.gold, predicted))
+            raise DataError(f"example {index}: no label, so no score. Add its label, or predict.")
+    encoded_examples = model.prepare(examples, language=language)
+    answers = model.answers_of(encoded_examples)
+    facts = {"corpus": "", "language": language, "split": ""}
+    row = _row(model, facts, all_measures(model.task, encoded_examples.gold, answers))
     return [row | {"baseline": None, "examples": len(examples)}]
 
 
 def _check_written(
     model: Predictor, options: EvaluateOptions, language: str, examples: Sequence[Example]
 ) -> None:
-    """Raise ConfigError for a task of another package whose answers its corpus cannot write."""
+    """Raise ConfigError for a task of a plug-in whose answers its corpus cannot write."""
     if not package_of(type(model.task).encode.__module__):
         return
     try:
@@ -161,7 +161,7 @@ def _check_written(
     except Exception as error:  # Whatever the code of others raises.
         raise ConfigError(
             f"--predictions: answers of task {model.task.name} to a {type(examples[0]).__name__} cannot be "
-            f"written ({one_line(error)}). Leave --predictions out."
+            f"written ({one_line(error)}). Remove --predictions."
         ) from error
 
 
@@ -171,22 +171,22 @@ def check_evaluation(
     """Raise an error if a model cannot be scored as the options request, or predictions cannot be written."""
     options.check_treebanks()
     if predictions is not None:
-        with located("--predictions"):
+        with add_location("--predictions"):
             for language in options.languages:
                 _predictions_path(options, language)
     task = fitting_task(model.task, options.corpus, sources)
-    with located("--inputs"):
+    with add_location("--inputs"):
         check_inputs(options.inputs, task.name)
     if options.inputs and not model.provenance.source:
         raise ConfigError(
             f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "
-            f"translate into. Leave --inputs out."
+            f"translate into. Remove --inputs."
         )
     if options.inputs == PAIRED and model.check_mixes(f"--inputs {PAIRED}").attends == "links":
         raise ConfigError(
             f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it "
             f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python, with translations '
-            f"that have links (TaggedSentence.links), or leave --inputs out."
+            f"that have links (TaggedSentence.links), or remove --inputs."
         )
     model.check_languages(
         language_read(options.unpaired_inputs, language, model.provenance.source)
@@ -194,7 +194,7 @@ def check_evaluation(
     )
 
 
-def _prepared(
+def _prepare_language(
     model: Predictor, options: EvaluateOptions, sources: Sources, language: str
 ) -> tuple[EncodedExamples, tuple[str, ...]]:
     """Read and encode a language's examples in the requested form. Also return warnings."""
@@ -204,9 +204,9 @@ def _prepared(
     active = language_read(options.unpaired_inputs, language, source)
     _, *translations = codes_read(PAIRED, language, source) if options.inputs == PAIRED else (language,)
     if not translations:
-        return model.prepared(examples, language=active), ()
-    paired = cast(FineTuned, model).prepared_by_id(examples, read(translations[0]), language=active)
-    return paired, paired.warnings
+        return model.prepare(examples, language=active), ()
+    paired_examples = cast(FineTuned, model).prepare_by_id(examples, read(translations[0]), language=active)
+    return paired_examples, paired_examples.warnings
 
 
 def write_predictions(
@@ -214,35 +214,42 @@ def write_predictions(
     options: EvaluateOptions,
     language: str,
     examples: Sequence[Example],
-    predicted: Sequence[object],
+    answers: Sequence[object],
     folder: Path,
 ) -> Path:
     """Write examples with the predicted labels in the corpus's own format, and return the file.
 
     Answers to questions are written in the format of their files. JSON lines with predicted and gold labels,
-    for ``isogloss compare``, are written in the same folder (of a described corpus, these alone; of trees,
-    none).
+    for ``isogloss compare``, are written in the same folder (only these for a described corpus, none for
+    trees).
     """
     corpus, name = _predictions_path(options, language)
     path = folder / name
-    answered = model.kind.answered
+    fill_answer = model.kind.answered
     lines: Iterable[str] = ()
-    if answered is not None:
-        lines = corpus.write(map(answered, examples, predicted), language)
+    if fill_answer is not None:
+        lines = corpus.write(map(fill_answer, examples, answers), language)
     else:
         write = next(format_.write for format_ in model.kind.formats if format_.write is not None)
         entries = (FileEntry(lines=(), example=example) for example in examples)
-        lines = write(zip(entries, map(Prediction, predicted), strict=True))
+        lines = write(zip(entries, (Prediction(label) for label in answers), strict=True))
     if not isinstance(corpus, DescribedCorpus):
         _write_lines(path, lines)
     if model.task.labels_are != "tree":
         labels = corpus.labels if isinstance(corpus, DescribedCorpus) else ()
         task = {"task": model.task.name} if isinstance(model.task, Lemmatization) else {}
-        compared = (
-            {"id": example.id, "language": language, **_compared(answered, example, answer, labels), **task}
-            for example, answer in zip(examples, predicted, strict=True)
+        comparisons = (
+            {
+                "id": example.id,
+                "language": language,
+                **_compare_answer(fill_answer, example, answer, labels),
+                **task,
+            }
+            for example, answer in zip(examples, answers, strict=True)
         )
-        _write_lines(path.with_suffix(".jsonl"), (json.dumps(body, ensure_ascii=False) for body in compared))
+        _write_lines(
+            path.with_suffix(".jsonl"), (json.dumps(body, ensure_ascii=False) for body in comparisons)
+        )
     return path
 
 
@@ -256,28 +263,28 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _compared(
-    answered: Callable[[Any, Any], Example] | None, example: Example, answer: object, labels: Sequence[str]
+def _compare_answer(
+    fill_answer: Callable[[Any, Any], Example] | None, example: Example, answer: object, labels: Sequence[str]
 ) -> dict[str, object]:
     """Return the parts of an example with the predicted answer, and the gold answer."""
     if isinstance(example, ParsedSentence):
         example = TaggedSentence(id=example.id, words=example.words, tags=example.tags)
     gold = parts_of(example, labels)
-    if answered is None:
+    if fill_answer is None:
         rules = {"rules": "mlqa"} if getattr(example, "language", "") else {}
         golds = [text for _, text in getattr(example, "answers", ())]
         return {**gold, "answer": answer, "gold": golds, **rules}
-    return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
+    return {**parts_of(fill_answer(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
-def _row(model: Predictor, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
+def _row(model: Predictor, facts: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
     """Return measures with the scored model, corpus, language and split."""
     metric, *_ = measures
     return {
         "run": model.provenance.run,
         "task": model.task.name,
         "method": model.provenance.method,
-        **scored,
+        **facts,
         "metric": metric,
         "score": measures[metric],
         **{name: value for name, value in measures.items() if name != metric},
@@ -289,18 +296,18 @@ def _baseline(
 ) -> float | None:
     """Return the score of the majority label of the corpus's train split, if it has one.
 
-    The split is that of the model's training languages, or else of this language.
+    The split is in the model's training languages, or else in this language.
     """
-    of_model = model.provenance.treebanks if model.provenance.corpus == options.corpus else ()
+    model_treebanks = model.provenance.treebanks if model.provenance.corpus == options.corpus else ()
     train = replace(
-        options, split="train", treebanks=tuple({**dict(of_model), **dict(options.treebanks)}.items())
+        options, split="train", treebanks=tuple({**dict(model_treebanks), **dict(options.treebanks)}.items())
     )
     for codes in (model.provenance.languages, (language,)):
         trained_on = [
             example
-            for code in codes
-            if _exists(sources, train, code)
-            for example in _examples(sources, train, code, model.provenance.examples)
+            for name in codes
+            if _exists(sources, train, name)
+            for example in _examples(sources, train, name, model.provenance.examples)
         ]
         if trained_on:
             return model.task.majority(trained_on, examples)

@@ -12,7 +12,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isogloss.core.errors import DataError, located
+from isogloss.core.errors import DataError, add_location
+from isogloss.core.functions import never
 from isogloss.core.tag_schemes import TagCounts, find_misfit
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
@@ -31,6 +32,7 @@ from isogloss.data.formats.conllu import (
     with_tree,
 )
 from isogloss.data.formats.word_columns import describe_other_column
+from isogloss.metrics.labels import Tree
 from isogloss.tasks.batch import EncodedRow, Scores, join_scores
 from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
@@ -41,9 +43,9 @@ from isogloss.using.formats import (
     Format,
     InputForm,
     Prediction,
+    format_probabilities,
     is_object,
     keys_missing,
-    rounded,
     softmax,
 )
 
@@ -96,13 +98,19 @@ class WordFileLayout(NamedTuple):
 def layout_of(lines: Sequence[str], *, spaces: bool = True) -> WordFileLayout:
     """Return the layout of a file, from its lines (without line ends) or the first of them."""
     words = [line for line in lines if line.strip() and not line.startswith(NO_WORDS)]
-    columns = [*zip(*map(split_cells, words), strict=False)]
-    tags = tuple(number for number, column in enumerate(columns) if number and _are_tags(column))
+    columns = list(zip(*map(split_cells, words), strict=False))
+    tags = tuple(
+        column_index for column_index, column in enumerate(columns) if column_index and _are_tags(column)
+    )
     file = File("", lambda: iter(lines), str)
-    plain = conll.decide_layout(file, tags[-1] if tags else -1)
-    plain = plain._replace(label=tags[-1] if tags else -1 if plain.width > 1 else None)
+    last_tag = tags[-1] if tags else -1
+    base_layout = conll.decide_layout(file, last_tag)
+    has_labels = bool(tags) or base_layout.width > 1
+    base_layout = base_layout._replace(label=last_tag if has_labels else None)
     layout = WordFileLayout(
-        plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
+        plain=base_layout._replace(labels=base_layout.labels | UPOS)
+        if tags and base_layout.labels <= UPOS
+        else base_layout,
         tags=tags,
         separator="\t" if any("\t" in line for line in words) else " ",
         spaces=spaces,
@@ -110,8 +118,8 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> WordFileLayout:
     if len(columns) > 1 and 1 not in tags and _are_numbered(lines):
         return layout._replace(indexed=True)
     firsts = [
-        (number, layout.cells(line)[0])
-        for number, line in enumerate(lines, start=1)
+        (column_index, layout.cells(line)[0])
+        for column_index, line in enumerate(lines, start=1)
         if line.strip() and not layout.is_comment(line)
     ]
     are_numbers = len(columns) > 1 and all(_NUMBER.fullmatch(cell) for _, cell in firsts)
@@ -119,7 +127,7 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> WordFileLayout:
 
 
 def are_tagged(lines: Sequence[str]) -> bool:
-    """Return whether no plain text would look like these lines: of one width, with a column of tags."""
+    """Return whether no plain text would look like these lines, which have one width and a column of tags."""
     layout = layout_of(lines)
     words = [line for line in lines if line.strip() and not (line[0] == HASH and layout.is_comment(line))]
     widths = {len(split_cells(line)) for line in words if not line.startswith(NO_WORDS)}
@@ -129,7 +137,7 @@ def are_tagged(lines: Sequence[str]) -> bool:
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
-    if all(map(_BIO.fullmatch, cells)) or all(cell in UPOS for cell in cells):
+    if all(_BIO.fullmatch(tag) for tag in cells) or all(cell in UPOS for cell in cells):
         return True
     counts = TagCounts()
     counts.add(cells)
@@ -175,31 +183,41 @@ class Labels:
     """Returns a sentence with the answer as its labels."""
 
 
+def _is_conllu(line: str) -> bool:
+    return line.count("\t") == COLUMNS - 1
+
+
+def _has_one_tab(line: str) -> bool:
+    return line.count("\t") == 1
+
+
 def words(task: Task) -> InputForm:
     """Return the kind of a task that labels each word, or all words as a tree."""
     from isogloss.tasks.lemmas import Lemmatization
 
     labels = TREES if task.labels_are == "tree" else _tags(task.name)
-    of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
+    label_probabilities = (
+        partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
+    )
     return InputForm(
         formats=(
             *(ANNOTATIONS if isinstance(task, Tagging) and task.metric == "span_f1" else ()),
             Format(
                 name="conllu",
-                matches=lambda line: line.count("\t") == COLUMNS - 1,
+                matches=_is_conllu,
                 read=_read_conllu,
                 write=partial(_write_conllu, labels),
             ),
             Format(
                 name="tsv",
-                matches=lambda line: line.count("\t") == 1,
+                matches=_has_one_tab,
                 read=partial(_read_columns, spaces=False),
                 write=partial(_write_columns, labels),
                 option="column",
             ),
             Format(
                 name="columns",
-                matches=lambda _: False,
+                matches=never,
                 matches_lines=are_tagged,
                 read=_read_columns,
                 write=partial(_write_columns, labels),
@@ -215,18 +233,31 @@ def words(task: Task) -> InputForm:
         auto_class="" if task.labels_are == "tree" else "AutoModelForTokenClassification",
         hub_tag="" if task.labels_are == "tree" else "token-classification",
         pipeline="" if task.labels_are == "tree" else "token-classification",
-        probabilities=None if task.labels_are == "tree" else of_labels,
+        probabilities=None if task.labels_are == "tree" else label_probabilities,
     )
 
 
-TREES = Labels(
-    names=("heads", "relations"),
-    lists=lambda tree: (tree.heads, tree.relations),
-    fill=lambda lines, tree: with_columns(
-        lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations}
-    ),
-    answered=lambda example, tree: with_tree(example, tree.heads, tree.relations),
-)
+def _list_arcs(tree: Tree) -> tuple[Sequence[int], Sequence[str]]:
+    return tree.heads, tree.relations
+
+
+def _fill_arcs(lines: Sequence[str], tree: Tree) -> Iterable[str]:
+    return with_columns(lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations})
+
+
+def _add_tree(example: Any, tree: Tree) -> Any:
+    return with_tree(example, tree.heads, tree.relations)
+
+
+def _list_tags(tags: Sequence[str]) -> tuple[Sequence[str]]:
+    return (tags,)
+
+
+def _add_tags(example: TaggedSentence, tags: Sequence[str]) -> TaggedSentence:
+    return replace(example, tags=tuple(tags))
+
+
+TREES = Labels(names=("heads", "relations"), lists=_list_arcs, fill=_fill_arcs, answered=_add_tree)
 """Trees in their own columns. An enhanced graph stays unchanged."""
 
 
@@ -237,12 +268,7 @@ def _tags(task: str) -> Labels:
     def fill(lines: Sequence[str], tags: Sequence[str]) -> Iterable[str]:
         return with_misc(lines, task.upper(), tags) if column is None else with_columns(lines, {column: tags})
 
-    return Labels(
-        names=("labels",),
-        lists=lambda tags: (tags,),
-        fill=fill,
-        answered=lambda example, tags: replace(example, tags=tuple(tags)),
-    )
+    return Labels(names=("labels",), lists=_list_tags, fill=fill, answered=_add_tags)
 
 
 def sentence(value: object, name: str, language: str = "") -> TaggedSentence:  # noqa: ARG001
@@ -272,15 +298,15 @@ def _to_json(labels: Labels, example: Example | None, prediction: Prediction | N
 
 
 def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
-    for number, line in file.lines():
+    for line_number, line in file.lines():
         words = tuple(line.split())
-        example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
-        yield FileEntry(lines=(line,), example=example, body={"line": number})
+        example = TaggedSentence(id=str(line_number), words=words, tags=()) if words else None
+        yield FileEntry(lines=(line,), example=example, body={"line": line_number})
 
 
 def _write_lines(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
-        yield "\t".join([*entry.lines, *map(" ".join, _columns(labels, prediction))])
+        yield "\t".join([*entry.lines, *(" ".join(column) for column in _columns(labels, prediction))])
 
 
 def _read_conllu(file: File, _: str) -> Iterator[FileEntry]:
@@ -298,26 +324,28 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
         if prediction is None:
             yield from entry.lines
             continue
-        filled = labels.fill(entry.lines, prediction.answer)
+        lines = labels.fill(entry.lines, prediction.answer)
         scores = prediction.scores
-        yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, rounded(scores))
+        yield from (
+            lines if scores is None else with_misc(tuple(lines), SCORE_KEY, format_probabilities(scores))
+        )
 
 
 def _read_columns(
     file: File, _: str, column: int | None = None, *, spaces: bool = True
 ) -> Iterator[FileEntry]:
-    """Read one word per line, from a column: if left out, the first one, or that after a running number."""
+    """Read one word per line, from a column. Default: the first, or the one after a running number."""
     lines = iter(file.read())
-    first = list(islice(lines, INSPECTED_LINES))
-    inspected = [line.rstrip("\r\n") for line in first]
-    layout = layout_of(inspected, spaces=spaces)
+    first_lines = list(islice(lines, INSPECTED_LINES))
+    stripped_lines = [line.rstrip("\r\n") for line in first_lines]
+    layout = layout_of(stripped_lines, spaces=spaces)
     if column is None and layout.numbers:
         raise file.broken(
             layout.numbers, "column 0 contains numbers", "words", "Give --column, as in --column 1"
         )
     if column is None:
-        _check_words(file, inspected, layout)
-    file = replace(file, read=lambda: chain(first, lines))
+        _check_words(file, stripped_lines, layout)
+    file = replace(file, read=lambda: chain(first_lines, lines))
     return _sentences(file, layout._replace(chosen=column))
 
 
@@ -325,12 +353,12 @@ def _check_words(file: File, lines: Sequence[str], layout: WordFileLayout) -> No
     """Raise DataError where the first of several columns contains no words."""
     rows = list[tuple[int, list[str]]]()
     sentences = [list[str]()]
-    for number, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         cells = layout.cells(line)
         if not line.strip():
             sentences.append([])
-        elif number != layout.plain.header and (sentences[-1] or not layout.is_comment(line)):
-            rows.append((number, cells))
+        elif line_number != layout.plain.header and (sentences[-1] or not layout.is_comment(line)):
+            rows.append((line_number, cells))
             sentences[-1].append(cells[min(int(layout.indexed), len(cells) - 1)])
     content = describe_other_column(sentence for sentence in sentences if sentence)
     if content and any(len(cells) > 1 for _, cells in rows):
@@ -342,35 +370,35 @@ def _check_words(file: File, lines: Sequence[str], layout: WordFileLayout) -> No
 def _sentences(file: File, layout: WordFileLayout) -> Iterator[FileEntry]:
     """Yield sentences, and the empty lines after and comments before them."""
     start, lines, words = 1, list[str](), list[str]()
-    for number, line in file.lines():
-        is_header = number == layout.plain.header
+    for line_number, line in file.lines():
+        is_header = line_number == layout.plain.header
         if line.strip() and not is_header and (lines or not layout.is_comment(line)):
             lines.append(line)
-            words.append(_word(file, layout, number, line, len(lines)))
+            words.append(_word(file, layout, line_number, line, len(lines)))
             continue
         if lines:
             yield _word_lines(start, lines, words, layout)
         yield FileEntry(lines=(line,))
-        start, lines, words = number + 1, [], []
+        start, lines, words = line_number + 1, [], []
     if lines:
         yield _word_lines(start, lines, words, layout)
 
 
-def _word(file: File, layout: WordFileLayout, number: int, line: str, running: int) -> str:
+def _word(file: File, layout: WordFileLayout, line_number: int, line: str, running: int) -> str:
     """Return the word of a line, given its number in the file and in its sentence."""
     cells = layout.cells(line)
     if layout.chosen is None and layout.indexed and cells[0] != str(running):
         raise file.broken(
-            number,
+            line_number,
             f"{line[:60]!r}, while column 0 of other lines numbers the words of a sentence",
             f"{running} there",
             "Correct the line, or say where the words are: --column 1",
         )
     if "\r" in line:
-        raise file.broken(number, "a carriage return inside the line", "one at most, at its end")
+        raise file.broken(line_number, "a carriage return inside the line", "one at most, at its end")
     column = int(layout.indexed) if layout.chosen is None else layout.chosen
     if not -len(cells) <= column < len(cells) or not cells[column].strip():
-        raise file.broken(number, f"{line[:60]!r}", f"a word in column {column}")
+        raise file.broken(line_number, f"{line[:60]!r}", f"a word in column {column}")
     return cells[column]
 
 
@@ -383,8 +411,8 @@ def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: 
 def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
     for entry, prediction in entries:
         columns = _columns(labels, prediction)
-        for number, line in enumerate(entry.lines):
-            yield entry.separator.join([line, *(column[number] for column in columns)])
+        for index, line in enumerate(entry.lines):
+            yield entry.separator.join([line, *(column[index] for column in columns)])
 
 
 def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str]]:
@@ -392,12 +420,12 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
     if prediction is None:
         return []
     lists = [[str(value) for value in values] for values in labels.lists(prediction.answer)]
-    return [*lists, *([] if prediction.scores is None else [rounded(prediction.scores)])]
+    return [*lists, *([] if prediction.scores is None else [format_probabilities(prediction.scores)])]
 
 
 def _read_objects(file: File, language: str) -> Iterator[FileEntry]:
-    for number, line, body in numbered_objects(file):
-        with located(name := f"{file.name}:{number}"):
+    for line_number, line, body in numbered_objects(file):
+        with add_location(name := f"{file.name}:{line_number}"):
             example = _from_json(body, name, language)
         yield FileEntry(lines=(line,), example=example if example.words else None, body=body, original=body)
 
@@ -424,14 +452,14 @@ def _probabilities(
     return [
         [
             float(probabilities[index, classes[label]].sum())
-            for index, label in zip(numbered, labels, strict=True)
+            for index, label in zip(row_indices, labels, strict=True)
         ]
-        for numbered, labels in zip(indices, answers, strict=True)
+        for row_indices, labels in zip(indices, answers, strict=True)
     ]
 
 
 def _single_classes(task: Task) -> dict[str, list[int]]:
-    return {label: [number] for label, number in label_ids(task.labels).items()}
+    return {label: [index] for label, index in label_ids(task.labels).items()}
 
 
 def _rule_probabilities(
@@ -443,6 +471,6 @@ def _rule_probabilities(
     _: Sequence[Sequence[str]],
 ) -> list[list[float]]:
     """Return the probability of the rule that made each lemma, or of unlisted rules if none fits."""
-    applied = lemmas.apply_rules(examples, rows, scores)
-    rules = [[task.labels[number] for number, _ in words] for words in applied]
+    rule_words = lemmas.apply_rules(examples, rows, scores)
+    rules = [[task.labels[index] for index, _ in words] for words in rule_words]
     return _probabilities(task, examples, rows, scores, rules)

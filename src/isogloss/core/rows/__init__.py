@@ -53,12 +53,10 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "gradient-conflict": (encoders.ConflictRow,),
     "task-gradient-conflict": (encoders.ConflictRow,),
     "language-gates": (
-        *(
-            encoders.MaskSimilarityRow,
-            encoders.MaskPerplexityRow,
-            encoders.MaskKeptRow,
-            encoders.SpecificGatesRow,
-        ),
+        encoders.MaskSimilarityRow,
+        encoders.MaskPerplexityRow,
+        encoders.MaskKeptRow,
+        encoders.SpecificGatesRow,
     ),
     "pretrain": (
         *(models.TrainingStepRow, models.PerplexityRow, models.SubwordsAddedRow, models.ParametersRow),
@@ -93,7 +91,7 @@ def as_row(row: object) -> Row:
 def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
     """Return the class of a stored row whose required fields are all columns. None if none fits."""
     for row in ROWS.get(kind, ()):
-        if {field.name for field in fields(row) if field.default is MISSING} <= {*columns}:
+        if {field.name for field in fields(row) if field.default is MISSING} <= set(columns):
             return row
     return None
 
@@ -102,11 +100,9 @@ def wrong_value(kind: str, rows: Sequence[Row]) -> str:
     """Return the first value that rows of a kind of record do not allow, with its name. Empty for none."""
     for columns, group in groupby(rows, key=tuple):
         values = zip(*(row.values() for row in group), strict=True)
-        for name, allowed, column in zip(columns, _allowed_types(kind, columns), values, strict=True):
-            if not allowed.issuperset(map(type, column)) or not all(map(_fits_frame, column)):
-                wrong = next(
-                    value for value in column if type(value) not in allowed or not _fits_frame(value)
-                )
+        for name, types, column in zip(columns, _allowed_types(kind, columns), values, strict=True):
+            if not types.issuperset(map(type, column)) or not all(map(_fits_frame, column)):
+                wrong = next(value for value in column if type(value) not in types or not _fits_frame(value))
                 return f"{name:.40} is {wrong!r:.40}"
     return ""
 
@@ -120,7 +116,5 @@ def _allowed_types(kind: str, columns: tuple[str, ...]) -> list[set[type[Any]]]:
     """Return the types of the values in some columns. A fraction may be null, as nan is in a record."""
     row = row_class(kind, columns)
     types = {field.name: {field.type, *get_args(field.type)} for field in fields(row)} if row else {}
-    types = {
-        name: allowed | {int, NoneType} if float in allowed else allowed for name, allowed in types.items()
-    }
+    types = {name: kinds | {int, NoneType} if float in kinds else kinds for name, kinds in types.items()}
     return [types.get(name, {str, int, float, bool, NoneType}) for name in columns]

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -62,5 +63,5 @@ _ALL: tuple[Corpus, ...] = (
     *(_make_corpus(name, table) for name, table in _TABLES.items()),
 )
 
-CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=lambda corpus: corpus.name)}
+CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=attrgetter("name"))}
 """All corpora by name, with the default of every field."""

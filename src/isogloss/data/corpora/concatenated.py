@@ -113,9 +113,9 @@ class Concatenated(CorpusDefaults):
             )
         return sources
 
-    def _not_written(self, what: str) -> DataError:
+    def _not_written(self, content: str) -> DataError:
         return DataError(
-            f"corpus {self.name!r}: cannot write {what}; it is only read. Write one of its parts."
+            f"corpus {self.name!r}: cannot write {content}; it is only read. Write one of its parts."
         )
 
 

@@ -441,7 +441,7 @@ def shipped_table(name: str) -> dict[str, Any]:
     return tomllib.loads(list_shipped()[name].read_text(encoding="utf-8"))
 
 
-def about_corpus(name: str) -> About:
+def find_about(name: str) -> About:
     """Return the content, home page and licence of a corpus of the catalogue or of the package."""
     if name in CORPORA:
         return CORPORA[name].about
@@ -451,10 +451,10 @@ def about_corpus(name: str) -> About:
 
 def fetching(corpus: str, language: str = "") -> str:
     """Return the advice for a corpus of the package with absent files."""
-    which = f" --language {language.replace('-', ',')}" if language else ""
+    option = f" --language {language.replace('-', ',')}" if language else ""
     return (
-        f"Fetch it: isogloss fetch {corpus}{which} --to DATA, and give --data DATA; or use --data hub, which "
-        f"fetches the files that are read."
+        f"Fetch it: isogloss fetch {corpus}{option} --to DATA, and give --data DATA; or use --data hub, "
+        f"which fetches the files that are read."
     )
 
 

@@ -276,7 +276,7 @@ class LabelledCorpus(CorpusDefaults):
 
 
 Attempts = Iterator[Example | DataError | None]
-"""Examples, errors of rows, and None for skipped rows."""
+"""Examples, errors of rows, or None for skipped rows."""
 
 
 def _pairs(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
-from isogloss.core.errors import DataError, StorageError, masked
+from isogloss.core.errors import DataError, StorageError, mask_secrets
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.untrusted import parse_json, read_regular
 
@@ -83,8 +83,8 @@ class Downloaded:
 class TryAgainError(Exception):
     """A failure worth a retry, after the ``wait`` seconds that the server requested."""
 
-    def __init__(self, what: str, *, wait: float = 0.0, restart: bool = False) -> None:
-        super().__init__(masked(what))
+    def __init__(self, reason: str, *, wait: float = 0.0, restart: bool = False) -> None:
+        super().__init__(mask_secrets(reason))
         self.wait = wait
         self.restart = restart
         """Whether the partial file must be discarded."""
@@ -153,7 +153,9 @@ def _attempt(link: Link, part: "_PartialFile", timeout: float, meter: "_Meter") 
         return
     headers = {"User-Agent": f"isogloss/{VERSION}", "Accept-Encoding": "identity"}
     if start:
-        headers |= {"Range": f"bytes={start}-", **({"If-Range": validator} if validator else {})}
+        headers["Range"] = f"bytes={start}-"
+        if validator:
+            headers["If-Range"] = validator
     with _response(link.url, headers, timeout) as response:
         is_packed = _is_packed(link.url, response)
         start, total = _range(response, start, is_packed=is_packed)
@@ -399,13 +401,13 @@ class _PartialFile:
 class _Meter:
     """Reporter of a download's position and speed, a few times per second."""
 
-    def __init__(self, what: str, on_progress: OnProgress) -> None:
-        self.what = what
+    def __init__(self, activity: str, on_progress: OnProgress) -> None:
+        self.what = activity
         self.on_progress = on_progress
 
-    def begin(self, start: int, most: int | None, link: Link) -> None:
+    def begin(self, start: int, size: int | None, link: Link) -> None:
         self.done = self.first = start
-        self.most = most
+        self.most = size
         self.link = link
         self.began = self.reported = time.monotonic()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from isogloss.core.atomic_files import make_folder, write_text
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.shared_files import locked, read_file
+from isogloss.core.shared_files import lock_file, read_file
 from isogloss.core.untrusted import is_safe, parse_json
 from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
 from isogloss.data.fetching.hub_address import address, pin_address
@@ -62,7 +62,7 @@ def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> F
     record = _record(release, folder)
     if release.to:
         return _existing_file(release, folder / release.to, record)
-    if record is None or (record.languages and not (languages and {*languages} <= {*record.languages})):
+    if record is None or (record.languages and not (languages and set(languages) <= set(record.languages))):
         return None
     for target, digest in record.files.items():
         if not (folder / target).is_file():
@@ -192,7 +192,7 @@ def _locked_folder(folder: Path, sleep: Callable[[float], None], on_progress: On
     while True:
         with ExitStack() as locks:
             with storing(path):
-                is_free = locks.enter_context(locked(folder, LOCK))
+                is_free = locks.enter_context(lock_file(folder, LOCK))
             if is_free:
                 yield
                 return

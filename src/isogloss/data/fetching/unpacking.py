@@ -1,4 +1,4 @@
-"""Extract named members of an archive, and nothing else.
+"""Extract named members of an archive.
 
 The table gives each member its path. Links, devices and names that leave the folder are refused, the unpacked
 size is bounded, and either all members appear under their names or none.
@@ -19,7 +19,7 @@ from typing import IO, Any
 from isogloss.core.atomic_files import temporary_name
 from isogloss.core.errors import DataError
 from isogloss.core.shared_files import make_folders, open_new_file, remove, rename
-from isogloss.core.untrusted import below
+from isogloss.core.untrusted import join_safely
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
 EXPANSION = 100
@@ -158,7 +158,7 @@ def _check(archive: Path, member: _Member, target: str, *, is_repeated: bool) ->
     name = f"{archive}: member {member.name!r}"
     if member.kind:
         raise DataError(f"{name} is {member.kind}; expected a plain file. {_DISTRUST}")
-    below(Path(), target, name, DataError)
+    join_safely(Path(), target, name, DataError)
     if is_repeated:
         raise DataError(f"{name} occurs a second time; expected once. {_DISTRUST}")
 

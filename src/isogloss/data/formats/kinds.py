@@ -147,7 +147,7 @@ def _bio(record: CorpusRow, tags: Sequence[str]) -> tuple[str, ...]:
     if scheme.marks_spans and (wrong := find_misfit(tags, scheme)) is not None:
         raise record.broken(
             f"tag {tags[wrong]!r} in a file whose tags are {scheme.name}",
-            scheme.allowed(),
+            scheme.describe_tags(),
             'Correct it or, if each word has a separate label, write scheme = "words"',
             word=wrong,
         )
@@ -245,8 +245,8 @@ def _options(record: CorpusRow) -> tuple[str, ...]:
     if isinstance(options, tuple) and len(options) == 1:
         options = options[0]
     if not isinstance(options, list | tuple):
-        what = f"options {str(options)[:60]!r}"
-        raise record.broken(what, "a list of texts, or a column for each", "Name their columns")
+        problem = f"options {str(options)[:60]!r}"
+        raise record.broken(problem, "a list of texts, or a column for each", "Name their columns")
     while options and options[-1] in ("", None):
         options = options[:-1]
     if len(options) < 2:

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
-from isogloss.core.errors import DataError, located
+from isogloss.core.errors import DataError, add_location
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
@@ -64,17 +65,17 @@ def all_questions(file: File, *, language: str = "", answers: Answers = "needed"
     """Yield questions like ``read_questions``, including translated questions that lost their answers."""
     ids = set[str]()
     body = _parse_json(file)
-    with located(file.name):
-        with located("the file"):
+    with add_location(file.name):
+        with add_location("the file"):
             articles = _member(_check_type(body, dict), "data", list)
         for i, article in enumerate(articles):
-            with located(f"data[{i}]"):
+            with add_location(f"data[{i}]"):
                 title = _member({"title": "", **_check_type(article, dict)}, "title", str)
                 for j, paragraph in enumerate(_member(article, "paragraphs", list)):
-                    with located(f".paragraphs[{j}]"):
+                    with add_location(f".paragraphs[{j}]"):
                         for question in _paragraph(paragraph, answers):
                             if question.id in ids:
-                                with located(f"question {question.id}"):
+                                with add_location(f"question {question.id}"):
                                     raise _broken_error("this id a second time", "a unique id")
                             ids.add(question.id)
                             yield replace(question, language=language, title=title, place=(i, j))
@@ -95,7 +96,7 @@ def write_questions(questions: Iterable[Question], *, version: str | float) -> I
 
 def _paragraphs(article: Iterable[Question], ids: set[str]) -> Iterator[str]:
     comma = ""
-    for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
+    for (_, passage), group in groupby(article, key=attrgetter("place", "passage")):
         qas = [_question_object(question, ids) for question in group]
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
@@ -134,11 +135,11 @@ def _parse_json(file: File) -> object:
 def _paragraph(paragraph: object, answers: Answers) -> Iterator[Question]:
     passage = _member(_check_type(paragraph, dict), "context", str)
     for i, item in enumerate(_member(paragraph, "qas", list)):
-        with located(f".qas[{i}]"):
+        with add_location(f".qas[{i}]"):
             qa = _check_type(item, dict)
             name = _member(qa, "id", str)
             question = _member(qa, "question", str)
-        with located(f".qas[{i}] (question {name})"):
+        with add_location(f".qas[{i}] (question {name})"):
             places = [] if answers == "ignored" else list(_place_answers(qa, passage, answers))
         yield Question(
             id=name,
@@ -179,9 +180,9 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
     if start is None:
         return _find_first_place(passage, text, word_places)
     places = [(location.start, location.text) for location in word_places]
-    meant = _surely_meant(passage, start, places)
-    if meant is not None:
-        return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
+    likely_place = _surely_meant(passage, start, places)
+    if likely_place is not None:
+        return *likely_place, f"answer {likely_place[1][:60]!r} from {start} to {likely_place[0]}"
     passage_text = passage[start : start + len(text)]
     return (
         f"answer {text[:60]!r} at {start}, where the passage has {passage_text[:60]!r}; it has that text "
@@ -214,7 +215,7 @@ def _member(thing: Any, key: str, kind: type[Kind]) -> Kind:
         )
     if type(thing[key]) is kind and kind is not str:
         return thing[key]  # type: ignore[no-any-return]
-    with located(f".{key}"):
+    with add_location(f".{key}"):
         return _check_type(thing[key], kind)
 
 

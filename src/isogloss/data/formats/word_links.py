@@ -8,6 +8,7 @@ A word aligner links each second word to at most one first word (forward), or ea
 second word (backward). Both are sets of (first, second); their intersection is one-to-one.
 """
 
+import operator
 import re
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -235,11 +236,19 @@ def _add(link: Link, links: set[Link], rows: set[int], columns: set[int]) -> Non
     columns.add(link[1])
 
 
+def _keep_forward(forward: set[Link], _: set[Link]) -> set[Link]:
+    return forward
+
+
+def _keep_backward(_: set[Link], backward: set[Link]) -> set[Link]:
+    return backward
+
+
 _SYMMETRIZERS: dict[Symmetrization, Callable[[set[Link], set[Link]], set[Link]]] = {
-    "intersection": lambda forward, backward: forward & backward,
-    "union": lambda forward, backward: forward | backward,
+    "intersection": operator.and_,
+    "union": operator.or_,
     "grow-diag": grow_diag,
     "grow-diag-final-and": grow_diag_final_and,
-    "forward": lambda forward, _: forward,
-    "backward": lambda _, backward: backward,
+    "forward": _keep_forward,
+    "backward": _keep_backward,
 }

@@ -12,6 +12,7 @@ fingerprints and runs treat them like files on disk; ``BuiltInLanguages`` writes
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
+from operator import itemgetter
 from pathlib import Path
 
 from isogloss.core.atomic_files import atomic_file, writing
@@ -103,7 +104,7 @@ class BuiltInLanguages:
         check_outside_runs(folder)
         files = list(self._exported_files().items())
         title = "export of the built-in languages"
-        for path, file in one_by_one(files, title, on_progress, lambda entry: entry[0]):
+        for path, file in one_by_one(files, title, on_progress, itemgetter(0)):
             with atomic_file(folder, path) as stream, writing(folder / path):
                 stream.writelines(file.read())
 

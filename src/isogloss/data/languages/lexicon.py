@@ -92,8 +92,8 @@ _FEATURES: dict[int, str] = {
     **dict.fromkeys(c.NUMERALS, "NumType=Card"), **dict.fromkeys(c.RELATIVES, "PronType=Rel"),
     **dict.fromkeys(c.QUESTIONS, "PronType=Int"),
     **{
-        pronoun: f"Number={'Plur' if which > 2 else 'Sing'}|Person={which % 3 + 1}|PronType=Prs"
-        for which, pronoun in enumerate(c.PRONOUNS)
+        pronoun: f"Number={'Plur' if person > 2 else 'Sing'}|Person={person % 3 + 1}|PronType=Prs"
+        for person, pronoun in enumerate(c.PRONOUNS)
     },
     c.THE: "Definite=Def|PronType=Art", c.SOME: "PronType=Ind", c.THIS: "PronType=Dem",
     c.THAT: "PronType=Dem", c.EVERY: "PronType=Tot", c.PLURAL: "Number=Plur", c.OBJECT: "Case=Acc",

@@ -350,13 +350,13 @@ class _Parser:
         determiner = numeral = None
         if outer_before:
             determiner, numeral, index = self.function_words(index, _DETERMINER, _NUMERAL)
-        adjectives, index = self.adjectives(index, here=self.language.adjective == "before")
-        particle, index = self.plural_particle(index, here=self.prepositions)
+        adjectives, index = self.adjectives(index, is_allowed=self.language.adjective == "before")
+        particle, index = self.plural_particle(index, is_allowed=self.prepositions)
         noun = self.reading(index, "NOUN")
         if noun is None:
             return
-        after_particle, index = self.plural_particle(index + 1, here=not self.prepositions)
-        more, index = self.adjectives(index, here=self.language.adjective == "after")
+        after_particle, index = self.plural_particle(index + 1, is_allowed=not self.prepositions)
+        more, index = self.adjectives(index, is_allowed=self.language.adjective == "after")
         if not outer_before:
             numeral, determiner, index = self.function_words(index, _NUMERAL, _DETERMINER)
         if self.language.case in ("suffix", "prefix") and bool(noun.second) != (marker == c.OBJECT):
@@ -364,15 +364,15 @@ class _Parser:
         plural = bool(noun.first) or particle or after_particle
         yield Phrase(noun.concept, plural, determiner, numeral, (*adjectives, *more)), index
 
-    def adjectives(self, index: int, *, here: bool) -> tuple[tuple[int, ...], int]:
+    def adjectives(self, index: int, *, is_allowed: bool) -> tuple[tuple[int, ...], int]:
         adjectives: tuple[int, ...] = ()
-        while here and (reading := self.reading(index, "ADJ")) is not None:
+        while is_allowed and (reading := self.reading(index, "ADJ")) is not None:
             adjectives += (reading.concept,)
             index += 1
         return adjectives, index
 
-    def plural_particle(self, index: int, *, here: bool) -> tuple[bool, int]:
-        has_particle = here and self.concept(index, "DET", (c.PLURAL,)) is not None
+    def plural_particle(self, index: int, *, is_allowed: bool) -> tuple[bool, int]:
+        has_particle = is_allowed and self.concept(index, "DET", (c.PLURAL,)) is not None
         return has_particle, index + has_particle
 
 

@@ -65,13 +65,13 @@ def _premise(sampler: Sampler) -> Sentence:
     """Draw a sentence with removable parts and definite subjects."""
     while True:
         sentence = sampler.sentence()
-        second = None if sentence.second is None else _about_definite(sentence.second)
-        sentence = sentence._replace(event=_about_definite(sentence.event), second=second)
+        second = None if sentence.second is None else _make_definite(sentence.second)
+        sentence = sentence._replace(event=_make_definite(sentence.event), second=second)
         if cuts(sentence):
             return sentence
 
 
-def _about_definite(event: Event) -> Event:
+def _make_definite(event: Event) -> Event:
     """Make the subject definite, because "some dog sleeps" and "some dog does not sleep" can both be true."""
     subject = event.subject
     if subject is None or subject.concept not in c.NOUNS or subject.determiner in _DEFINITE:

@@ -147,9 +147,9 @@ def translate_examples(
     lost_sentences = [
         sentence.original.id for sentence in sentences if results[id(sentence.original)] is None
     ]
-    lost = (*question_results.lost, *lost_sentences)
+    lost_ids = (*question_results.lost, *lost_sentences)
     ordered_results = [results[id(example)] for example in originals]
-    return TranslatedExamples([example for example in ordered_results if example is not None], lost, cuts)
+    return TranslatedExamples([example for example in ordered_results if example is not None], lost_ids, cuts)
 
 
 class _Sentence(NamedTuple):
@@ -270,38 +270,60 @@ def _rebuild_question(question: Question, translations: Sequence[Translated]) ->
     )
 
 
+def _pair_texts(pair: SentencePair) -> Sequence[str]:
+    return [pair.first, pair.second]
+
+
+def _rebuild_pair(pair: SentencePair, translations: Sequence[Translated]) -> SentencePair:
+    first, second = translations
+    return replace(pair, first=first.text, second=second.text)
+
+
+def _choice_texts(choice: Choice) -> Sequence[str]:
+    question = [choice.question] if choice.question else []
+    return [choice.context, *question, *choice.options]
+
+
+def _rebuild_choice(choice: Choice, translations: Sequence[Translated]) -> Choice:
+    return replace(
+        choice,
+        context=translations[0].text,
+        question=translations[1].text if choice.question else "",
+        options=tuple(translation.text for translation in translations[-len(choice.options) :]),
+    )
+
+
+def _single_text(example: LabelledText | TextLine) -> Sequence[str]:
+    return [example.text]
+
+
+def _rebuild_text(example: Any, translations: Sequence[Translated]) -> Any:
+    return replace(example, text=translations[0].text)
+
+
+def _source_text(pair: Translation) -> Sequence[str]:
+    return [pair.first]
+
+
+def _rebuild_translation(pair: Translation, translations: Sequence[Translated]) -> Translation:
+    return replace(pair, second=translations[0].text, links=None, possible=(), words=None)
+
+
+def _question_texts(question: Question) -> Sequence[str]:
+    return [question.question, question.passage]
+
+
 _SENTENCE_PARTS = _Parts(_sentence_text, _words)
+_TEXT_PARTS = _Parts(_single_text, _rebuild_text)
 _PARTS: Mapping[type, _Parts] = {
-    SentencePair: _Parts(
-        lambda example: [example.first, example.second],
-        lambda example, texts: replace(example, first=texts[0].text, second=texts[1].text),
-    ),
-    Choice: _Parts(
-        lambda example: [
-            example.context,
-            *([example.question] if example.question else ()),
-            *example.options,
-        ],
-        lambda example, texts: replace(
-            example,
-            context=texts[0].text,
-            question=texts[1].text if example.question else "",
-            options=tuple(text.text for text in texts[-len(example.options) :]),
-        ),
-    ),
-    LabelledText: _Parts(
-        lambda example: [example.text], lambda example, texts: replace(example, text=texts[0].text)
-    ),
-    TextLine: _Parts(
-        lambda example: [example.text], lambda example, texts: replace(example, text=texts[0].text)
-    ),
-    Translation: _Parts(
-        lambda example: [example.first],
-        lambda example, texts: replace(example, second=texts[0].text, links=None, possible=(), words=None),
-    ),
+    SentencePair: _Parts(_pair_texts, _rebuild_pair),
+    Choice: _Parts(_choice_texts, _rebuild_choice),
+    LabelledText: _TEXT_PARTS,
+    TextLine: _TEXT_PARTS,
+    Translation: _Parts(_source_text, _rebuild_translation),
     TaggedSentence: _SENTENCE_PARTS,
     ParsedSentence: _SENTENCE_PARTS,
-    Question: _Parts(lambda example: [example.question, example.passage], _rebuild_question),
+    Question: _Parts(_question_texts, _rebuild_question),
 }
 
 

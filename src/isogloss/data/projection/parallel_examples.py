@@ -92,13 +92,13 @@ def _is_pud(treebank: str) -> bool:
 
 
 def match_by_id(
-    first: Iterable[FirstExample],
-    second: Iterable[SecondExample],
+    first_examples: Iterable[FirstExample],
+    second_examples: Iterable[SecondExample],
     *,
     names: tuple[str, str],
     partial: bool = False,
 ) -> list[tuple[FirstExample, SecondExample]]:
-    """Pair the examples of two parallel sets by id, in the order of ``first``.
+    """Pair the examples of two parallel sets by id, in the order of ``first_examples``.
 
     ``names`` are the names of the two sets in messages. With ``partial``, skip examples without a counterpart
     and pairs with different labels (PAWS-X has a few of both).
@@ -107,8 +107,8 @@ def match_by_id(
     skipped; with ``partial``, if more than ``MAX_LABEL_MISMATCH`` of the labels differ, because then the
     files are in different orders.
     """
-    first_by_id = _index_by_id(first, names[0])
-    second_by_id = _index_by_id(second, names[1])
+    first_by_id = _index_by_id(first_examples, names[0])
+    second_by_id = _index_by_id(second_examples, names[1])
     if not partial and first_by_id.keys() != second_by_id.keys():
         raise _not_parallel(names, first_by_id, second_by_id)
     pairs = [(example, second_by_id[key]) for key, example in first_by_id.items() if key in second_by_id]
@@ -142,7 +142,7 @@ def mixed_pairs(
             return replace(pair, first=original.first)
         return replace(pair, second=original.second)
 
-    return [mix(*matched) for matched in match_by_id(target, source, names=TARGET_AND_SOURCE)]
+    return [mix(*pair_match) for pair_match in match_by_id(target, source, names=TARGET_AND_SOURCE)]
 
 
 def _random_side(pair_id: str) -> Side:
@@ -163,47 +163,51 @@ def mixed_questions(
             return replace(question, question=original.question)
         return replace(original, question=question.question)
 
-    return [mix(*matched) for matched in match_by_id(target, source, names=TARGET_AND_SOURCE)]
+    return [mix(*question_match) for question_match in match_by_id(target, source, names=TARGET_AND_SOURCE)]
 
 
 def _index_by_id(examples: Iterable[FirstExample], name: str) -> dict[str, FirstExample]:
-    by_id: dict[str, FirstExample] = {}
+    examples_by_id: dict[str, FirstExample] = {}
     for example in examples:
-        if example.id in by_id:
+        if example.id in examples_by_id:
             raise DataError(
                 f"{name}: the id {example.id!r} occurs twice, so examples cannot be matched by id."
             )
-        by_id[example.id] = example
-    return by_id
+        examples_by_id[example.id] = example
+    return examples_by_id
 
 
-def _labels_differ(first: Example, second: Example) -> bool:
+def _labels_differ(example: Example, counterpart: Example) -> bool:
     """Return whether both examples have labels that differ.
 
     A missing label (None or "") matches any label. Choices also differ in their numbers of options.
     """
-    match first, second:
+    match example, counterpart:
         case Choice(), Choice():
-            is_labelled = first.label is not None and second.label is not None
-            return len(first.options) != len(second.options) or (is_labelled and first.label != second.label)
+            is_labelled = example.label is not None and counterpart.label is not None
+            return len(example.options) != len(counterpart.options) or (
+                is_labelled and example.label != counterpart.label
+            )
         case ((SentencePair() | LabelledText()), (SentencePair() | LabelledText())):
             labels = [
                 frozenset(label) if isinstance(label, tuple) else label
-                for label in (first.label, second.label)
+                for label in (example.label, counterpart.label)
             ]
             return labels[0] != labels[1] and "" not in labels
     return False
 
 
 def _not_parallel(
-    names: tuple[str, str], first: Mapping[str, object], second: Mapping[str, object]
+    names: tuple[str, str], first_examples: Mapping[str, object], second_examples: Mapping[str, object]
 ) -> DataError:
     missing = [
-        (names[0], names[1], [key for key in first if key not in second]),
-        (names[1], names[0], [key for key in second if key not in first]),
+        (names[0], names[1], [key for key in first_examples if key not in second_examples]),
+        (names[1], names[0], [key for key in second_examples if key not in first_examples]),
     ]
     facts = [
-        f"{len(ids)} of {name} are not in {other} (ids {some(ids)})" for name, other, ids in missing if ids
+        f"{len(ids)} of {name} are not in {counterpart} (ids {some(ids)})"
+        for name, counterpart, ids in missing
+        if ids
     ]
     return DataError(
         f"{names[0]} and {names[1]} are not parallel: {'; '.join(facts)}. Give test sets of the same "

@@ -49,7 +49,7 @@ class LanguageMaps:
             raise language_error(
                 plain_language,
                 sorted({self.source, *self.maps}),
-                has="this encoder maps each language's states",
+                has_modules="this encoder maps each language's states",
                 lacks="and has no map for",
                 then=f"Adjust it with bitext of {self.source} and {plain_language} too.",
             )
@@ -205,7 +205,7 @@ def adapter_number(languages: Sequence[str], language: str) -> int:
     raise language_error(
         plain_language,
         languages,
-        has="this encoder has adapters for the languages of its pretraining",
+        has_modules="this encoder has adapters for the languages of its pretraining",
         lacks="and none for",
         then="Take another encoder for it (such as xlm-roberta), or give the text as one of these.",
     )

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
-from isogloss.core.untrusted import below, fitting
+from isogloss.core.untrusted import convert_json, join_safely
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.adapters import attach_task_adapter, task_adapter, task_placement
 from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
@@ -194,7 +194,7 @@ def _check_head(head: HeadConfig, path: Path) -> None:
 
 def _fitting(shape: type[Any], content: object, path: Path) -> Any:
     try:
-        return fitting(shape, content)
+        return convert_json(shape, content)
     except ValueError as error:
         raise ModelError(
             f"{path}: config.{error}. Bottlenecks of Pfeiffer and Houlsby are read (seq_bn, double_seq_bn, "
@@ -364,7 +364,7 @@ def check_writable(model: Model) -> None:
     if family not in LIKE_BERT:
         raise ConfigError(
             f"--adapter: AdapterHub's format is written for {', '.join(LIKE_BERT)}, and this encoder is "
-            f"{family}. Leave --adapter out."
+            f"{family}. Remove --adapter."
         )
 
 
@@ -380,7 +380,7 @@ def write_hub_adapters(model: Model, folder: Path, base: str) -> list[str]:
         for owner in owners(tree.info, tree.info.modules.kind):
             weights = _language_weights(model, tree, owner)
             folders.append(owner)
-            _write(below(folder, owner), model, tree.info.modules, weights, base)
+            _write(join_safely(folder, owner), model, tree.info.modules, weights, base)
     if task is not None:
         folders.append("task")
         _write(folder / "task", model, task.placement, dict(_names(model, task.placement, task)), base)

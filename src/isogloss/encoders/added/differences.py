@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ModelError, one_line
 from isogloss.core.registry import Registry
-from isogloss.core.untrusted import fitting, from_home, parse_json, read_regular
+from isogloss.core.untrusted import convert_json, from_home, parse_json, read_regular
 from isogloss.encoders import folders
 from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.hub import is_hub_name
@@ -71,7 +71,7 @@ def difference_of(folder: Path) -> WeightDifference | None:
     if not path.is_file():
         return None
     try:
-        difference = fitting(WeightDifference, parse_json(read_regular(path)))
+        difference = convert_json(WeightDifference, parse_json(read_regular(path)))
     except (OSError, ValueError) as error:
         if failure := disk_error(error):
             raise reading_error(path, failure) from error
@@ -97,12 +97,12 @@ def base_folder(folder: Path, difference: WeightDifference) -> Path:
         base = folders.shipped_folder()
     elif not difference.fingerprint:
         if not is_hub_name(difference.base):  # A folder is identified by its content.
-            raise ModelError(f"{where}, and no fingerprint of it is there. Copy the folder again.")
+            raise ModelError(f"{where}, and there is no fingerprint of it. Copy the folder again.")
         return folders.find_folder(difference.base, folders.MODEL_FILES, folders.has_weights)
     else:
         base = (folder.resolve() / difference.base).resolve()
     if not base.is_dir():
-        raise ModelError(f"{where}, and no such folder is there. Put it back, or run again.")
+        raise ModelError(f"{where}, and there is no such folder. Put it back, or run again.")
     if folders.fingerprint(base) != difference.fingerprint:
         raise ModelError(
             f"{where}, whose files have changed since ({base}). Put them back as they were, or run again."

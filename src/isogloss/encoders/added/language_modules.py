@@ -70,7 +70,7 @@ class ModuleTree(nn.Module):
         self.info = info
         self.active = ActiveLanguage()
 
-    def put(self, language: str, name: str, module: nn.Module) -> None:
+    def insert(self, language: str, name: str, module: nn.Module) -> None:
         """Add a language's module for a module of the encoder."""
         *path, leaf = [branch_of(language), *name.split(".")]
         inner: nn.Module = self
@@ -130,14 +130,16 @@ def add_language(model: nn.Module, language: str) -> None:
     info = tree.info
     check_language(language, WHERE)
     if are_shared(info.modules) or language in info.languages:
-        what = "shares its adapter with all languages" if language not in info.languages else "has modules"
-        raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
+        kind_of_name = (
+            "shares its adapter with all languages" if language not in info.languages else "has modules"
+        )
+        raise ConfigError(f"{WHERE}: {language} {kind_of_name} already. Name a language that has none.")
     encoder = encoder_of(model)
     disconnect(model)
     for name, kind in changed_modules(encoder, info.modules).items():
         if kind != SHARED_ADAPTER:
             modules = [module_of(encoder, tree, owner, name, kind) for owner in info.languages]
-            tree.put(language, name, _mean(modules))
+            tree.insert(language, name, _mean(modules))
     tree.info = replace(info, languages=(*info.languages, language))
     connect(model)
 
@@ -272,9 +274,9 @@ def build_modules(model: nn.Module, info: LanguageModules, *, seed: int) -> None
         module = encoder.get_submodule(name)
         for language in owners(info, kind):
             if kind in COPIES:
-                tree.put(language, name, deepcopy(module))
+                tree.insert(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _new_module(encoder, kind, info.modules, derive(seed, name)))
+                tree.insert(language, name, _new_module(encoder, kind, info.modules, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
     connect(model)
 

@@ -60,7 +60,7 @@ class LanguageModules:
         raise language_error(
             plain_language,
             self.languages,
-            has=f"this encoder has {_per_language(self.modules)} modules for each language",
+            has_modules=f"this encoder has {_per_language(self.modules)} modules for each language",
             lacks="and none for",
             then=f"Pretrain it with {plain_language} too, or choose the language whose modules read text "
             "in languages without modules (fallback).",
@@ -76,17 +76,19 @@ def _per_language(modules: Modules) -> str:
     return EMBEDDING if modules.kind == SHARED_ADAPTER else modules.kind
 
 
-def language_error(code: str, codes: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
+def language_error(
+    language: str, codes: Sequence[str], *, has_modules: str, lacks: str, then: str
+) -> ConfigError:
     """Return the error for a language without modules or map."""
-    if not code:
-        what = "but the language it reads is unspecified."
+    if not language:
+        subject = "but the language it reads is unspecified."
         then = "Name it (--language, or language=)."
-    elif BOTH in code:
-        what = f"and {code} is two languages in one input."
+    elif BOTH in language:
+        subject = f"and {language} is two languages in one input."
         then = "Take an encoder without modules or maps for languages."
     else:
-        what = f"{lacks} {code!r}.{did_you_mean(code, codes)}"
-    return ConfigError(f"{has}, {what} Known: {', '.join(codes)}. {then}")
+        subject = f"{lacks} {language!r}.{did_you_mean(language, codes)}"
+    return ConfigError(f"{has_modules}, {subject} Known: {', '.join(codes)}. {then}")
 
 
 def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
@@ -127,7 +129,7 @@ def check_placement(modules: Modules, *, layers: int, family: str) -> None:
     sub-layers do not end in a norm.
     """
     if modules.normed:
-        require(FAMILIES[family], "post-norm", what=f"{WHERE}: normed adapters read the states behind a norm")
+        require(FAMILIES[family], "post-norm", use=f"{WHERE}: normed adapters read the states behind a norm")
     omitted_layers = modules.leave_out or ()
     if any(abs(layer) not in range(1, layers + 1) for layer in omitted_layers) or (
         omitted_layers and len(layers_left_out(modules, layers)) == layers

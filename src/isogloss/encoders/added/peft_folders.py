@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.atomic_files import atomic_folder, writing
-from isogloss.core.cache_folders import in_cache
+from isogloss.core.cache_folders import write_to_cache
 from isogloss.core.errors import ModelError
 from isogloss.core.untrusted import from_home
 from isogloss.encoders import folders
@@ -66,7 +66,7 @@ def complete_folder(folder: Path) -> Path:
                 _complete(target, folder, base, body)
         return model
 
-    return in_cache(write)
+    return write_to_cache(write)
 
 
 def check_type(folder: Path, body: Mapping[str, Any]) -> None:

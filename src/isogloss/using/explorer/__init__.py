@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, located, unknown_name
+from isogloss.core.errors import ConfigError, DataError, add_location, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.languages import canonical_language, language_name
 from isogloss.core.untrusted import parse_json
@@ -91,15 +91,15 @@ class Loaded:
     def answers(self, point: Sequence[float], texts: Sequence[object], language: str = "") -> list[Json]:
         """Return what the model at a point predicts for texts, each as a JSON object."""
         kind = self.model.kind
-        with located("text"):
+        with add_location("text"):
             examples = [kind.example(text, "text", language) for text in texts]
         entries = [FileEntry(lines=(), example=example, body={}) for example in examples]
         with torch.no_grad():
             self.move([float(alpha) for alpha in point])
-            answered = self.model.answered(entries, language=language)
+            predictions = self.model.predict_entries(entries, language=language)
         return [
             kind.to_json(example, prediction)
-            for example, (_, prediction) in zip(examples, answered, strict=True)
+            for example, (_, prediction) in zip(examples, predictions, strict=True)
         ]
 
 
@@ -115,7 +115,7 @@ class Explorer:
         self.routes = {route.id: route for route in _routes(measurements)}
         self._lock = Lock()
         self._loaded: Loaded | None = None
-        if not self.routes and not self._adjusted():
+        if not self.routes and not self._find_adjusted_runs():
             raise ConfigError(
                 "explore: found no path, no plane and no adjusted encoder in this folder. Measure one: "
                 '[[measure]] with name = "interpolation" or "plane" in the recipe.'
@@ -125,10 +125,10 @@ class Explorer:
         """Return the title, the routes with their measured scores, and the adjusted encoders."""
         return {
             "title": self.measurements.title,
-            "routes": [_described(route) for route in self.routes.values()],
+            "routes": [_describe_route(route) for route in self.routes.values()],
             "adjusted": [
                 {"id": run.id, "title": run.record.title, "example": self._translation(run)}
-                for run in self._adjusted()
+                for run in self._find_adjusted_runs()
             ],
         }
 
@@ -138,13 +138,13 @@ class Explorer:
         The models are those at the ends of a path, or at the origin and the first corner of a plane. None
         where the corpus is not here.
         """
-        chosen = self._route(route)
-        facts = chosen.facts
+        route_found = self._route(route)
+        facts = route_found.facts
         examples = self._examples(facts["corpus"], language, "dev", CONSIDERED)
         if len(examples) > SHOWN:
-            changes = self._changes(chosen, examples, language)
-            order = sorted(range(len(examples)), key=lambda number: -changes[number])
-            examples = [examples[number] for number in order[:SHOWN]]
+            changes = self._changes(route_found, examples, language)
+            order = sorted(range(len(examples)), key=lambda index: -changes[index])
+            examples = [examples[index] for index in order[:SHOWN]]
         return {
             "sentences": [
                 {"text": _text(example), "gold": _gold(example, facts["task"])} for example in examples
@@ -157,11 +157,14 @@ class Explorer:
         texts = [_text(example) for example in examples]
         with self._lock:
             models = self._models_of(route)
-            first, second = (
+            start_answers, end_answers = (
                 models.answers([alpha, *[0.0] * (axes - 1)], texts, canonical_language(language))
                 for alpha in (0.0, 1.0)
             )
-        return [_differences([before, after]) for before, after in zip(first, second, strict=True)]
+        return [
+            _differences([start_answer, end_answer])
+            for start_answer, end_answer in zip(start_answers, end_answers, strict=True)
+        ]
 
     def answer(self, route: str, point: Sequence[float], text: object, language: str = "") -> Json:
         """Return what the model at a point of a route predicts for a text, a pair of texts or a choice."""
@@ -174,10 +177,10 @@ class Explorer:
             raise ConfigError(f"texts: found {len(texts)}; expected {MOST_TEXTS} or fewer.")
         for text in texts:
             _check_text(text)
-        chosen = self._route(route)
-        _check_point(chosen, point)
+        route_found = self._route(route)
+        _check_point(route_found, point)
         with self._lock:
-            return {"answers": self._models_of(chosen).answers(point, texts, language)}
+            return {"answers": self._models_of(route_found).answers(point, texts, language)}
 
     def disagreements(self, route: str, language: str) -> Json:
         """Return test examples on which seeds of the route's first method disagree, with their answers."""
@@ -193,12 +196,14 @@ class Explorer:
         split: Split = "dev" if set(scores["split"]) == {"dev"} else "test"
         differing = []
         for example in self._examples(facts["corpus"], language, split):
-            of_seeds = {
-                seed: parse_json(by_id[example.id]) for seed, by_id in answers.items() if example.id in by_id
+            seed_answers = {
+                seed: parse_json(answers_by_id[example.id])
+                for seed, answers_by_id in answers.items()
+                if example.id in answers_by_id
             }
-            if len({json.dumps(answer) for answer in of_seeds.values()}) > 1:
-                differing.append(_labelled(example, facts["task"]) | {"answers": of_seeds})
-        differing.sort(key=lambda found: -_differences([*found["answers"].values()]))
+            if len({json.dumps(answer) for answer in seed_answers.values()}) > 1:
+                differing.append(_to_labelled_json(example, facts["task"]) | {"answers": seed_answers})
+        differing.sort(key=lambda example_body: -_differences(list(example_body["answers"].values())))
         return {"examples": differing[:SHOWN], "count": len(differing)}
 
     def words(self, adjusted: str, first: str, second: str) -> Json:
@@ -219,7 +224,7 @@ class Explorer:
     def neighbours(self, adjusted: str, first: str, word: str) -> Json:
         """Return the words of translations that are most similar to a word of a text, in each layer.
 
-        The words are those of ``NEIGHBOURHOOD`` test translations of the adjustment's languages, before and
+        The words are from ``NEIGHBOURHOOD`` test translations of the adjustment's languages, before and
         after it. Means over all words of each language are subtracted from the states.
         """
         _check_text([first, word])
@@ -228,22 +233,26 @@ class Explorer:
         texts = tokenize(first)
         if word not in texts or not pairs:
             raise DataError(f"word: {word!r} is not in the text, or no translations are on this machine.")
-        others = [tokenize(pair[1]) for pair in pairs]
-        names = [other for sentence in others for other in sentence]
+        sentences = [tokenize(pair[1]) for pair in pairs]
+        names = [word_of_sentence for sentence in sentences for word_of_sentence in sentence]
         with self._lock, torch.no_grad():
-            found = {
+            nearest_words = {
                 moment: [
-                    _nearest(own[texts.index(word)] - own.mean(0), theirs - theirs.mean(0), names)
-                    for own, theirs in _word_states(folder, [texts, *others], every_layer=True)
+                    _nearest(
+                        word_vectors[texts.index(word)] - word_vectors.mean(0), theirs - theirs.mean(0), names
+                    )
+                    for word_vectors, theirs in _word_states(folder, [texts, *sentences], every_layer=True)
                 ]
                 for moment, folder in self._encoders(adjusted).items()
             }
-        return {"word": word, **found}
+        return {"word": word, **nearest_words}
 
     def _adjusted_run(self, adjusted: str) -> PlannedRun:
-        run = next((run for run in self._adjusted() if run.id == adjusted), None)
+        run = next((run for run in self._find_adjusted_runs() if run.id == adjusted), None)
         if run is None:
-            raise unknown_name("explore", "adjusted encoder", adjusted, [run.id for run in self._adjusted()])
+            raise unknown_name(
+                "explore", "adjusted encoder", adjusted, [run.id for run in self._find_adjusted_runs()]
+            )
         return run
 
     def _encoders(self, adjusted: str) -> dict[str, Any]:
@@ -262,14 +271,14 @@ class Explorer:
 
     def _translations(self, run: PlannedRun, count: int) -> list[list[str]]:
         """Return test translations of the first pair of languages of an adjustment."""
-        for aligned in run.record.run.get("aligned", [])[:1]:
-            examples = self._examples(aligned["bitext"], aligned["languages"], "test", count)
+        for bitext in run.record.run.get("aligned", [])[:1]:
+            examples = self._examples(bitext["bitext"], bitext["languages"], "test", count)
             return [
                 [example.first, example.second] for example in examples if isinstance(example, Translation)
             ]
         return []
 
-    def _adjusted(self) -> list[PlannedRun]:
+    def _find_adjusted_runs(self) -> list[PlannedRun]:
         return self.measurements.finished("adjust")
 
     def _examples(self, corpus: str, language: str, split: Split, count: int = 0) -> list[Example]:
@@ -300,9 +309,9 @@ def _routes(measurements: Measurements) -> list[Route]:
     for frame, ends in (("interpolation", ("start", "end")), ("plane", ("origin", "first", "second"))):
         rows = measurements.frame(frame) if measurements.has_rows(frame) else pd.DataFrame()
         rows = rows[rows["part"] == "all"] if len(rows) else rows  # The models move as a whole.
-        for ids, of_ends in split_by(rows, ends, sort=False) if len(rows) else ():
+        for ids, route_rows in split_by(rows, ends, sort=False) if len(rows) else ():
             if all(measurements.folder(run) for run in ids):
-                scores = rows_of(of_ends, list_rows(of_ends[:1][[*MEASURED_ON]])[0])
+                scores = rows_of(route_rows, list_rows(route_rows[:1][list(MEASURED_ON)])[0])
                 facts = measurements.models.loc[ids[0]]
                 methods = tuple(str(measurements.models["method"].loc[run]) for run in ids)
                 routes.append(
@@ -317,10 +326,10 @@ def _routes(measurements: Measurements) -> list[Route]:
     return routes
 
 
-def _described(route: Route) -> Json:
+def _describe_route(route: Route) -> Json:
     scores = route.scores
     columns = [name for name in ("alpha", "alpha_second", "score") if name in scores]
-    named = {code: language.name for code, language in LANGUAGES.items()}
+    names = {language: built_in.name for language, built_in in LANGUAGES.items()}
     facts = {name: str(route.facts[name]) for name in ("task", "corpus", "source", "target", "seed", "split")}
     return {
         "id": route.id,
@@ -329,12 +338,12 @@ def _described(route: Route) -> Json:
         "metric": scores["metric"].iloc[0],
         "languages": [
             {
-                "code": code,
-                "name": named.get(code) or language_name(code),
+                "code": language,
+                "name": names.get(language) or language_name(language),
                 "role": rows["role"].iloc[0],
                 "scores": rows.sort_values(columns[:-1])[columns].to_numpy().tolist(),
             }
-            for (code,), rows in split_by(scores, ["language"], sort=False)
+            for (language,), rows in split_by(scores, ["language"], sort=False)
         ],
     }
 
@@ -363,9 +372,9 @@ def load_models(route: Route, folders: Sequence[Any]) -> Loaded:
 
 
 def _differences(answers: Sequence[Json]) -> int:
-    """Count the places at which answers differ: of their labels, else of all that they are."""
+    """Count the places at which the labels of answers differ, or 1 for other answers that differ."""
     labels = [answer.get("labels") if isinstance(answer, dict) else answer for answer in answers]
-    if all(isinstance(of_answer, list) for of_answer in labels):
+    if all(isinstance(answer_labels, list) for answer_labels in labels):
         return sum(len({json.dumps(label) for label in place}) > 1 for place in zip(*labels, strict=False))
     return int(len({json.dumps(answer) for answer in answers}) > 1)
 
@@ -378,15 +387,17 @@ def _word_states(
     layers = range(model.config.num_hidden_layers + 1) if every_layer else (-1,)
     states = word_states(model, tokenizer, texts, layers=layers, precision="float32")
     return [
-        (states[0][layer].float(), torch.cat([of_text[layer].float() for of_text in states[1:]]))
+        (states[0][layer].float(), torch.cat([text_states[layer].float() for text_states in states[1:]]))
         for layer in range(len(layers))
     ]
 
 
-def _cosines(first: Tensor, second: Tensor) -> Tensor:
+def _cosines(vectors: Tensor, other_vectors: Tensor) -> Tensor:
     """Return the cosine of each state with each of others [first second]."""
-    first, second = (torch.nn.functional.normalize(side, dim=-1) for side in (first, second))
-    return first @ second.T
+    vectors, other_vectors = (
+        torch.nn.functional.normalize(side, dim=-1) for side in (vectors, other_vectors)
+    )
+    return vectors @ other_vectors.T
 
 
 def _ranks(cosines: Tensor) -> list[list[int]]:
@@ -395,10 +406,10 @@ def _ranks(cosines: Tensor) -> list[list[int]]:
     return ranks
 
 
-def _nearest(state: Tensor, others: Tensor, names: Sequence[str]) -> list[str]:
+def _nearest(state: Tensor, states: Tensor, names: Sequence[str]) -> list[str]:
     """Return the names of the states most similar to one, each once."""
-    order = _cosines(state[None], others)[0].argsort(descending=True).tolist()
-    return list(dict.fromkeys(names[number] for number in order))[:NEIGHBOURS]
+    order = _cosines(state[None], states)[0].argsort(descending=True).tolist()
+    return list(dict.fromkeys(names[index] for index in order))[:NEIGHBOURS]
 
 
 def _check_point(route: Route, point: Sequence[float]) -> None:
@@ -417,7 +428,7 @@ def _check_text(text: object) -> None:
         raise DataError(f"text: longer than {LONGEST_TEXT} characters. Shorten it.")
 
 
-def _labelled(example: Example, task: str) -> Json:
+def _to_labelled_json(example: Example, task: str) -> Json:
     return {"text": _text(example), "gold": _gold(example, task)}
 
 

@@ -1,4 +1,4 @@
-"""The explorer's server: 127.0.0.1 alone, a token in the address, one page without requests to others."""
+"""The explorer's server: only 127.0.0.1, a token in the address, one page without requests to others."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_type_hints
 
 from isogloss.core.errors import ConfigError, IsoglossError, one_line
-from isogloss.core.untrusted import fitting, parse_json
+from isogloss.core.untrusted import convert_json, parse_json
 from isogloss.using.explorer import Explorer
 
 HOST = "127.0.0.1"
@@ -62,15 +62,15 @@ def application(
     }
     text, policy = page()
 
-    def allowed(request: Request) -> bool:
-        """Other sites may neither ask (token) nor reach the server by a name of their own (host)."""
+    def is_allowed(request: Request) -> bool:
+        """Other sites may neither ask (token) nor reach the server by their own name (host)."""
         request_token = request.query_params.get("token") or request.headers.get("x-token", "")
         return request.headers.get("host", "") in hosts and compare_digest(
             request_token.encode(), token.encode()
         )
 
     async def show(request: Request) -> Response:
-        if not allowed(request):
+        if not is_allowed(request):
             return Response("The address lacks its token: copy it from the terminal.", status_code=403)
         headers = {
             "content-security-policy": policy,
@@ -81,12 +81,12 @@ def application(
 
     async def answer(request: Request) -> Response:
         question = questions.get(request.path_params["name"])
-        if not allowed(request) or question is None:
+        if not is_allowed(request) or question is None:
             return JSONResponse({"error": "not allowed"}, status_code=403)
         try:
             async with asyncio.timeout(request_seconds):
                 content = await _body(request)
-            body = fitting(dict[str, Any], parse_json(content))
+            body = convert_json(dict[str, Any], parse_json(content))
             return JSONResponse(await run_in_threadpool(question, **_check_arguments(question, body)))
         except TimeoutError:
             message = f"the request did not arrive within {request_seconds:.0f} s"
@@ -103,7 +103,7 @@ def _check_arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict
     arguments = {}
     for name, value in body.items():
         try:
-            arguments[name] = fitting(types.get(name, object), value)
+            arguments[name] = convert_json(types.get(name, object), value)
         except ValueError as error:
             raise ValueError(f"{name:.60}: {error}") from None
     return arguments
@@ -143,15 +143,15 @@ def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: boo
         print(f"{url}\nCtrl-C ends it.", flush=True)  # noqa: T201 (the address is the command's result)
     hosts = frozenset({address, address.replace(HOST, "localhost")})
     server = Server(server_settings(application(explorer, token, hosts)))
-    with _shown(url) if browser else nullcontext():
+    with _show_in_browser(url) if browser else nullcontext():
         server.run(sockets=[listener])
-    for number in server.received:
-        if number != signal.SIGINT:
-            signal.raise_signal(number)
+    for signal_number in server.received:
+        if signal_number != signal.SIGINT:
+            signal.raise_signal(signal_number)
 
 
 def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
-    """Return the settings of the server: its limits, and no lines about requests."""
+    """Return the settings of the server: its limits, without lines about requests."""
 
     class Protocol(H11Protocol):  # type: ignore[misc]
         """HTTP with a time limit for requests: the library waits for headers without end."""
@@ -197,30 +197,30 @@ class Server(uvicorn.Server):  # type: ignore[misc]
         """End at a signal. The library raises SIGINT again, and leaves SIGHUP to others."""
         log = logging.getLogger("uvicorn.error")
 
-        def end(number: int, _: object) -> None:
-            self.received.append(number)
+        def end(signal_number: int, _: object) -> None:
+            self.received.append(signal_number)
             self.should_exit = log.disabled = True  # It would show requests that are cancelled as errors.
 
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         handlers = {
-            number: signal.signal(number, end)
-            for number in SIGNALS
-            if signal.getsignal(number) != signal.SIG_IGN
+            signal_number: signal.signal(signal_number, end)
+            for signal_number in SIGNALS
+            if signal.getsignal(signal_number) != signal.SIG_IGN
         }
         try:
             yield
         finally:
             log.disabled = False
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+            for signal_number, handler in handlers.items():
+                signal.signal(signal_number, handler)
 
 
 @contextmanager
-def _shown(url: str) -> Iterator[None]:
+def _show_in_browser(url: str) -> Iterator[None]:
     """Open an address in the browser by a file that leads to it: all users see the words of commands."""
-    with suppress(OSError), TemporaryDirectory(prefix="isogloss-") as folder:  # Of this user alone.
+    with suppress(OSError), TemporaryDirectory(prefix="isogloss-") as folder:  # Only this user can read it.
         file = Path(folder) / "explore.html"
         file.write_text(f'<meta http-equiv="refresh" content="0;url={escape(url)}">', encoding="utf-8")
         webbrowser.open(file.as_uri())
