@@ -30,7 +30,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
@@ -50,15 +50,17 @@ def main() -> None:
     options = parser.parse_args()
     steps, rounds = QUICK if options.quick else SIZES[options.shape]
     if options.way:
-        print(json.dumps(measured(options.way, options.folder, steps)))
+        print(json.dumps(measure_way(options.way, options.folder, steps)))
         return
     with tempfile.TemporaryDirectory() as folder:
         shape = SHAPES["tiny" if options.quick else options.shape]
         make_material(Path(folder), shape, sentences=1)
         if options.quick:
-            rounds_by_way = {way: [measured(way, Path(folder), steps)] for way in WAYS}
+            rounds_by_way = {way: [measure_way(way, Path(folder), steps)] for way in WAYS}
         else:
-            rounds_by_way = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", options.shape])
+            rounds_by_way = run_in_turns(
+                __file__, WAYS, rounds, ["--folder", folder, "--shape", options.shape]
+            )
     print("\n".join(table(rounds_by_way)))
 
 
@@ -77,7 +79,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]]) -> list[str]:
     return lines
 
 
-def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
+def measure_way(way: str, folder: Path, steps: int) -> dict[str, float]:
     """Adjust once after a warm-up step, and return speed, peak memory and mean loss."""
     torch.set_num_threads(1)
     adjust = two_models if way.startswith("two") else ours

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from many_runs import recipe, scored, timed
+from many_runs import recipe, score_row, time_work
 
 TASKS = ("plan", "look again", "report")
 GRID = 1000
@@ -33,12 +33,12 @@ def main() -> None:
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task:
-        print(json.dumps(measured(options.task, options.runs[0], options.folders)))
+        print(json.dumps(measure_task(options.task, options.runs[0], options.folders)))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folders = options.folders or Path(temporary)
-        rows = [{"runs": count, **of_size(count, folders / str(count))} for count in options.runs]
-        grid = of_grid(options.grid, folders / f"grid-{options.grid}")
+        rows = [{"runs": count, **measure_size(count, folders / str(count))} for count in options.runs]
+        grid = measure_grid(options.grid, folders / f"grid-{options.grid}")
     print(f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
     for row in rows:
         print(f"| {' | '.join(f'{value:,}' for value in row.values())} |")
@@ -49,7 +49,7 @@ def main() -> None:
         options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def of_size(count: int, out: Path) -> dict[str, float]:
+def measure_size(count: int, out: Path) -> dict[str, float]:
     """Return the seconds of each task and the peaks of its process."""
     ensure_runs(count, out)
     results = {task: json.loads(process(task, count, out)) for task in TASKS}
@@ -70,7 +70,7 @@ def process(task: str, count: int, out: Path) -> str:
     ).stdout
 
 
-def measured(task: str, count: int, out: Path) -> dict[str, float]:
+def measure_task(task: str, count: int, out: Path) -> dict[str, float]:
     import isogloss.engine.engine
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
@@ -78,20 +78,20 @@ def measured(task: str, count: int, out: Path) -> dict[str, float]:
 
     if task == "report":
         (out / "tables" / ".written").unlink(missing_ok=True)
-        _, seconds = timed(lambda: write_report(out))
+        _, seconds = time_work(lambda: write_report(out))
     elif task == "write":
-        _, seconds = timed(lambda: write_runs(count, out))
+        _, seconds = time_work(lambda: write_runs(count, out))
     else:
         plan_recipe(recipe(2), out=out)  # Imports what plans need.
-        plan, seconds = timed(lambda: plan_recipe(recipe(count), out=out))
+        plan, seconds = time_work(lambda: plan_recipe(recipe(count), out=out))
         if task == "look again":
             make = isogloss.engine.engine.make_planned
-            _, seconds = timed(lambda: make(plan, Execution(jobs=1)))
+            _, seconds = time_work(lambda: make(plan, Execution(jobs=1)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": round(seconds, 1), "peak": round(peak)}
 
 
-def of_grid(count: int, out: Path) -> float:
+def measure_grid(count: int, out: Path) -> float:
     """Return the processor seconds of the whole command on finished runs, the least of three."""
     ensure_runs(count, out)
     file = out.with_suffix(".toml")
@@ -121,7 +121,7 @@ def write_runs(count: int, out: Path) -> None:
     for run in plan.runs:
         dependencies = tuple(map(identity, needs(run)))
         rows = (
-            [{**scored(language), "model": dependencies[0]} for language in run.languages]
+            [{**score_row(language), "model": dependencies[0]} for language in run.languages]
             if isinstance(run, Measure)
             else []
         )

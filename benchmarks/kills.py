@@ -114,7 +114,7 @@ def main() -> None:
             os.environ.update(stack.enter_context(s3_server()).environment_of("benchmark"))
         (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
         began = time.monotonic()
-        if _started(folder, str(folder / "whole"), "serial").wait():
+        if _start_run(folder, str(folder / "whole"), "serial").wait():
             sys.exit("the undisturbed run failed")
         seconds = time.monotonic() - began
         undisturbed_records = records(folder / "whole")
@@ -210,9 +210,9 @@ class _Round:
 
     def _start(self, which: int, *options: str) -> "subprocess.Popen[bytes]":
         if self.engine != BUCKET:
-            return _started(self.folder, str(self.folder / self.name), self.engine, *options)
+            return _start_run(self.folder, str(self.folder / self.name), self.engine, *options)
         cache = {"XDG_CACHE_HOME": str(self.folder / self.caches[which])}
-        return _started(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
+        return _start_run(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
 
     def _end(self, which: int) -> int:
         """Wait for a process, return its exit code, and count exits that are neither kills nor failures."""
@@ -224,7 +224,7 @@ class _Round:
         return code
 
 
-def _started(
+def _start_run(
     folder: Path, out: str, engine: str, *options: str, environment: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
     words = [sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml"), "--out", out]
@@ -238,7 +238,7 @@ def _kill(process: "subprocess.Popen[bytes]", whom: str, rng: random.Random) -> 
     """Kill a process, a child of it, or all of them, and return the killed processes."""
     if process.poll() is not None:
         return []
-    below = _below(process.pid)
+    below = _list_children(process.pid)
     worker = [rng.choice(below)] if below else []
     killed_pids = []
     for victim in {"main": [process.pid], "worker": worker, "all": [process.pid, *below]}[whom]:
@@ -252,7 +252,7 @@ def _kill(process: "subprocess.Popen[bytes]", whom: str, rng: random.Random) -> 
     return killed_pids
 
 
-def _below(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     """List the processes below one, from /proc."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -45,7 +45,7 @@ def counts(labels: dict[str, int]) -> str:
     return ", ".join(f"`{label}` {count:,}" for label, count in sorted_counts[:3]) + more
 
 
-def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
+def check_layout(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
     (folder / "own.toml").write_text(body, encoding="utf-8")
     try:
         (split,) = inspect_splits(described(folder / "own.toml", data), data)
@@ -93,7 +93,7 @@ def small_rows(here: Path) -> Iterator[str]:
         content = odd.content if isinstance(odd.content, bytes) else odd.content.encode()
         (here / "test.txt").write_bytes(content)
         body = f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'
-        yield row(odd.name, checked(here, body), (odd.sentences, odd.labels))
+        yield row(odd.name, check_layout(here, body), (odd.sentences, odd.labels))
 
 
 def real_rows(here: Path, folder: Path) -> Iterator[str]:
@@ -101,7 +101,7 @@ def real_rows(here: Path, folder: Path) -> Iterator[str]:
     for real in REAL:
         split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
         body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
-        outcome = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
+        outcome = check_layout(here, f'{body}bad_rows = "skip"\n', str(folder))
         outcome = (*outcome[:2], [part.partition(f"{folder}/")[2] or part for part in outcome[2]])
         count, labels = real.count(lines_of(folder, real.path))
         yield row(real.path, outcome, (count, dict(labels)))

@@ -31,7 +31,7 @@ from isogloss.training.meta_learning import Learning, MetaLearningModel
 from isogloss.core.run_parts import Updates
 from isogloss.training.batching import BatchSampling
 from material import SHAPES
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 LANGUAGES = ("en", "sw")
 SPECIAL = (0, 1, 2, 3, 4)
@@ -64,16 +64,18 @@ def main() -> None:
     if arguments.way:
         print(
             json.dumps(
-                measured(arguments.way, SHAPES[arguments.shape], arguments.precision, arguments.subwords)
+                measure_way(arguments.way, SHAPES[arguments.shape], arguments.precision, arguments.subwords)
             )
         )
         return
     shape, subwords = ("tiny", 512) if arguments.quick else (arguments.shape, arguments.subwords)
     if arguments.quick:
-        rounds_by_way = {way: [measured(way, SHAPES[shape], arguments.precision, subwords)] for way in WAYS}
+        rounds_by_way = {
+            way: [measure_way(way, SHAPES[shape], arguments.precision, subwords)] for way in WAYS
+        }
     else:
         options = ["--shape", shape, "--subwords", str(subwords), "--precision", arguments.precision]
-        rounds_by_way = in_turns(__file__, WAYS, ROUNDS, options)
+        rounds_by_way = run_in_turns(__file__, WAYS, ROUNDS, options)
     print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {arguments.precision}")))
 
 
@@ -91,7 +93,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[s
     return lines
 
 
-def measured(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
+def measure_way(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
     """Train for some steps after a warm-up step, and return seconds per step and peak memory."""
     torch.set_num_threads(1)
     sampling = BatchSampling(steps=WARM + STEPS, batch_subwords=subwords, block=128)

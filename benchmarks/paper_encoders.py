@@ -31,7 +31,7 @@ from isogloss.training.memory import (
 )
 from isogloss.training.precision import device
 from material import SHAPES
-from training_memory import LENGTH, masked, new_model, tagged
+from training_memory import LENGTH, draw_masked, new_model, draw_tagged
 
 XLM_R = {"family": "xlm-roberta", "vocabulary": 250_002}
 ENCODERS = {
@@ -123,7 +123,7 @@ def measure(
         model = new_model(shape, pretrains=pretrains)
     rows = size.blocks if pretrains else size.rows
     batches = [
-        masked(shape, rows) if pretrains else tagged(shape, rows, length)
+        draw_masked(shape, rows) if pretrains else draw_tagged(shape, rows, length)
         for _ in range(size.warm + size.updates)
     ]
     loss = masked_lm_loss if pretrains else TASKS["upos"].loss
@@ -133,7 +133,7 @@ def measure(
         batches = [batch.rounded(**rounding) for batch in batches]
     times: list[float] = []
 
-    def timed(done: int) -> list[Note]:
+    def note_time(done: int) -> list[Note]:
         if done in (size.warm, len(batches)):
             wait_for_gpu()
             times.append(perf_counter())
@@ -141,7 +141,7 @@ def measure(
             restart_measurement()
         return []
 
-    watch = Callbacks(periodic=(Callback(rows=timed, every=size.warm),))
+    watch = Callbacks(periodic=(Callback(rows=note_time, every=size.warm),))
     restart_measurement()
     fit(model, batches, loss, updates=updates, seed=0, callbacks=watch)
     sizes = shape_of(model.config)

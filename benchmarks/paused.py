@@ -100,7 +100,7 @@ class Runs:
         cache = {"XDG_CACHE_HOME": str(self.folder / self.out / machine)}
         environment = {**self.environment_of(machine), **cache} if self.environment_of else {}
         out = self.remote.url if self.environment_of else str(self.folder / self.out)
-        return _started(self.folder, out, environment, *stop)
+        return _start_run(self.folder, out, environment, *stop)
 
     def logs(self) -> dict[str, str]:
         """Return the logs of leases by name."""
@@ -123,7 +123,7 @@ class Runs:
         return self.remote.root if self.environment_of else self.folder / self.out
 
 
-def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
+def run_paused(runs: Runs, pause: Pause) -> tuple[int, int]:
     """Run the recipe in two processes, the first of them paused, and return their exit codes."""
     anywhere = pause.place == ANYWHERE
     first = runs.start("first", *(() if anywhere else (pause.place, pause.side)))
@@ -155,14 +155,16 @@ def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
                 process.wait()
 
 
-def undisturbed(folder: Path, out: str) -> dict[str, bytes]:
+def run_undisturbed(folder: Path, out: str) -> dict[str, bytes]:
     """Run the recipe of a folder in one process, and return its records."""
     if code := Runs(folder, out).start("alone").wait():
         raise RuntimeError(f"the undisturbed run ended with {code}")
     return records(folder / out)
 
 
-def _started(folder: Path, out: str, environment: Mapping[str, str], *stop: str) -> "subprocess.Popen[bytes]":
+def _start_run(
+    folder: Path, out: str, environment: Mapping[str, str], *stop: str
+) -> "subprocess.Popen[bytes]":
     words = ["run", str(folder / "recipe.toml"), "--out", out, "--engine", "serial"]
     words = [sys.executable, __file__, "--child", *(stop or ("", "")), *words, "--quiet", "--no-report"]
     environment = {**os.environ, **environment}
@@ -249,7 +251,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def played(
+def play_round(
     folder: Path,
     undisturbed_records: dict[str, bytes],
     pause: Pause,
@@ -263,7 +265,7 @@ def played(
         runs.remote.write(PRECISION, (folder / "whole" / PRECISION).read_bytes())
     else:
         shutil.copy(folder / "whole" / PRECISION, out)
-    codes, result = paused(runs, pause), Found()
+    codes, result = run_paused(runs, pause), Found()
     look(runs.copied(), result, undisturbed_records)
     shutil.rmtree(out)
     return codes, result.differing, dict(result.left)
@@ -285,10 +287,10 @@ def main() -> None:
             os.environ.update(environment_of("benchmark"))
         folder = Path(name)
         (folder / "recipe.toml").write_text(SMALL, encoding="utf-8")
-        undisturbed_records = undisturbed(folder, "whole")
+        undisturbed_records = run_undisturbed(folder, "whole")
         for number, pause in enumerate(islice(cycle(chosen_pauses), options.rounds), 1):
             began = time.monotonic()
-            codes, differing, left = played(folder, undisturbed_records, pause, environment_of)
+            codes, differing, left = play_round(folder, undisturbed_records, pause, environment_of)
             is_good = (codes, differing, left) == ((0, 0), 0, {})
             good += is_good
             outcome = f"exit codes {codes[0]} and {codes[1]}, {differing} differing, left {left or 'nothing'}"

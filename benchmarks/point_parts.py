@@ -44,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     peak = matrix_speeds("cpu", clock=time.process_time)["float32"]
-    rows = [measured(task, options.examples, ALPHAS[: options.points], peak) for task in CORPORA]
+    rows = [measure_point(task, options.examples, ALPHAS[: options.points], peak) for task in CORPORA]
     print(f"| task | {' | '.join(f'{part}, ms' for part in PARTS)} | a point, ms | floor | score |")
     print(f"|{'---|' * (len(PARTS) + 4)}")
     for row in rows:
@@ -54,7 +54,7 @@ def main() -> None:
         options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
+def measure_point(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
     """Score points between two models of a task, and return the seconds of each part of a point."""
     task, folder = TASKS[name], str(files("isogloss") / "shipped")
     dev = list(Sources().examples(CORPORA[name], "qaa", "dev"))[:examples]

@@ -65,20 +65,20 @@ def study(number: int) -> Iterator[Made]:
             yield path_of(only, bilingual, corpus, target)
             yield deltas_of(bilingual, alone, only, corpus)
         for content in made:
-            yield trained(content)
-            yield scored(content, corpus)
+            yield train_rows(content)
+            yield score_rows(content, corpus)
             yield similar(content)
     for seed, modules in product(seeds, ("", "adapter")):
-        yield pretrained(pretrain(LANGUAGES, seed=seed, modules=modules))
+        yield pretrain_rows(pretrain(LANGUAGES, seed=seed, modules=modules))
 
 
-def trained(content: Content) -> Made:
+def train_rows(content: Content) -> Made:
     losses = [{"step": step, "loss": 2 / step, "rate": 1e-4} for step in range(20, 420, 20)]
     epoch = {"step": 400, "language": "qaa", "split": "dev", "metric": "accuracy", "score": 0.8}
     return content, [*losses, *({**epoch, "epoch": n, "chosen": n == 3} for n in (1, 2, 3))]
 
 
-def scored(content: Content, corpus: str) -> Made:
+def score_rows(content: Content, corpus: str) -> Made:
     values = {code: 0.9 - 0.05 * at + noise(content, code) for at, code in enumerate(LANGUAGES)}
     return measure("scores", [content], languages=list(LANGUAGES), corpus=corpus), scores(content, values)
 
@@ -107,7 +107,7 @@ def similar(content: Content) -> Made:
     return measure("cka", [content], corpus="bitext", languages=list(LANGUAGES)), rows
 
 
-def pretrained(content: Content) -> Made:
+def pretrain_rows(content: Content) -> Made:
     facts = {"step": 100, "split": "dev", "metric": "perplexity"}
     return content, [
         {**facts, "epoch": epoch, "language": code, "score": 90.0 - epoch}
@@ -130,7 +130,7 @@ def make(out: Path, number: int) -> int:
     return len(names)
 
 
-def written(out: Path) -> str:
+def write_separately(out: Path) -> str:
     """Write the report in a separate process, and return its output."""
     one_core = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
     process = subprocess.run(
@@ -155,8 +155,8 @@ def main() -> None:
         began = time.perf_counter()
         number = make(out, options.runs)
         print(f"{number} runs made up in {time.perf_counter() - began:.1f} s")
-        print(f"first report: {written(out)}")
-        print(f"nothing new:  {written(out)}")
+        print(f"first report: {write_separately(out)}")
+        print(f"nothing new:  {write_separately(out)}")
 
 
 if __name__ == "__main__":

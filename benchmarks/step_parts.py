@@ -60,7 +60,7 @@ def main() -> None:
     rows = {}
     for kind in options.kinds:
         with tempfile.TemporaryDirectory() as folder:
-            rows[kind] = measured(KINDS[kind](Path(folder), options.shape, options.precision))
+            rows[kind] = measure_parts(KINDS[kind](Path(folder), options.shape, options.precision))
         parts = " | ".join(f"{rows[kind][head]:.0%}" for head in HEADS)
         print(f"| {kind} | {rows[kind]['milliseconds']:.0f} | {parts} |", flush=True)
     if options.out:
@@ -71,7 +71,7 @@ def main() -> None:
         )
 
 
-def measured(train: Callable[[], object]) -> dict[str, float]:
+def measure_parts(train: Callable[[], object]) -> dict[str, float]:
     """Train twice, the second time with torch's profiler, and return shares of time by kind of operation."""
     train()
     with profile(activities=[ProfilerActivity.CPU]) as operations:
@@ -112,12 +112,12 @@ def answering(folder: Path, shape: str, precision: str) -> Callable[[], object]:
 def mixing(way: str) -> Callable[[Path, str, str], Callable[[], object]]:
     """Train on pairs of texts and their translations, mixed or not."""
 
-    def prepared(folder: Path, shape: str, precision: str) -> Callable[[], object]:
+    def prepare_training(folder: Path, shape: str, precision: str) -> Callable[[], object]:
         make_material(folder, SHAPES[shape], sentences=1)
         examples = x_mixup.pairs(STEPS * x_mixup.PAIRS)
         return lambda: x_mixup.train(way, folder, examples, precision)
 
-    return prepared
+    return prepare_training
 
 
 def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
@@ -127,7 +127,7 @@ def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     return lambda: adjustment.ours(encoder, pairs, precision)
 
 
-def masked(folder: Path, shape: str, precision: str) -> Callable[[], object]:
+def make_pretraining(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     text = pretraining.text_of(folder, shape=SHAPES[shape], steps=STEPS, budget=1024)
     return pretraining.ours(text, SHAPES[shape], precision)
 
@@ -138,7 +138,7 @@ KINDS = {
     "NLI": mixing(x_mixup.PLAIN),
     "X-Mixup, NLI": mixing("x-mixup"),
     "adjustment": adjusting,
-    "masked LM": masked,
+    "masked LM": make_pretraining,
 }
 
 if __name__ == "__main__":

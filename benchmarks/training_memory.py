@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measured(*json.loads(options.one))))
+        print(json.dumps(measure_training(*json.loads(options.one))))
         return
     print("| kind | shape | rows | how | precision | measured | estimate | ratio | of what it adds |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -91,7 +91,7 @@ def line(row: dict) -> str:
     return f"| {' | '.join([*map(str, row['asked']), *sizes, *ratios])} |"
 
 
-def measured(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
+def measure_training(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
     """Train in this process, and return the sizes in bytes."""
     torch.set_num_threads(1)
     shape = replace(SHAPES[name], family=family or SHAPES[name].family)
@@ -99,7 +99,7 @@ def measured(kind: str, name: str, family: str, way: str, precision: str, rows: 
     new_model(replace(shape, layers=1, dim=64, heads=1, feed_forward=64, vocabulary=10), pretrains=pretrains)
     memory, on_gpu = resident(), torch.cuda.is_available()
     model = new_model(shape, pretrains=pretrains)
-    make, loss = (masked, masked_lm_loss) if pretrains else (tagged, TASKS["upos"].loss)
+    make, loss = (draw_masked, masked_lm_loss) if pretrains else (draw_tagged, TASKS["upos"].loss)
     callbacks = (
         Callbacks() if pretrains else Callbacks(evaluate=lambda done: [{"score": done}], evaluate_at=(1, 2))
     )
@@ -134,7 +134,7 @@ def new_model(shape: Architecture, *, pretrains: bool, dropout: bool = True) -> 
     return kind.from_config(config, attn_implementation=attention)
 
 
-def tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
+def draw_tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
     """Draw rows in which every second subword begins a word."""
     places = tuple(range(1, length - 1, 2))
     subwords = torch.randint(5, shape.vocabulary, (rows, length)).tolist()
@@ -147,7 +147,7 @@ def tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
     )
 
 
-def masked(shape: Architecture, rows: int) -> MaskedBatch:
+def draw_masked(shape: Architecture, rows: int) -> MaskedBatch:
     """Draw rows in which about 15 % of the subwords are predicted."""
     subwords = torch.randint(5, shape.vocabulary, (rows, LENGTH))
     places = torch.arange(0, rows * LENGTH, 7)

@@ -93,11 +93,11 @@ def rows(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
     if test.encoder:
         layers = load_encoder_config(test.encoder).num_hidden_layers
         for layer in range(layers + 1):
-            yield by_encoder(test, EncoderSimilarity(layer=layer), f"layer {layer}")
+            yield align_with_encoder(test, EncoderSimilarity(layer=layer), f"layer {layer}")
         for matching in ("itermax", "match"):
-            yield by_encoder(test, EncoderSimilarity(matching=matching), matching)
-        yield by_encoder(test, EncoderSimilarity(unit="word"), "words")
-        yield by_encoder(test, EncoderSimilarity(distortion=0.5), "distortion 0.5")
+            yield align_with_encoder(test, EncoderSimilarity(matching=matching), matching)
+        yield align_with_encoder(test, EncoderSimilarity(unit="word"), "words")
+        yield align_with_encoder(test, EncoderSimilarity(distortion=0.5), "distortion 0.5")
 
 
 def fast_align(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
@@ -145,7 +145,7 @@ def symmetrizations(
         )
 
 
-def by_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
+def align_with_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
     start = time.perf_counter()
     alignments = aligner.align(setting(test.gold, test.encoder))
     return f"encoder, {what}", alignments, time.perf_counter() - start

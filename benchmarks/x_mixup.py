@@ -32,7 +32,7 @@ from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 SIZES = {"small": (8, 1), "base": (2, 1)}
 """Updates and rounds."""
@@ -59,16 +59,18 @@ def main() -> None:
     arguments = parser.parse_args()
     updates, rounds = QUICK if arguments.quick else SIZES[arguments.shape]
     if arguments.way:
-        print(json.dumps(measured(arguments.way, arguments.folder, updates, arguments.precision)))
+        print(json.dumps(measure_way(arguments.way, arguments.folder, updates, arguments.precision)))
         return
     with tempfile.TemporaryDirectory() as folder:
         shape = "tiny" if arguments.quick else arguments.shape
         make_material(Path(folder), SHAPES[shape], sentences=1)
         if arguments.quick:
-            rounds_by_way = {way: [measured(way, Path(folder), updates, arguments.precision)] for way in WAYS}
+            rounds_by_way = {
+                way: [measure_way(way, Path(folder), updates, arguments.precision)] for way in WAYS
+            }
         else:
             options = ["--folder", folder, "--shape", shape, "--precision", arguments.precision]
-            rounds_by_way = in_turns(__file__, WAYS, rounds, options)
+            rounds_by_way = run_in_turns(__file__, WAYS, rounds, options)
     print("\n".join(table(rounds_by_way, f"{shape}, {2 * PAIRS} rows an update, {arguments.precision}")))
 
 
@@ -87,7 +89,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[s
     return lines
 
 
-def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
+def measure_way(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
     """Train once after a warm-up update, and return seconds per update, peak memory and mean loss."""
     torch.set_num_threads(1)
     train(way, folder, pairs(PAIRS), precision)
@@ -126,7 +128,7 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
     ]
     corpora: dict[str, list[SentencePair]] = {}
     for code in ("en", "en-xx", "en-xx-en"):
-        texts_in_language = [translated(text, rng) if code != "en" else text for text in texts]
+        texts_in_language = [translate_text(text, rng) if code != "en" else text for text in texts]
         words = [" ".join(f"w{number}" for number in text) for text in texts_in_language]
         corpora[code] = [
             SentencePair(
@@ -137,7 +139,7 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
     return corpora
 
 
-def translated(text: Any, rng: np.random.Generator) -> Any:
+def translate_text(text: Any, rng: np.random.Generator) -> Any:
     """Draw other words, about as many."""
     return rng.integers(5000, size=max(2, round(len(text) * rng.normal(1.0, 0.15))))
 

@@ -148,7 +148,7 @@ def field_table(kind: type[Any]) -> str:
     """Return the fields of a dataclass, with type, default and the docstring under each."""
     return table(
         ("field", "type", "default", "what it is"),
-        ((f"`{name}`", *columns) for name, *columns in _documented(kind)),
+        ((f"`{name}`", *columns) for name, *columns in _list_fields(kind)),
     )
 
 
@@ -274,9 +274,9 @@ def preset_table() -> str:
             (
                 ", ".join(f"`{name}`" for name in row.parts),
                 f"`{row.field}`",
-                _stated(row.paper),
-                _stated(row.released),
-                _stated(default(row)),
+                _format_value(row.paper),
+                _format_value(row.released),
+                _format_value(default(row)),
                 row.sources,
             )
             for row in DIFFERENCES
@@ -288,13 +288,13 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 """Results of benchmarks, as written with ``--out``."""
 
 
-def _measured(name: str) -> Any:
+def _load_measured(name: str) -> Any:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def start_times() -> str:
     """Return the cost of processes, also as ratios to the import of torch."""
-    start = _measured("start")
+    start = _load_measured("start")
     torch = next(iter(start.values()))
     lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in start.items())
     return table(("process", "processor seconds", ": import torch"), lines)
@@ -304,14 +304,14 @@ def import_times() -> str:
     """Return the shares of imports in the start of a prediction, and what asks for each."""
     lines = (
         (f"`{package['import']}`", package["asked for by"], f"{package['share']:.0%}")
-        for package in _measured("imports")
+        for package in _load_measured("imports")
     )
     return table(("import", "asked for by", "share"), lines)
 
 
 def point_times() -> str:
     """Return the time of each part of a point, before and after."""
-    pairs = zip(_measured("points-before"), _measured("points"), strict=True)
+    pairs = zip(_load_measured("points-before"), _load_measured("points"), strict=True)
     parts = ("mixing", "forward", "decoding", "scoring", "point")
     return table(
         ("task", *(f"{part}, ms" for part in parts), "floor"),
@@ -329,7 +329,7 @@ def point_times() -> str:
 def step_times() -> str:
     """Return the shares of a step's time, by kind of operation, of two sizes of an encoder."""
     sizes = (("steps-small", "4 × 256"), ("steps-base", "12 × 768"))
-    kinds = [(size, name, of) for file, size in sizes for name, of in _measured(file)["kinds"].items()]
+    kinds = [(size, name, of) for file, size in sizes for name, of in _load_measured(file)["kinds"].items()]
     heads = [head for head in kinds[0][2] if head != "milliseconds"]
     return table(
         ("layers × width", "training", *heads),
@@ -339,15 +339,17 @@ def step_times() -> str:
 
 def scale_times() -> str:
     """Return the cost of many finished runs, by their number."""
-    sizes = _measured("scale")["after"]
+    sizes = _load_measured("scale")["after"]
     lines = ((f"{size['runs']:,}", *(f"{value:g}" for value in list(size.values())[1:])) for size in sizes)
     return table(tuple(sizes[0]), lines)
 
 
-def _stated(value: object) -> str:
+def _format_value(value: object) -> str:
     """Write a value, or values by corpus and kind of labels. None becomes a dash."""
     if isinstance(value, dict):
-        return ", ".join(f"{_stated(part)}{f' ({name})' if name else ''}" for name, part in value.items())
+        return ", ".join(
+            f"{_format_value(part)}{f' ({name})' if name else ''}" for name, part in value.items()
+        )
     return "–" if value is None else f"`{_toml(value)}`"
 
 
@@ -587,7 +589,7 @@ def _first_line(kind: type[Any]) -> str:
     return (kind.__doc__ or "").splitlines()[0]
 
 
-def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
+def _list_fields(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     """List name, type, default and description of each field."""
     texts = {}
     for owner in filter(is_dataclass, reversed(kind.__mro__)):
@@ -609,7 +611,7 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
                     f"`{json.dumps(values[name])}`" if values[name] is not None else "none",
                     text,
                 )
-                for name, kind_text, _, text in _documented(type(field.default))
+                for name, kind_text, _, text in _list_fields(type(field.default))
             ]
         else:
             rows.append((field.name, texts[field.name][0], _default(field), texts[field.name][1]))

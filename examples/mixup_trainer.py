@@ -27,7 +27,7 @@ def main(out: Path, examples: int = 1000) -> MixupTrainer:
     encoder, tokenizer = isogloss.load_encoder("shipped")
     model = AutoModelForSequenceClassification.from_pretrained(encoder.name_or_path, num_labels=3)
 
-    def collated(rows):
+    def collate_rows(rows):
         sides = {}
         for name, pairs in zip(("source", "target"), zip(*rows, strict=True), strict=True):
             texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
@@ -38,7 +38,7 @@ def main(out: Path, examples: int = 1000) -> MixupTrainer:
     data = (isogloss.load_corpus("xnli", code, examples=examples) for code in ("qaa", "qaa-qad"))
     arguments = TrainingArguments(out, remove_unused_columns=False, report_to="none", save_strategy="no")
     dataset = [*zip(*data, strict=True)]
-    trainer = MixupTrainer(model, args=arguments, data_collator=collated, train_dataset=dataset)
+    trainer = MixupTrainer(model, args=arguments, data_collator=collate_rows, train_dataset=dataset)
     trainer.train()
     return trainer
 

@@ -25,7 +25,7 @@ def translations(count, *, seed=0, longest=8):
     return made
 
 
-def in_float64(folder):
+def load_in_float64(folder):
     """Load an encoder for the slow way."""
     return load_whole(folder, attention="eager").double().eval()
 

@@ -25,7 +25,7 @@ from isogloss.reports.drawing import Figure, FigureLayout
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
-from made_up import TEXT, tagged
+from made_up import TEXT, tagged_sentences
 from order import long_first
 
 gc.disable()  # Until all is imported and collected, which drops nothing.
@@ -96,14 +96,14 @@ def leave_to_the_night(items: list[pytest.Item]) -> None:
             case.add_marker(pytest.mark.nightly)
 
 
-def _undrawn(figure: Figure, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
+def _skip_drawing(figure: Figure, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
     return dict.fromkeys(formats, b"<svg/>")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip drawing the figures of reports in tests that do not use them, because it takes longest."""
-    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _undrawn
+    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _skip_drawing
 
 
 @pytest.hookimpl(wrapper=True)
@@ -379,7 +379,7 @@ LIKE_OTHERS = (
 """Families of whose layers another one's tell most: left to the slow tests."""
 
 
-def _in_turn(*families: str) -> object:
+def _make_family_fixture(*families: str) -> object:
     """Make a fixture: the folders of families in turn, those like others left to the slow tests."""
     names = [pytest.param(one, marks=pytest.mark.slow if one in LIKE_OTHERS else ()) for one in families]
 
@@ -390,22 +390,24 @@ def _in_turn(*families: str) -> object:
     return folder
 
 
-encoder_folder = _in_turn(*ENCODERS)
+encoder_folder = _make_family_fixture(*ENCODERS)
 """Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
 
-any_folder = _in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD)
+any_folder = _make_family_fixture(*ENCODERS, *MASKED, *WITHOUT_HEAD)
 """The folder of every family, for the laws of families themselves."""
 
-any_language_folder = _in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"))
+any_language_folder = _make_family_fixture(
+    *(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod")
+)
 """Families that read any language; X-MOD is limited to its languages."""
 
-tied_folder = _in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert")
+tied_folder = _make_family_fixture(*ENCODERS, "xlm-roberta-xl", "eurobert")
 """Those whose masked-LM head compares states with embeddings; RemBERT's are wider."""
 
-headed_folder = _in_turn(*ENCODERS, *MASKED)
+headed_folder = _make_family_fixture(*ENCODERS, *MASKED)
 """Those that have a masked-LM head."""
 
-headless_folder = _in_turn(*WITHOUT_HEAD)
+headless_folder = _make_family_fixture(*WITHOUT_HEAD)
 """Those that have no masked-LM head, and for which heads are our own."""
 
 
@@ -418,7 +420,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
-    def put(name: str, folder: Path, *, revision: str = "main") -> str:
+    def add_dataset(name: str, folder: Path, *, revision: str = "main") -> str:
         commit = sha256(f"{name} {revision} {folder}".encode()).hexdigest()[:40]
         model = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
         shutil.copytree(folder, model / "snapshots" / commit)
@@ -426,7 +428,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         (model / "refs" / revision).write_text(commit)
         return commit
 
-    return put
+    return add_dataset
 
 
 @pytest.fixture
@@ -454,8 +456,8 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
         return Setting(
             task=TASKS["upos"],
             start=str(encoder or bert_folder),
-            train=lambda language: tagged(language, 40),
-            dev=lambda language: tagged(language, 20, seed=1),
+            train=lambda language: tagged_sentences(language, 40),
+            dev=lambda language: tagged_sentences(language, 20, seed=1),
             source=source,
             target=target,
             optimization=with_fields(Optimization(), **(how | optimization)),
@@ -484,7 +486,7 @@ def runs_of(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callabl
     here = tmp_path_factory.getbasetemp()
     shared = here if worker_id == "master" else here.parent
 
-    def made(name: str, recipe: str) -> Path:
+    def get_study(name: str, recipe: str) -> Path:
         folder = shared / f"recipe-{name}"
         with FileLock(shared / f"{name}.lock"):
             if not (folder / "done").exists():
@@ -495,7 +497,7 @@ def runs_of(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callabl
                 (folder / "done").touch()
         return Path(shutil.copytree(folder, tmp_path_factory.mktemp(name) / "copy")) / "runs"
 
-    return made
+    return get_study
 
 
 @pytest.fixture(scope="session")

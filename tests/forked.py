@@ -56,7 +56,7 @@ class Forked:
         }
         streams = [_stream(stdin, 0), _stream(stdout, 1), _stream(stderr, 2)]
         (_, self.stdout, self.stderr), theirs = zip(*streams, strict=True)
-        self._line = _connected()
+        self._line = _connect()
         socket.send_fds(self._line, [b"."], theirs)
         for number in theirs:
             os.close(number)
@@ -96,7 +96,7 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def completed(
+def run_to_end(
     words: Sequence[object], *, check: bool = False, **_: object
 ) -> subprocess.CompletedProcess[str]:
     """Run a process to its end, used as ``subprocess.run`` is; what it prints is captured."""
@@ -118,7 +118,7 @@ def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
     return None, os.dup(inherited if wanted is None else wanted)
 
 
-def _connected() -> socket.socket:
+def _connect() -> socket.socket:
     line = socket.socket(socket.AF_UNIX)
     line.connect(_server())
     return line

@@ -221,7 +221,7 @@ def content_of(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-def put(path: Path, kind: str, outside: Path) -> None:
+def put_hostile(path: Path, kind: str, outside: Path) -> None:
     """Replace what is at a path by a hostile file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or path.is_file():
@@ -235,7 +235,7 @@ def faults(here: Path, name: str, place: str, kind: str) -> list[str]:
     """Run a command on a copy in which a file is hostile; return what is wrong with how it ended."""
     outside = victim(here)
     before = content_of(outside)
-    put(here / "runs" / place, kind, outside)
+    put_hostile(here / "runs" / place, kind, outside)
     ended = call(here, name)
     wrong = []
     if content_of(outside) != before:
@@ -248,7 +248,7 @@ def faults(here: Path, name: str, place: str, kind: str) -> list[str]:
         wrong.append(f"it called this a bug: {ended.errors[-300:]}")
     elif ended.code and not any(part in ended.errors for part in _names(place)):
         wrong.append(f"it ended with {ended.code} and named no file: {ended.errors[-300:]}")
-    if _published(here):
+    if _is_published(here):
         wrong.append("it published what a link leads to")
     return wrong
 
@@ -258,7 +258,7 @@ def _names(place: str) -> Iterator[str]:
     yield from (part for part in Path(place).parts)
 
 
-def _published(here: Path) -> bool:
+def _is_published(here: Path) -> bool:
     return any(
         "mine" in path.read_text(errors="replace")
         for top in ("exported", "results")

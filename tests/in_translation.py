@@ -14,7 +14,7 @@ WORDS = sorted({word for word in TEXT.split() if word.isalpha()})
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def spelled(words, language):
+def spell_words(words, language):
     """Translate words; "en-de-en" is English again, one word poorer."""
     if language == "en":
         return tuple(words)
@@ -24,19 +24,19 @@ def spelled(words, language):
     return tuple(WORDS[(WORDS.index(word) + shift) % len(WORDS)] for word in reversed(words))
 
 
-def drawn(count, seed, shortest=2, longest=7):
+def draw_sentences(count, seed, shortest=2, longest=7):
     rng = random.Random(seed)
     return [tuple(rng.choices(WORDS, k=rng.randint(shortest, longest))) for _ in range(count)]
 
 
 def pairs(language, count=24, *, seed=0):
     """Pairs with a label determined by the first text's length."""
-    firsts, seconds = drawn(count, seed), drawn(count, seed + 100)
+    firsts, seconds = draw_sentences(count, seed), draw_sentences(count, seed + 100)
     return [
         SentencePair(
             id=str(number),
-            first=" ".join(spelled(first, language)),
-            second=" ".join(spelled(second, language)),
+            first=" ".join(spell_words(first, language)),
+            second=" ".join(spell_words(second, language)),
             label=LABELS[len(first) % 3],
         )
         for number, (first, second) in enumerate(zip(firsts, seconds, strict=True))
@@ -48,14 +48,14 @@ def sentences(language, count=24, *, seed=0, longest=7):
     return [
         TaggedSentence(
             id=str(number),
-            words=spelled(words, language),
-            tags=tuple(tags.get(word[-1], "X") for word in spelled(words, language)),
+            words=spell_words(words, language),
+            tags=tuple(tags.get(word[-1], "X") for word in spell_words(words, language)),
         )
-        for number, words in enumerate(drawn(count, seed, longest=longest))
+        for number, words in enumerate(draw_sentences(count, seed, longest=longest))
     ]
 
 
-def linked(examples):
+def link_words(examples):
     """Replace the tags of sentences by links of their words to the words they translate.
 
     Translations have the reverse order of words, in any direction. Back-translations lack the last word.
@@ -69,8 +69,8 @@ def linked(examples):
 def questions(language, count=24, *, seed=0):
     """The answer is the passage's second word; a few are lost in translation."""
     found = []
-    for number, words in enumerate(drawn(count, seed, shortest=4)):
-        passage = spelled(words, language)
+    for number, words in enumerate(draw_sentences(count, seed, shortest=4)):
+        passage = spell_words(words, language)
         begin = len(passage[0]) + 1
         answers = ((begin, passage[1]),)
         if language == "en" or number % 8:
@@ -87,13 +87,14 @@ def questions(language, count=24, *, seed=0):
 
 def choices(language, count=24, *, seed=0):
     """Items of two to four options; the context's length tells the right one."""
-    contexts, options = drawn(count, seed), drawn(4 * count, seed + 100)
+    contexts, options = draw_sentences(count, seed), draw_sentences(4 * count, seed + 100)
     return [
         Choice(
             id=str(number),
-            context=" ".join(spelled(context, language)),
+            context=" ".join(spell_words(context, language)),
             options=tuple(
-                " ".join(spelled(one, language)) for one in options[4 * number :][: 2 + (number + seed) % 3]
+                " ".join(spell_words(one, language))
+                for one in options[4 * number :][: 2 + (number + seed) % 3]
             ),
             label=len(context) % (2 + (number + seed) % 3),
             prompt="cause",
@@ -102,7 +103,7 @@ def choices(language, count=24, *, seed=0):
     ]
 
 
-def parsed(language, count=24, *, seed=0):
+def parsed_sentences(language, count=24, *, seed=0):
     """Trees in which each word is the head of the next, with the tags of sentences."""
     return [
         ParsedSentence(
@@ -116,7 +117,13 @@ def parsed(language, count=24, *, seed=0):
     ]
 
 
-READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": choices, "parsing": parsed}
+READ = {
+    "nli": pairs,
+    "upos": sentences,
+    "qa": questions,
+    "multiple-choice": choices,
+    "parsing": parsed_sentences,
+}
 
 
 def further(task):

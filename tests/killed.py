@@ -61,7 +61,7 @@ def records(out: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
 
 
-def made(out: Path) -> Counter[str]:
+def count_runs(out: Path) -> Counter[str]:
     """Count how often each run was computed, by the log of leases."""
     lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
     return Counter(

@@ -53,7 +53,7 @@ def network_folders(everywhere: Client | None = None) -> Iterator[None]:
     """Replace the calls of the system. Threads without a separate client use the given one."""
     real = {name: getattr(os, name) for name in ("open", "stat", "lstat", *ASKS)}
 
-    def wrapped(name: str) -> Any:
+    def wrap_method(name: str) -> Any:
         def call(path: Any, *arguments: Any, **options: Any) -> Any:
             client = getattr(_clients, "client", None) or everywhere
             folder = options.get("dir_fd", options.get("src_dir_fd"))
@@ -73,7 +73,7 @@ def network_folders(everywhere: Client | None = None) -> Iterator[None]:
         return call
 
     for name in real:
-        setattr(os, name, wrapped(name))
+        setattr(os, name, wrap_method(name))
     try:
         yield
     finally:

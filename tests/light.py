@@ -50,7 +50,7 @@ class Ended:
     modules: frozenset[str]
 
 
-def ended(before: str, *asked: tuple[str, Sequence[object]]) -> list[Ended]:
+def run_forks(before: str, *asked: tuple[str, Sequence[object]]) -> list[Ended]:
     """Run codes with words, each in a fork of a process that ran some code before anything was imported."""
     words = json.dumps([(code, [*map(str, words)]) for code, words in asked])
     lines = subprocess.check_output([sys.executable, "-c", before + SCRIPT, words], text=True).splitlines()

@@ -13,7 +13,7 @@ SPANS = tuple(" ".join(TEXT.split()[at : at + 5]) for at in range(18))
 """Lines of five words, each like the next."""
 
 
-def tagged(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:
+def tagged_sentences(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:
     """Sentences of a made-up language in which a word's last letter decides its tag."""
     rng = random.Random(f"{language} {seed}")
     tags = {"e": "DET", "t": "NOUN", "s": "NOUN", "y": "ADV", "d": "VERB"}

@@ -54,17 +54,17 @@ def find_near_tests(paths: Iterable[str], root: Path = ROOT) -> list[str]:
 def _tests_of_module(module: PurePosixPath, texts: dict[str, str]) -> set[str]:
     folder = PurePosixPath("tests") / module.parent
     if module.stem == "__init__":
-        return _in_folder(folder, texts)
+        return _list_folder(folder, texts)
     named = {
         path
-        for path in _in_folder(folder, texts)
+        for path in _list_folder(folder, texts)
         if PurePosixPath(path).stem.startswith(f"test_{module.stem}")
     }
     dotted = ".".join(("isogloss", *module.with_suffix("").parts))
-    return named or _importers(rf"\b{re.escape(dotted)}\b", texts) or _in_folder(folder, texts)
+    return named or _importers(rf"\b{re.escape(dotted)}\b", texts) or _list_folder(folder, texts)
 
 
-def _in_folder(folder: PurePosixPath, texts: dict[str, str]) -> set[str]:
+def _list_folder(folder: PurePosixPath, texts: dict[str, str]) -> set[str]:
     return {path for path in texts if PurePosixPath(path).parent == folder}
 
 

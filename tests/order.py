@@ -26,10 +26,12 @@ def long_first(items: list[pytest.Item]) -> None:
     """Order tests so that each worker's part begins with some of the longest files."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     places = {item: _place(item) for item in items}
-    rest = _of(-1, items, places)
+    rest = _items_of(-1, items, places)
     ordered: list[pytest.Item] = []
     for first in range(workers):
-        begin = [item for place in range(first, len(LONGEST), workers) for item in _of(place, items, places)]
+        begin = [
+            item for place in range(first, len(LONGEST), workers) for item in _items_of(place, items, places)
+        ]
         share = len(rest) if first == workers - 1 else max(0, len(items) // workers - len(begin))
         ordered += [*begin, *rest[:share]]
         rest = rest[share:]
@@ -42,5 +44,5 @@ def _place(item: pytest.Item) -> int:
     return LONGEST.index(name) if name in LONGEST else -1
 
 
-def _of(place: int, items: Iterable[pytest.Item], places: dict[pytest.Item, int]) -> list[pytest.Item]:
+def _items_of(place: int, items: Iterable[pytest.Item], places: dict[pytest.Item, int]) -> list[pytest.Item]:
     return [item for item in items if places[item] == place]

@@ -180,7 +180,7 @@ def texts(source: str, tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
             for statement in node.body:
                 if isinstance(statement, ast.Expr) and isinstance(text := _string(statement.value), str):
                     yield statement.lineno, text, True
-        elif isinstance(node, ast.Call) and _called(node).endswith(("Error", "warn", "show_line")):
+        elif isinstance(node, ast.Call) and _function_name(node).endswith(("Error", "warn", "show_line")):
             for argument in node.args[:1]:
                 yield node.lineno, _message(argument), False
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -220,7 +220,7 @@ def _message(node: ast.expr) -> str:
     return ""
 
 
-def _called(call: ast.Call) -> str:
+def _function_name(call: ast.Call) -> str:
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -94,7 +94,7 @@ def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
 
 
 @contextmanager
-def connected(cluster: Any) -> Iterator[None]:
+def connect_to(cluster: Any) -> Iterator[None]:
     """Connect this process to a cluster."""
     import ray
 
@@ -106,7 +106,7 @@ def connected(cluster: Any) -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[dict[int, str]]:
+def watch_nodes() -> Iterator[dict[int, str]]:
     """Yield the node of each process below this one, by its number, as far as they have begun."""
     nodes: dict[int, str] = {}
     ended = threading.Event()

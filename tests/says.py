@@ -30,10 +30,10 @@ def says(kind: type[Exception] | tuple[type[Exception], ...], *facts: str) -> It
     """Expect an error whose message has these facts: place, what was found, what is allowed, what to do."""
     with pytest.raises(kind) as caught:
         yield caught
-    worded(str(caught.value), *facts)
+    check_wording(str(caught.value), *facts)
 
 
-def worded(message: str, *facts: str) -> None:
+def check_wording(message: str, *facts: str) -> None:
     """Hold a message to its facts, whatever its wording, and to the wording on record."""
     missing = [fact for fact in facts if fact not in message]
     assert not missing, f"{missing} is not said: {message}"

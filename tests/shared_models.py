@@ -20,7 +20,7 @@ QUIET = {"on_progress": lambda _: None}
 OPTIONS = {"languages": LANGUAGES, "precision": "bfloat16", **QUIET}
 
 
-def encoded(tokenizer, texts):
+def encode_texts(tokenizer, texts):
     batch = tokenizer(texts, padding=True, return_tensors="pt")
     return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
@@ -28,7 +28,7 @@ def encoded(tokenizer, texts):
 def batches(tokenizer):
     """Two batches of each of two languages."""
     return {
-        language: [encoded(tokenizer, texts[:3]), encoded(tokenizer, texts[3:6])]
+        language: [encode_texts(tokenizer, texts[:3]), encode_texts(tokenizer, texts[3:6])]
         for language, texts in zip(LANGUAGES, (FIRST, SECOND), strict=True)
     }
 
@@ -104,7 +104,7 @@ def equal(one, other):
     return one == other
 
 
-def seen(model):
+def list_state(model):
     """Return all that another thread can see of a model, but the numbers in its weights."""
     tree = module_tree(model) if hasattr(model, "base_model") else None
     modules = {
@@ -150,7 +150,7 @@ def numbers(model):
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 
-def changed(before, model):
+def list_changes(before, model):
     return [name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])]
 
 
@@ -159,7 +159,7 @@ def random_states():
 
 
 @contextmanager
-def observed(model, look):
+def observe(model, look):
     """Call ``look`` whenever the model, or a copy of it, has computed embeddings, a layer or its states."""
     layers = transformer_layers(model).values()
     tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]

@@ -40,11 +40,11 @@ PASSAGE = "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rom
 ANSWERS = ("Anna Lee", "the mat", "a dog", "Rome Italy", "sat", "hills", "Rome", "the cat")
 
 
-def tagged(words, tags=(), number=0):
+def make_tagged(words, tags=(), number=0):
     return TaggedSentence(id=f"s{number}", words=tuple(words), tags=tuple(tags))
 
 
-def parsed(words, heads=(), relations=(), *, number=0, tags=()):
+def make_parsed(words, heads=(), relations=(), *, number=0, tags=()):
     return ParsedSentence(
         id=f"s{number}", words=tuple(words), tags=tuple(tags), heads=tuple(heads), relations=tuple(relations)
     )
@@ -74,7 +74,7 @@ def random_tree(size, rng):
 def random_parsed(size, *, seed=0, number=0):
     rng = np.random.default_rng([seed, number, size])
     words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, UPOS.labels))
-    return parsed(words, *random_tree(size, rng), number=number, tags=tags)
+    return make_parsed(words, *random_tree(size, rng), number=number, tags=tags)
 
 
 def random_tagged(task, size, *, number=0):
@@ -82,7 +82,7 @@ def random_tagged(task, size, *, number=0):
     words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, task.labels))
     if task.name == "lemmas":
         tags = [word[: -1 if number % 2 else None] or word for number, word in enumerate(words)]
-    return tagged(words, repair(tags) if task.metric == "span_f1" else tags, number)
+    return make_tagged(words, repair(tags) if task.metric == "span_f1" else tags, number)
 
 
 def examples_of(name, *, size=6):

@@ -25,15 +25,15 @@ def machine(tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
 
-    def put(name, body):
+    def put_script(name, body):
         (folder / name).write_text(f"#!{BASH}\n{body}\n")
         (folder / name).chmod(0o755)
 
     def run(*, user=0, ci="", **programs):
-        put("id", f"echo {user}")
-        put("timeout", 'shift; exec "$@"')
+        put_script("id", f"echo {user}")
+        put_script("timeout", 'shift; exec "$@"')
         for name, body in programs.items():
-            put(name.replace("_", "-"), body)
+            put_script(name.replace("_", "-"), body)
         environment = {"PATH": str(folder), "CI": ci, "PLACE": str(folder)}
         return subprocess.run(
             [BASH, str(SCRIPT)], env=environment, capture_output=True, text=True, check=False

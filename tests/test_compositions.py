@@ -148,7 +148,7 @@ draws = 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, few_sentences):
+def composed_runs(tmp_path_factory, few_sentences):
     """Make all runs; return their records by id, the labels of encoders by id, and the store's folder."""
     folder = tmp_path_factory.mktemp("compositions")
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
@@ -176,7 +176,7 @@ def rows(made, diagnostic, encoder, **about):
     return [row for row in found if all(row[key] == value for key, value in about.items())]
 
 
-def by(found, *names):
+def index_rows(found, *names):
     return {tuple(row[name] for name in names): row for row in found}
 
 
@@ -191,39 +191,41 @@ def record_of(made, kind, label):
     return record
 
 
-def test_every_part_leaves_finite_numbers(made):
-    for record in each(made[0].values()):
+def test_every_part_leaves_finite_numbers(composed_runs):
+    for record in each(composed_runs[0].values()):
         assert record.rows or record.kind != "measure", record.title
         assert all(map(math.isfinite, numbers(record.rows))), record.title
 
 
 @pytest.mark.parametrize("encoder", ["m", "a"])
 @pytest.mark.parametrize("method", ["source-only", "few-shot", "bilingual", "x-mixup"])
-def test_models_of_encoders_with_meta_learned_adapters_are_scored_in_both_languages(made, encoder, method):
-    found = rows(made, "scores", encoder, method=method)
+def test_models_of_encoders_with_meta_learned_adapters_are_scored_in_both_languages(
+    composed_runs, encoder, method
+):
+    found = rows(composed_runs, "scores", encoder, method=method)
     assert {row["language"] for row in found} == {"qaa", "qad"}
     if method == "x-mixup":
-        assert len(by(found, "inputs", "language")) == 4  # each alone, and beside its translation
+        assert len(index_rows(found, "inputs", "language")) == 4  # each alone, and beside its translation
 
 
 @pytest.mark.parametrize("encoder", ["m", "a"])
-def test_the_ends_of_a_path_between_models_with_modules_are_their_scores(made, encoder):
-    scores = by(rows(made, "scores", encoder, main=True), "model", "language")
-    path = rows(made, "interpolation", encoder)
+def test_the_ends_of_a_path_between_models_with_modules_are_their_scores(composed_runs, encoder):
+    scores = index_rows(rows(composed_runs, "scores", encoder, main=True), "model", "language")
+    path = rows(composed_runs, "interpolation", encoder)
     assert {row["alpha"] for row in path} == {0.0, 1.0}
     for row in path:
         end = row["start"] if row["alpha"] == 0.0 else row["end"]
         assert row["score"] == pytest.approx(scores[end, row["language"]]["score"]), row
 
 
-def test_ways_between_models_of_an_adjusted_encoder_with_modules_have_lengths(made):
-    (whole,) = [row for row in rows(made, "deltas", "a") if row["part"] == "all"]
+def test_ways_between_models_of_an_adjusted_encoder_with_modules_have_lengths(composed_runs):
+    (whole,) = [row for row in rows(composed_runs, "deltas", "a") if row["part"] == "all"]
     assert whole["norm_first"] > 0
     assert whole["norm_second"] > 0
 
 
-def test_an_adjusted_encoder_keeps_its_modules_and_moves_with_them(made):
-    before, after = encoder_of(made, "pretrain", "m"), encoder_of(made, "adjust", "a")
+def test_an_adjusted_encoder_keeps_its_modules_and_moves_with_them(composed_runs):
+    before, after = encoder_of(composed_runs, "pretrain", "m"), encoder_of(composed_runs, "adjust", "a")
     assert modules_of(after) == modules_of(before)
     for language in ("qaa", "qad"):
         own = [language_parameters(model, language) for model in (before, after)]
@@ -233,10 +235,12 @@ def test_an_adjusted_encoder_keeps_its_modules_and_moves_with_them(made):
     assert any(not torch.equal(weight, shared[1][name]) for name, weight in shared[0].items())
 
 
-def test_gradients_conflict_is_measured_on_joint_meta_learned_and_adjusted_encoders(made):
+def test_gradients_conflict_is_measured_on_joint_meta_learned_and_adjusted_encoders(composed_runs):
     pairs = {("qaa", "qaa"), ("qaa", "qad"), ("qad", "qad")}
     whole = {
-        label: by(rows(made, "gradient-conflict", label, layer=None, module="all"), "first", "second")
+        label: index_rows(
+            rows(composed_runs, "gradient-conflict", label, layer=None, module="all"), "first", "second"
+        )
         for label in "jma"
     }
     for label, found in whole.items():
@@ -246,8 +250,8 @@ def test_gradients_conflict_is_measured_on_joint_meta_learned_and_adjusted_encod
     assert len(set(cosines)) == 3
 
 
-def test_gradients_are_watched_while_an_encoder_with_modules_is_made(made):
-    watched = record_of(made, "pretrain", "w").rows
+def test_gradients_are_watched_while_an_encoder_with_modules_is_made(composed_runs):
+    watched = record_of(composed_runs, "pretrain", "w").rows
     cosines = [row for row in watched if row.get("module") == "all" and row.get("layer") is None]
     assert {(row["first"], row["second"]) for row in cosines} == {
         ("qaa", "qaa"),
@@ -258,15 +262,15 @@ def test_gradients_are_watched_while_an_encoder_with_modules_is_made(made):
 
 @pytest.mark.parametrize("method", ["few-shot", "x-mixup"])
 @pytest.mark.parametrize("encoder", ["m", "a"])
-def test_gradients_of_fine_tuned_models_with_modules_conflict_in_every_layer(made, encoder, method):
-    found = rows(made, "task-gradient-conflict", encoder, method=method, module="all")
+def test_gradients_of_fine_tuned_models_with_modules_conflict_in_every_layer(composed_runs, encoder, method):
+    found = rows(composed_runs, "task-gradient-conflict", encoder, method=method, module="all")
     assert {row["layer"] for row in found} >= {None, 1, 2}
 
 
 @pytest.mark.parametrize("diagnostic", ["cka", "word-distance"])
-def test_states_are_compared_in_encoders_and_in_models_that_mix(made, diagnostic):
-    alone = {label: rows(made, diagnostic, label, method="") for label in "jma"}
-    tuned = {label: rows(made, diagnostic, label, method="x-mixup") for label in "ma"}
+def test_states_are_compared_in_encoders_and_in_models_that_mix(composed_runs, diagnostic):
+    alone = {label: rows(composed_runs, diagnostic, label, method="") for label in "jma"}
+    tuned = {label: rows(composed_runs, diagnostic, label, method="x-mixup") for label in "ma"}
     assert all((*alone.values(), *tuned.values()))
     assert numbers(alone["m"]) != numbers(alone["a"]) != numbers(tuned["a"])
 
@@ -275,9 +279,9 @@ def numbers(found):
     return [value for row in found for value in row.values() if isinstance(value, float)]
 
 
-def test_continual_learning_holds_an_encoder_with_modules_by_its_bitext(made):
+def test_continual_learning_holds_an_encoder_with_modules_by_its_bitext(composed_runs):
     plain, continual = (
-        by(rows(made, "scores", "m", method="source-only", auxiliary=name), "language")
+        index_rows(rows(composed_runs, "scores", "m", method="source-only", auxiliary=name), "language")
         for name in ("", "alignment-loss")
     )
     assert plain.keys() == continual.keys()

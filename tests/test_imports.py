@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import isogloss
-from light import MAIN, ended
+from light import MAIN, run_forks
 
 SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
 """The least program whose help typer prints."""
@@ -51,7 +51,7 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
         *(("claims",), ("recipes",), ("languages",)),
         *(("show", run, "--in", tiny_runs), ("list", "runs", "--in", tiny_runs)),
     ]
-    for words, one in zip(commands, ended("", *((MAIN, words) for words in commands)), strict=True):
+    for words, one in zip(commands, run_forks("", *((MAIN, words) for words in commands)), strict=True):
         assert one.stdout and one.returncode == 0, (words, one.stderr)
         assert not {"torch", "transformers"} & one.modules, words
 

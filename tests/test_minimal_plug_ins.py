@@ -17,7 +17,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.using import EvaluateOptions, PredictOptions, evaluate, predict_file
 from isogloss.using.explorer import Explorer
 from says import says
-from tiny import of
+from tiny import select_kind
 
 POINTS = """
 [isogloss.methods]
@@ -80,7 +80,7 @@ STUDIES = {
 
 
 @pytest.fixture(autouse=True)
-def installed(tmp_path, monkeypatch):
+def installed_package(tmp_path, monkeypatch):
     """A package that adds the plug-ins, and the files of its corpus."""
     about = tmp_path / "site" / "least_extras-0.1.dist-info"
     about.mkdir(parents=True)
@@ -95,18 +95,18 @@ def installed(tmp_path, monkeypatch):
             (folder / f"{split}-{language}.jsonl").write_text(f"{json.dumps(line)}\n" * 8)
 
 
-def planned(tmp_path, study):
+def plan_study(tmp_path, study):
     return plan_recipe(study, out=tmp_path / "runs", data=tmp_path / "data")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_path, kind):
-    first = planned(tmp_path, STUDIES[kind])
+    first = plan_study(tmp_path, STUDIES[kind])
     first.write("")
     outcome = make_planned(first, Execution(jobs=1))
     assert outcome.failed == {}
-    again = planned(tmp_path, STUDIES[kind])
+    again = plan_study(tmp_path, STUDIES[kind])
     assert [run.title for run in again.runs] == [run.title for run in first.runs]
     assert again.titles == first.titles
     report = write_report(tmp_path / "runs")
@@ -142,7 +142,7 @@ def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_pa
 )
 def test_declarations_that_no_run_can_fulfil_are_refused_in_the_plan(tmp_path, entry, facts):
     with says(ConfigError, "grid.method[1]: ", *facts):
-        planned(tmp_path, with_method(**entry))
+        plan_study(tmp_path, with_method(**entry))
 
 
 @pytest.mark.nightly
@@ -152,10 +152,10 @@ def test_a_task_of_own_examples_is_scored_and_exported_and_predicting_is_refused
     paths = {"name": "interpolation", "between": ["source-only", "least"], "alphas": [0.0, 1.0]}
     methods = [{"name": "source-only"}, {"name": "least-method", "label": "least"}]
     study = {**study, "grid": {**study["grid"], "method": methods}, "measure": [paths]}
-    first = planned(tmp_path, study)
+    first = plan_study(tmp_path, study)
     first.write("")
     assert make_planned(first, Execution(jobs=1)).failed == {}
-    folder = first.store.folder(of(FineTune, first.runs)[0])
+    folder = first.store.folder(select_kind(FineTune, first.runs)[0])
     model = isogloss.load_model(folder)
     (row,) = model.evaluate("least-corpus", "ru", data=tmp_path / "data")
     assert row["examples"] == 8

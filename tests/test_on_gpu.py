@@ -167,13 +167,13 @@ ONES = {
 @pytest.mark.parametrize("name", ONES)
 def test_a_recipe_comes_to_the_same_numbers_on_a_gpu(name, tmp_path):
     (tmp_path / "recipe.toml").write_text(ONES[name], encoding="utf-8")
-    there = {where: made(tmp_path, where) for where in ("cpu", "0")}
+    there = {where: make_runs(tmp_path, where) for where in ("cpu", "0")}
     assert there["cpu"].keys() == there["0"].keys() != set()
     differ = [one for key, rows in there["cpu"].items() for one in differences(rows, there["0"][key])]
     assert not differ, "\n".join(differ)
 
 
-def made(folder, where):
+def make_runs(folder, where):
     """Make a recipe on a device; return the rows of its records by id, and what each run is."""
     result = isogloss.run(folder / "recipe.toml", out=folder / where, devices=where, jobs=1, report=False)
     assert not result.outcome.failed, result.outcome.failed

@@ -37,7 +37,7 @@ def names(requirements: list[str]) -> set[str]:
     return {one.removesuffix("_skinny") for one in found}  # mlflow-skinny is imported as mlflow.
 
 
-def imported() -> set[str]:
+def list_imports() -> set[str]:
     found = set()
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -52,8 +52,8 @@ def imported() -> set[str]:
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
     extras = {name: names(each) for name, each in DECLARED["optional-dependencies"].items() if name != "dev"}
     declared = names(DECLARED["dependencies"]).union(*extras.values())
-    assert imported() <= declared
-    assert declared - imported() == UNIMPORTED
+    assert list_imports() <= declared
+    assert declared - list_imports() == UNIMPORTED
 
 
 def test_no_python_to_come_is_shut_out() -> None:
@@ -121,7 +121,7 @@ def left_out(*names: str) -> Callable[[str, list[str]], set[str]]:
     """Ignore, in a copy of the project, what no file is built from, and folders directly below it by name."""
     anywhere = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 
-    def ignored(folder: str, inside: list[str]) -> set[str]:
+    def ignore_names(folder: str, inside: list[str]) -> set[str]:
         return {*anywhere(folder, inside), *(names if Path(folder) == PROJECT.parent else ())}
 
-    return ignored
+    return ignore_names

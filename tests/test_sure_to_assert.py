@@ -81,13 +81,13 @@ def test_what_is_not_expected_could_be_found():
         source = path.read_text(encoding="utf-8")
         gone += [
             f"{path.relative_to(TESTS)}:{line} {text!r}"
-            for line, text in unexpected(ast.parse(source))
+            for line, text in find_unexpected(ast.parse(source))
             if len(text) > 3 and text not in package and source.count(text) < 2 and text not in MADE
         ]
     assert not gone, "texts that are found nowhere; expect what the package says:\n" + "\n".join(gone)
 
 
-def unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def find_unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of each assertion that a text is not in something."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assert):
@@ -104,10 +104,10 @@ def functions(tree: ast.Module) -> Mapping[str, ast.FunctionDef]:
 
 
 def is_drawn(test: ast.FunctionDef) -> bool:
-    return any(called(decorator) == "given" for decorator in test.decorator_list)
+    return any(get_called(decorator) == "given" for decorator in test.decorator_list)
 
 
-def called(node: ast.AST) -> str:
+def get_called(node: ast.AST) -> str:
     """Return the name of a called function or method; empty for anything else."""
     function = node.func if isinstance(node, ast.Call) else None
     return getattr(function, "id", getattr(function, "attr", ""))
@@ -136,7 +136,7 @@ class Asserting:
             case ast.If(body=body, orelse=orelse):
                 return self.block(body) and self.block(orelse)
             case ast.With(items=items, body=body):
-                return any(called(item.context_expr) in EXPECTING for item in items) or self.block(body)
+                return any(get_called(item.context_expr) in EXPECTING for item in items) or self.block(body)
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
                 caught = all(self.block(handler.body) for handler in handlers)
                 return self.block(final) or (self.block([*body, *orelse]) and caught)
@@ -146,7 +146,7 @@ class Asserting:
 
     def calls(self, statement: ast.stmt) -> Iterator[str]:
         if isinstance(statement, ast.Expr | ast.Assign | ast.Return):
-            yield from filter(None, map(called, ast.walk(statement)))
+            yield from filter(None, map(get_called, ast.walk(statement)))
 
     def call(self, name: str) -> bool:
         """Return whether a function is sure to assert; one that calls itself is read once."""
@@ -191,7 +191,7 @@ class Asserting:
         return False
 
     def gives_elements(self, call: ast.Call) -> bool:
-        name = called(call)
+        name = get_called(call)
         parts = call.args[name == "map" :]
         if not parts and isinstance(call.func, ast.Attribute):
             parts = [call.func.value]

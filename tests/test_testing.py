@@ -60,11 +60,11 @@ class Smoothed(SourceOnly):
             scores = setting.task.scores(model, batch).float()
             return cross_entropy(scores, batch.gold, label_smoothing=self.smoothing)
 
-        def smoothed(*arguments):
+        def smooth_loss(*arguments):
             training = plain_training(*arguments)
             return replace(training, loss=loss) if self.smoothing else training
 
-        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=smoothed)
+        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=smooth_loss)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from isogloss.core.errors import MODEL_PACKAGES
-from light import MAIN, ended
+from light import MAIN, run_forks
 
 BLOCKED = f"import sys; sys.modules |= dict.fromkeys({MODEL_PACKAGES!r})\n"
 """Lets the packages that models need not be imported."""
@@ -13,7 +13,7 @@ BLOCKED = f"import sys; sys.modules |= dict.fromkeys({MODEL_PACKAGES!r})\n"
 
 def commands(*words):
     """Run command lines there."""
-    return ended(BLOCKED, *((MAIN, one) for one in words))
+    return run_forks(BLOCKED, *((MAIN, one) for one in words))
 
 
 @pytest.mark.slow
@@ -32,7 +32,7 @@ def test_predictions_are_compared_and_runs_read(tiny_runs):
         "import isogloss, sys; print(isogloss.compare([1, 0], [0, 0]).difference); "
         "print(len(isogloss.read(sys.argv[1]).frame('scores')) > 0)"
     )
-    (one,) = ended(BLOCKED, (code, [tiny_runs]))
+    (one,) = run_forks(BLOCKED, (code, [tiny_runs]))
     assert (one.stdout.split(), one.stderr) == (["0.5", "True"], "")
 
 
@@ -62,6 +62,6 @@ def test_what_needs_models_says_what_to_install(tmp_path):
         assert len(one.stderr.splitlines()) == 1
     functions = ("isogloss.cka", "isogloss.load_model", "isogloss.run('quickstart', out='x')")
     for one, code in zip(
-        ended(BLOCKED, *((f"import isogloss; {code}", ()) for code in functions)), functions, strict=True
+        run_forks(BLOCKED, *((f"import isogloss; {code}", ()) for code in functions)), functions, strict=True
     ):
         assert "isogloss.core.errors.ConfigError:" in one.stderr, code

@@ -110,7 +110,7 @@ def as_precise_as(there: Path, out: Path) -> Path:
     return out
 
 
-def changed(**changes: Any) -> Mapping[str, Any]:
+def dotted_changes(**changes: Any) -> Mapping[str, Any]:
     """Give changes with dots in their keys: ``grid__seeds=[0]`` is grid.seeds."""
     return {key.replace("__", "."): value for key, value in changes.items()}
 
@@ -120,7 +120,7 @@ def body() -> dict[str, Any]:
     return tomllib.loads(TINY)
 
 
-def of(kind: type | str, runs: Iterable[Any]) -> list[Any]:
+def select_kind(kind: type | str, runs: Iterable[Any]) -> list[Any]:
     """Pick the runs of a class, or the records of a kind."""
     return [one for one in runs if (one.kind == kind if isinstance(kind, str) else isinstance(one, kind))]
 

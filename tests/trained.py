@@ -20,7 +20,7 @@ def equal(one, other):
 
 
 @contextmanager
-def interrupted(batches, monkeypatch, *, at):
+def interrupt_batches(batches, monkeypatch, *, at):
     """Let batches of a class end the process at a step, counted from the end where it is below 0."""
     made = batches.__getitem__
 

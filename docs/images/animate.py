@@ -72,18 +72,18 @@ def width_of(word: str, tags: Sequence[str]) -> float:
     return max(8.0 * len(word), max(7.4 * len(tag) for tag in tags) + 12) + 6
 
 
-def across(alpha: float) -> float:
+def place_alpha(alpha: float) -> float:
     return LEFT + WIDTH * alpha
 
 
-def up(score: float) -> float:
+def place_score(score: float) -> float:
     return TOP + HEIGHT * (100 - 100 * score) / (100 - LOWEST)
 
 
 def frame() -> str:
     lines = "".join(
-        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{up(y / 100):.1f}" y2="{up(y / 100):.1f}" stroke="#ddd"/>'
-        f'<text x="{LEFT - 8}" y="{up(y / 100) + 4:.1f}" text-anchor="end" fill="{GREY}" font-size="11">{y}</text>'
+        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{place_score(y / 100):.1f}" y2="{place_score(y / 100):.1f}" stroke="#ddd"/>'
+        f'<text x="{LEFT - 8}" y="{place_score(y / 100) + 4:.1f}" text-anchor="end" fill="{GREY}" font-size="11">{y}</text>'
         for y in (60, 70, 80, 90, 100)
     )
     return (
@@ -110,7 +110,8 @@ def curves(rows) -> str:
     for (code, name), color, label in ((SOURCE, BLUE, 430), (TARGET, ORANGE, 560)):
         for seed, curve in rows[rows.language == code].groupby("seed"):
             points = " ".join(
-                f"{across(x):.1f},{up(y):.1f}" for x, y in zip(curve.alpha, curve.score, strict=True)
+                f"{place_alpha(x):.1f},{place_score(y):.1f}"
+                for x, y in zip(curve.alpha, curve.score, strict=True)
             )
             width, opacity = (2.5, 1) if seed == 0 else (1, 0.45)
             parts.append(
@@ -120,19 +121,19 @@ def curves(rows) -> str:
         zero = zero.reindex(sorted({*zero.index, *ALPHAS})).interpolate("index").loc[ALPHAS]
         frames = [*zip(ALPHAS, zero, strict=True), *[(1.0, zero.iloc[-1])] * PAUSE]
         places = [
-            f"transform:translate({across(x) - across(0):.1f}px,{up(y) - up(zero.iloc[0]):.1f}px)"
+            f"transform:translate({place_alpha(x) - place_alpha(0):.1f}px,{place_score(y) - place_score(zero.iloc[0]):.1f}px)"
             for x, y in frames
         ]
         shares = [number / (len(frames) - 1) for number in range(len(frames))]
         movement = animation(f"move-{code}", dict(zip(shares, places, strict=True)), "linear")
         parts.append(
-            f'{movement}<circle class="move-{code}" r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" '
+            f'{movement}<circle class="move-{code}" r="5" cx="{place_alpha(0):.1f}" cy="{place_score(zero.iloc[0]):.1f}" '
             f'fill="{color}"/>'
         )
         parts.append(f'<text x="{label + 60}" y="98" fill="{color}">{name}</text>')
         shown = [f"{100 * score:.1f}" for _, score in frames]
         parts.append(
-            switched(
+            switch_texts(
                 shown,
                 lambda text, x=label, c=color: (
                     f'<text x="{x}" y="98" font-size="22" font-weight="600" fill="{c}">{text}</text>'
@@ -156,7 +157,7 @@ def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
             )
             steps = [step[number][position] for step in tags]
             parts.append(
-                switched(
+                switch_texts(
                     [*steps, *[steps[-1]] * PAUSE],
                     lambda tag, at=x + width / 2, y=y, gold=gold: (
                         f'<text x="{at:.1f}" y="{y + 16}" text-anchor="middle" font-size="10" font-weight="600" '
@@ -168,7 +169,7 @@ def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
     return "".join(parts)
 
 
-def switched(texts: list[str], draw) -> str:
+def switch_texts(texts: list[str], draw) -> str:
     """Return a drawing for each text, shown in the frames that have it; the first one without animation too."""
     parts = []
     for text in dict.fromkeys(texts):

@@ -276,7 +276,7 @@ def study_rows(folder: str, metric: str, ending: str = "") -> pd.DataFrame:
     return rows[rows.metric == metric].join(facts[[name for name in facts if name not in rows]], on="model")
 
 
-def by_language(rows: pd.DataFrame) -> dict[str, list[tuple[pd.Series, str]]]:
+def scores_by_language(rows: pd.DataFrame) -> dict[str, list[tuple[pd.Series, str]]]:
     """Return the scores in each language for ``dots``, highest mean first; English is the source."""
     order = rows.groupby("language").score.mean().sort_values(ascending=False).index
     named = {code: FURTHER_NAMES.get(code, language_name(code.partition("_")[0])) for code in order}
@@ -299,7 +299,7 @@ FURTHER_NAMES = {
 def study_topics(axes: Axes) -> None:
     """Topics in 27 languages from English labels, a dot for each of three seeds."""
     axes.figure.set_figheight(5.2)
-    dots(axes, by_language(study_rows("real_weights/topics", "accuracy")))
+    dots(axes, scores_by_language(study_rows("real_weights/topics", "accuracy")))
     axes.axvline(25, color=GREY, lw=0.8, ls=":")
     axes.set_xlabel("accuracy in %, three seeds; dotted: majority")
 
@@ -307,7 +307,7 @@ def study_topics(axes: Axes) -> None:
 def study_names(axes: Axes) -> None:
     """Words of names in 17 languages from 600 English sentences, a dot for each of three seeds."""
     axes.figure.set_figheight(3.6)
-    dots(axes, by_language(study_rows("real_weights/tasks", "word_f1")))
+    dots(axes, scores_by_language(study_rows("real_weights/tasks", "word_f1")))
     axes.set_xlabel("F1 of words in names, in %, three seeds")
 
 

@@ -41,7 +41,7 @@ def as_table(lexicon):
     }
 
 
-def by_hand(pairs, training):
+def train_slowly(pairs, training):
     """Learn t(f|e) with dictionaries, as the paper writes it."""
     table = defaultdict(lambda: UNSEEN)
     for _ in range(training.rounds):
@@ -73,7 +73,7 @@ def test_lexicons_are_the_papers_sums(pairs, training):
         learn_lexicons(numbers(pairs), training, lambda _: None), (pairs, turned), strict=True
     ):
         assert list(lexicon.keys) == sorted(lexicon.keys)
-        wanted, found = by_hand(way, training), as_table(lexicon)
+        wanted, found = train_slowly(way, training), as_table(lexicon)
         for pair in wanted.keys() | found.keys():  # A probability of UNSEEN itself may fall on either side.
             assert found.get(pair, UNSEEN) == pytest.approx(wanted.get(pair, UNSEEN), rel=1e-5)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from forked import completed
+from forked import run_to_end
 from isogloss.store.leases import LEASES
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -51,7 +51,7 @@ def script(monkeypatch, capsys):
     monkeypatch.syspath_prepend(BENCHMARKS)
     for name in ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM"):  # Scripts set them, for their own process.
         monkeypatch.setenv(name, "1")
-    monkeypatch.setattr(subprocess, "run", completed)  # A Python of its own takes seconds to import torch.
+    monkeypatch.setattr(subprocess, "run", run_to_end)  # A Python of its own takes seconds to import torch.
     threads = torch.get_num_threads()
 
     def run(name, *arguments, code=0):
@@ -98,7 +98,7 @@ def test_finished_runs_are_planned_looked_at_and_reported_on(script, tmp_path):
 
 
 @pytest.fixture
-def killed(script, monkeypatch, tmp_path):
+def cells_after_kills(script, monkeypatch, tmp_path):
     """Kill the substitute for isogloss twice; return the cells of the results."""
 
     def run(stand_in, code):
@@ -114,15 +114,15 @@ def killed(script, monkeypatch, tmp_path):
     return run
 
 
-def test_kills_find_nothing_where_all_is_made_once(killed):
-    kills, whom, rounds, restarts, *found = killed(STAND_IN, 0)
+def test_kills_find_nothing_where_all_is_made_once(cells_after_kills):
+    kills, whom, rounds, restarts, *found = cells_after_kills(STAND_IN, 0)
     assert (kills, whom, found) == ("2", "main 2", ["0"] * 5)
     assert int(rounds) >= int(restarts) == 2
 
 
-def test_kills_find_what_is_made_twice_or_differs_or_is_left(killed):
+def test_kills_find_what_is_made_twice_or_differs_or_is_left(cells_after_kills):
     fault = 'text, times = str(out), 2; (folder / ".weights.tmp").touch()'
-    _, _, rounds, _, *found = killed(STAND_IN.replace("text, times = run, 1", fault), 1)
+    _, _, rounds, _, *found = cells_after_kills(STAND_IN.replace("text, times = run, 1", fault), 1)
     assert found == [rounds, str(2 * int(rounds)), f"temporary files {2 * int(rounds)}", "0", "0"]
 
 
@@ -274,10 +274,10 @@ def test_predicting_says_how_much_memory_each_file_took(script):
 
 @pytest.mark.nightly
 def test_each_way_is_a_process_of_its_own_in_every_round(script, tmp_path):
-    from turns import in_turns
+    from turns import run_in_turns
 
     (tmp_path / "ways.py").write_text(WAY)
-    found = in_turns(str(tmp_path / "ways.py"), ("a", "b"), 2, ["--shape", "tiny"])
+    found = run_in_turns(str(tmp_path / "ways.py"), ("a", "b"), 2, ["--shape", "tiny"])
     assert found == {way: [{"options": ["--way", way, "--shape", "tiny"]}] * 2 for way in ("a", "b")}
 
 

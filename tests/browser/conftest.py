@@ -63,7 +63,7 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(browser: Any) -> Open:
+def open_page(browser: Any) -> Open:
     """Open a file in a fresh context, such as a phone in dark mode."""
 
     @contextmanager

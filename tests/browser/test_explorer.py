@@ -181,7 +181,7 @@ def server(explorer):
     thread.join()
 
 
-def asked(url: str, body: object = None, **headers: str):
+def send_request(url: str, body: object = None, **headers: str):
     data = None if body is None else json.dumps(body).encode()
     request = Request(url, data=data, headers=headers)
     try:
@@ -194,19 +194,23 @@ def asked(url: str, body: object = None, **headers: str):
 @pytest.mark.slow
 def test_the_server_answers_the_bearer_of_its_token_alone(server, path):
     body = {"route": path["id"], "point": [1.0], "text": "tuki mirne vuso .", "language": "qad"}
-    status, text, _ = asked(f"{server}/api/answer", body, **{"x-token": "secret"})
+    status, text, _ = send_request(f"{server}/api/answer", body, **{"x-token": "secret"})
     assert status == 200 and json.loads(text)["answer"]["words"] == ["tuki", "mirne", "vuso", "."]
-    assert asked(f"{server}/api/answer", body)[0] == 403
-    assert asked(f"{server}/api/answer", body, **{"x-token": "secret", "host": "evil.example"})[0] == 403
-    assert asked(f"{server}/api/nothing", body, **{"x-token": "secret"})[0] == 403
-    assert asked(f"{server}/")[0] == 403
-    status, text, _ = asked(f"{server}/api/answer", {**body, "text": "x" * 70_000}, **{"x-token": "secret"})
+    assert send_request(f"{server}/api/answer", body)[0] == 403
+    assert (
+        send_request(f"{server}/api/answer", body, **{"x-token": "secret", "host": "evil.example"})[0] == 403
+    )
+    assert send_request(f"{server}/api/nothing", body, **{"x-token": "secret"})[0] == 403
+    assert send_request(f"{server}/")[0] == 403
+    status, text, _ = send_request(
+        f"{server}/api/answer", {**body, "text": "x" * 70_000}, **{"x-token": "secret"}
+    )
     assert status == 400 and "65536 bytes" in json.loads(text)["error"]
 
 
 @pytest.mark.slow
 def test_the_page_may_run_its_own_script_alone(server):
-    status, text, headers = asked(f"{server}/?token=secret")
+    status, text, headers = send_request(f"{server}/?token=secret")
     policy = headers["content-security-policy"]
     assert status == 200 and "default-src 'none'" in policy and "script-src 'sha256-" in policy
     assert "unsafe" not in policy and "http" not in policy

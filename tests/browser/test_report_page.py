@@ -31,9 +31,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
-    page: Path, opened: Callable[..., Any], width: int, scheme: str
+    page: Path, open_page: Callable[..., Any], width: int, scheme: str
 ) -> None:
-    with opened(page, width=width, color_scheme=scheme) as shown:
+    with open_page(page, width=width, color_scheme=scheme) as shown:
         closed = shown.overflow()
         shown.open_all()
         assert (closed, shown.overflow()) == (0, 0)
@@ -45,26 +45,26 @@ def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_no_barrier_on_a_report(
-    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+    page: Path, open_page: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
 ) -> None:
-    with opened(page, color_scheme=scheme) as shown:
+    with open_page(page, color_scheme=scheme) as shown:
         assert barriers(shown.page) == []
         shown.open_all()
         assert barriers(shown.page) == []
 
 
 def test_axe_sees_a_barrier(
-    page: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]]
+    page: Path, open_page: Callable[..., Any], barriers: Callable[[Any], list[str]]
 ) -> None:
-    with opened(page) as shown:
+    with open_page(page) as shown:
         shown.page.evaluate("document.querySelector('h1').innerHTML = '<img src=data:,>'")
         assert [text for text in barriers(shown.page) if text.startswith("image-alt")]
 
 
-def test_dark_and_light_are_readable(page: Path, opened: Callable[..., Any]) -> None:
+def test_dark_and_light_are_readable(page: Path, open_page: Callable[..., Any]) -> None:
     colours = []
     for scheme in SCHEMES:
-        with opened(page, color_scheme=scheme) as shown:
+        with open_page(page, color_scheme=scheme) as shown:
             style = (
                 "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
             )
@@ -81,8 +81,8 @@ def contrast_part(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..., Any]) -> None:
-    with opened(page) as shown:
+def test_a_sentence_moves_and_its_words_are_text(page: Path, open_page: Callable[..., Any]) -> None:
+    with open_page(page) as shown:
         rows = shown.page.locator(".moving > .sentence ol:visible")
         assert rows.locator(".unit").nth(4).inner_text() == EVIL
         assert (rows.count(), rows.locator(".wrong").text_content()) == (1, "VERB (wrong)")
@@ -93,12 +93,12 @@ def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..
         shown.page.emulate_media(media="print")
         assert rows.count() == 2, "on paper all that lie between the models"
         assert shown.errors == []
-    with opened(page, java_script_enabled=False) as shown:
+    with open_page(page, java_script_enabled=False) as shown:
         assert shown.page.locator(".moving > .sentence ol:visible").count() == 2
 
 
-def test_seeds_next_to_each_other_move_with_the_slider(page: Path, opened: Callable[..., Any]) -> None:
-    with opened(page) as shown:
+def test_seeds_next_to_each_other_move_with_the_slider(page: Path, open_page: Callable[..., Any]) -> None:
+    with open_page(page) as shown:
         tables = shown.page.locator(".compared table:visible")
         heads = tables.locator("thead th").all_inner_texts()
         assert (tables.count(), heads) == (1, ["unit", "gold", "seed 0", "seed 1"])
@@ -109,17 +109,17 @@ def test_seeds_next_to_each_other_move_with_the_slider(page: Path, opened: Calla
         assert shown.errors == []
 
 
-def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, opened: Callable[..., Any]) -> None:
-    with opened(page) as shown:
+def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, open_page: Callable[..., Any]) -> None:
+    with open_page(page) as shown:
         assert not shown.page.locator("#paths img").first.is_visible()
         shown.page.locator("nav a[href='#paths']").click()
         assert shown.page.locator("#paths img").first.is_visible()
 
 
 def test_without_its_script_a_page_has_answer_figure_and_tables(
-    page: Path, opened: Callable[..., Any]
+    page: Path, open_page: Callable[..., Any]
 ) -> None:
-    with opened(page, java_script_enabled=False) as shown:
+    with open_page(page, java_script_enabled=False) as shown:
         assert shown.page.locator("h1").is_visible()
         assert shown.page.locator(".path svg").first.is_visible()
         assert shown.page.locator("#main-table table").is_visible()
@@ -129,9 +129,9 @@ def test_without_its_script_a_page_has_answer_figure_and_tables(
 
 
 def test_on_paper_nothing_is_wider_than_the_paper_and_all_is_open(
-    page: Path, opened: Callable[..., Any]
+    page: Path, open_page: Callable[..., Any]
 ) -> None:
-    with opened(page, width=680) as shown:  # A4 less its margins, at 96 dots an inch.
+    with open_page(page, width=680) as shown:  # A4 less its margins, at 96 dots an inch.
         shown.page.emulate_media(media="print")
         wide = "[...document.querySelectorAll('table, figure, pre')].map(part => part.scrollWidth)"
         assert shown.overflow() == 0
@@ -142,11 +142,11 @@ def test_on_paper_nothing_is_wider_than_the_paper_and_all_is_open(
 
 
 @pytest.mark.nightly
-def test_a_script_in_the_data_is_shown_as_text(tmp_path: Path, opened: Callable[..., Any]) -> None:
+def test_a_script_in_the_data_is_shown_as_text(tmp_path: Path, open_page: Callable[..., Any]) -> None:
     names = small_study(tmp_path, seeds=1)
     write_plan(tmp_path, names, title=EVIL, recipe=EVIL, command=EVIL)
     html = write_report(tmp_path).html
-    with opened(html) as shown:
+    with open_page(html) as shown:
         shown.open_all()
         assert EVIL in shown.page.locator("#runs pre").first.inner_text()
         assert shown.page.locator("script").count() == 1

@@ -66,7 +66,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def serve_folder(folder: Path) -> Iterator[str]:
     """Serve a folder on this machine; yield its address."""
 
     class Silent(SimpleHTTPRequestHandler):
@@ -93,18 +93,20 @@ def test_every_page_is_there(site: Path) -> None:
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_nothing_to_the_console_asks_for_nothing_outside_and_fits(
-    site: Path, opened: Callable[..., Any], page: str, width: int
+    site: Path, open_page: Callable[..., Any], page: str, width: int
 ) -> None:
-    with opened(site / f"{page}.html", width=width) as shown:
+    with open_page(site / f"{page}.html", width=width) as shown:
         assert shown.page.locator("h1").count() == 1
         assert shown.errors == [] and shown.overflow() <= 0
         assert [url for url in shown.requests if not url.startswith(("file:", "data:"))] == []
 
 
-def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened: Callable[..., Any]) -> None:
+def test_dark_differs_from_light_and_print_hides_the_contents(
+    site: Path, open_page: Callable[..., Any]
+) -> None:
     colours = []
     for scheme in ("light", "dark"):
-        with opened(site / "use.html", color_scheme=scheme) as shown:
+        with open_page(site / "use.html", color_scheme=scheme) as shown:
             colours.append(shown.page.evaluate("getComputedStyle(document.body).backgroundColor"))
             shown.page.emulate_media(media="print")
             assert not shown.page.locator(".sidebar-drawer").is_visible()
@@ -113,16 +115,16 @@ def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier_on_pages(
-    site: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+    site: Path, open_page: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
 ) -> None:
     for page in ("studies", *PAGES):
-        with opened(site / f"{page}.html", color_scheme=scheme) as shown:
+        with open_page(site / f"{page}.html", color_scheme=scheme) as shown:
             assert barriers(shown.page) == [], page
 
 
 @pytest.mark.nightly
-def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
-    with opened(site / "index.html") as shown, served(site) as address:
+def test_search_leads_to_a_page(site: Path, open_page: Callable[..., Any]) -> None:
+    with open_page(site / "index.html") as shown, serve_folder(site) as address:
         shown.page.goto(address)  # Its excerpts are fetched, which pages of a disk may not do.
         shown.page.fill("input.sidebar-search", "adjustment")
         shown.page.keyboard.press("Enter")
@@ -148,9 +150,9 @@ def found_pages(page: Any, address: str, question: str) -> list[str]:
 
 
 def test_each_question_is_answered_by_one_of_the_first_three_pages(
-    site: Path, opened: Callable[..., Any]
+    site: Path, open_page: Callable[..., Any]
 ) -> None:
-    with opened(site / "index.html") as shown, served(site) as address:
+    with open_page(site / "index.html") as shown, serve_folder(site) as address:
         found = {question: found_pages(shown.page, address, question) for question in QUESTIONS}
     assert not [page for pages in found.values() for page in pages if page.startswith("decisions/")]
     missed = {q: found[q][:3] for q in QUESTIONS if not set(QUESTIONS[q]) & set(found[q][:3])}

@@ -60,7 +60,7 @@ OURS = [0, 1, 2, 0, 0, 2, 1, 2, 0, 1, 0, 1]
 THEIRS = [1, 1, 2, 0, 0, 2, 0, 2, 1, 1, 0, 0]
 
 
-def contained(container, labels):
+def fill_container(container, labels):
     """Return labels in a container; None if the container cannot represent them."""
     try:
         return CONTAINERS[container](labels)
@@ -120,7 +120,7 @@ def expected_of_one_label(kind, metric):
 
 
 def check_one_label(kind, container, metric):
-    sides = [contained(container, TYPES[kind](numbers)) for numbers in (OURS, THEIRS, GOLD)]
+    sides = [fill_container(container, TYPES[kind](numbers)) for numbers in (OURS, THEIRS, GOLD)]
     if any(side is None for side in sides):
         return
     ours, theirs, gold = (plain(side) for side in sides)
@@ -158,10 +158,10 @@ def tags_of(scheme):
         ["B-LOC"],
         ["B-PER", "I-LOC", "O"],
     ]
-    return [[in_scheme(tags, scheme) for tags in side] for side in (ours, theirs, gold)]
+    return [[convert_tags(tags, scheme) for tags in side] for side in (ours, theirs, gold)]
 
 
-def in_scheme(tags, scheme):
+def convert_tags(tags, scheme):
     """Write BIO tags in a different scheme."""
     if scheme == "untyped":
         return [tag[0] for tag in tags]

@@ -206,7 +206,7 @@ def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, fold
     assert {line.partition("\t")[2] for line in predicted} <= {"contradiction", "entailment", "neutral"}
 
 
-def of_two_languages(*, labelled: bool = True, head=("lang", "review", "sentiment"), code="swa"):
+def write_two_languages(*, labelled: bool = True, head=("lang", "review", "sentiment"), code="swa"):
     rows = [("en", one.first, one.label) for one in pairs("qaa", 60)]
     rows += [(code, one.first, one.label if labelled else "") for one in pairs("qab", 20)]
     write_csv(Path("reviews.csv"), rows[::2] + rows[1::2], head)
@@ -214,7 +214,7 @@ def of_two_languages(*, labelled: bool = True, head=("lang", "review", "sentimen
 
 @pytest.mark.parametrize("labelled", [True, False])
 def test_a_file_of_several_languages_is_parted_by_its_column(command, folder, labelled):
-    of_two_languages(labelled=labelled)
+    write_two_languages(labelled=labelled)
     ended = command("init", "--from", "reviews.csv")
     assert ended.status == 0, ended
     names = {"sw.dev", "sw.test"} if labelled else {"sw.dev"}
@@ -232,7 +232,7 @@ def test_a_file_of_several_languages_is_parted_by_its_column(command, folder, la
 
 
 def test_the_source_and_the_column_of_languages_may_be_named(command, folder):
-    of_two_languages(head=("where", "review", "sentiment"))
+    write_two_languages(head=("where", "review", "sentiment"))
     assert "(en)" in command("init", "--from", "reviews.csv").message
     asked = ("init", "--from", "reviews.csv", "--language-column", "where")
     assert "no column 'wher'. Did you mean 'where'?" in command(*asked[:-1], "wher").message
@@ -243,7 +243,7 @@ def test_the_source_and_the_column_of_languages_may_be_named(command, folder):
 
 
 def test_languages_that_are_no_codes_are_refused(command, folder):
-    of_two_languages(code="Swahili")
+    write_two_languages(code="Swahili")
     message = command("init", "--from", "reviews.csv").message
     assert "reviews.csv: column 'lang':" in message
 
@@ -251,7 +251,7 @@ def test_languages_that_are_no_codes_are_refused(command, folder):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_table_of_two_languages_leads_to_predictions_of_an_ensemble(command, folder):
-    of_two_languages(labelled=False)
+    write_two_languages(labelled=False)
     assert command("init", "--from", "reviews.csv", "--seeds", "2").status == 0
     asked = ("run", "recipe.toml", "--out", "runs", "--jobs", 1, "--set", "grid.optimization={epochs=1}")
     assert command(*asked).status == 0

@@ -38,7 +38,7 @@ def model(runs):
     return min(path.parent for path in runs.glob("*/model"))
 
 
-def rewritten(folder: Path, change: Callable[[Content], object]) -> Path:
+def rewrite_record(folder: Path, change: Callable[[Content], object]) -> Path:
     """Change a record as somebody would who wants it to be read: under the id of what it holds now."""
     body = json.loads((folder / RECORD).read_text())
     change(body)
@@ -89,7 +89,7 @@ each_damage = pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
 
 
 @pytest.fixture
-def damaged(model):
+def damage_record(model):
     """Damage the record of the model."""
 
     def change(damage):
@@ -105,8 +105,8 @@ def damaged(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", READ_ALONE.values(), ids=READ_ALONE)
 @each_damage
-def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, damaged, damage, verb):
-    damaged(damage)
+def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, damage_record, damage, verb):
+    damage_record(damage)
     message = command(*verb(runs, model)).message
     assert message.startswith(f"{model / RECORD}:")
     assert message.endswith("Delete the file and run again; only this run is repeated.")
@@ -116,9 +116,9 @@ def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, 
 
 @pytest.mark.slow
 @each_damage
-def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, model, damaged, damage):
+def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, model, damage_record, damage):
     intact = command("list", "runs", "--in", runs, "--json").lines
-    damaged(damage)
+    damage_record(damage)
     lines = command("list", "runs", "--in", runs, "--json").lines
     assert [line["run"] for line in lines] == [line["run"] for line in intact]
     assert [line for line in lines if line not in intact] == [
@@ -131,8 +131,8 @@ def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, mo
 
 @pytest.mark.slow
 @each_damage
-def test_a_damaged_record_is_set_aside_by_what_reads_all(command, runs, model, damaged, damage):
-    damaged(damage)
+def test_a_damaged_record_is_set_aside_by_what_reads_all(command, runs, model, damage_record, damage):
+    damage_record(damage)
     ended = command("compare", runs, "--against", "source-only")
     assert ended.status == 0
     assert ended.err.startswith("isogloss:")
@@ -165,7 +165,7 @@ NOT_OURS: dict[str, Callable[[Content], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", NOT_OURS.values(), ids=NOT_OURS)
 def test_a_run_that_is_none_of_ours_is_set_aside_and_cannot_be_used(command, runs, model, change):
-    new = rewritten(model, change)
+    new = rewrite_record(model, change)
     states = {run.id: run for run in isogloss.read(runs).runs}
     assert states[new.name].state == "damaged"
     assert f"…/{RECORD}: this record is damaged (its run is none of isogloss's: " in states[new.name].error
@@ -176,8 +176,8 @@ def test_a_run_that_is_none_of_ours_is_set_aside_and_cannot_be_used(command, run
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damaged):
-    damaged(DAMAGED["deep"])
+def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damage_record):
+    damage_record(DAMAGED["deep"])
     ended = command("report", runs, "--quiet")
     assert (ended.status, ended.err.count("\n")) == (0, 1)
     assert ended.err.startswith(f"isogloss: Run {model.name} could not be read: …/{RECORD}: ")
@@ -314,7 +314,7 @@ def mutate(body: Content, draw: random.Random) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored() -> dict[str, Content]:
+def stored_records() -> dict[str, Content]:
     """The records of a study that was really run."""
     with ZipFile(STUDY) as file:
         return {
@@ -342,11 +342,11 @@ def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) ->
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
+def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored_records, seed):
     draw = random.Random(seed)
     states = []
     for _ in range(25):
-        write_mutated(tmp_path / "out", stored, draw)
+        write_mutated(tmp_path / "out", stored_records, draw)
         study = isogloss.read(tmp_path / "out")
         assert all(study.frame(name) is not None for name in study.measurements.frames)
         states += [run.state for run in study.runs]
@@ -356,11 +356,11 @@ def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored):
+def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored_records):
     draw = random.Random(7)
     written = 0
     for _ in range(4):
-        write_mutated(tmp_path / "out", stored, draw)
+        write_mutated(tmp_path / "out", stored_records, draw)
         try:
             written += api.report(tmp_path / "out").html.is_file()
         except IsoglossError as error:

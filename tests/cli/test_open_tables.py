@@ -20,7 +20,7 @@ from isogloss.reports.sections import make_added_parts
 from isogloss.runs.align import Align
 from isogloss.translators import TRANSLATORS
 from says import says
-from tiny import of, tiny
+from tiny import select_kind, tiny
 
 CODE = '''
 from collections.abc import Iterable, Iterator, Sequence
@@ -166,7 +166,7 @@ precision = "float32"
 """
     study = isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1, report=False)
     assert not study.outcome.failed
-    (align,) = of(Align, plan_recipe(str(tmp_path / "tiny.toml"), out=tmp_path / "runs").runs)
+    (align,) = select_kind(Align, plan_recipe(str(tmp_path / "tiny.toml"), out=tmp_path / "runs").runs)
     assert content(align.aligner)["package"]  # Another version, or other code, makes other runs.
     with says(ConfigError, "align", "skp", "skip"):
         isogloss.run(tiny(tmp_path, text.replace("skip", "skp")), out=tmp_path / "other", report=False)

@@ -127,20 +127,20 @@ def test_evaluate_prints_every_measure_of_every_model(command, tiny_runs, fine_t
 
 
 def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
-    def refused(*arguments):
+    def get_refusal(*arguments):
         return command("evaluate", fine_tuned, *arguments, "--corpus", "wikiann").message
 
-    assert "--treebank:" in refused("--language", "qaa", "--treebank", "fr")
-    assert refused("--language", "qaa", "--treebank", "qab=x").startswith("--treebank qab:")
+    assert "--treebank:" in get_refusal("--language", "qaa", "--treebank", "fr")
+    assert get_refusal("--language", "qaa", "--treebank", "qab=x").startswith("--treebank qab:")
     said = "--treebank:"
-    assert said in refused("--language", "qaa", "--treebank", "qaa=y,x")
-    assert refused("--language", "qaa", "--treebank", "qaa=x, qaa=y").startswith("--treebank qaa:")
+    assert said in get_refusal("--language", "qaa", "--treebank", "qaa=y,x")
+    assert get_refusal("--language", "qaa", "--treebank", "qaa=x, qaa=y").startswith("--treebank qaa:")
     twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
-    assert refused("--language", "qaa", *twice).startswith("--treebank qaa:")
-    assert "treebanks" in refused("--language", "qaa", "--treebank", "qaa=x")
-    assert "--language qaa,qab" in refused("qab", "--language", "qaa")
-    assert "missing option '--language'" in refused()
-    assert refused("--language", ",").startswith("--language:")
+    assert get_refusal("--language", "qaa", *twice).startswith("--treebank qaa:")
+    assert "treebanks" in get_refusal("--language", "qaa", "--treebank", "qaa=x")
+    assert "--language qaa,qab" in get_refusal("qab", "--language", "qaa")
+    assert "missing option '--language'" in get_refusal()
+    assert get_refusal("--language", ",").startswith("--language:")
 
 
 def test_predictions_that_no_file_can_take_are_refused_before_anything_is_scored(
@@ -211,18 +211,18 @@ def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tune
     here.write_text("gar\n" * 5)
     there.write_text("jado\n" * 4)
 
-    def refused(run, *options):
+    def get_refusal(run, *options):
         return command("predict", run, here, *options).message
 
-    said = refused(mixing, "--translations", there, "--out", tmp_path / "out")
+    said = get_refusal(mixing, "--translations", there, "--out", tmp_path / "out")
     assert said.startswith(f"{there}:")
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "text.qaa"}
-    assert "--translations: this model" in refused(fine_tuned, "--translations", there)
-    assert "Did you mean 'text.qaa'?" in refused(mixing, "--translations", tmp_path / "text.qa")
+    assert "--translations: this model" in get_refusal(fine_tuned, "--translations", there)
+    assert "Did you mean 'text.qaa'?" in get_refusal(mixing, "--translations", tmp_path / "text.qa")
     both = ("--translations", there, "--translator", "built-in", "--language", "qab")
-    assert "translations" in refused(mixing, *both)
-    assert "--translator" in refused(mixing, "--model", "x")
-    assert "--language sw" in refused(mixing, "--translator", "built-in")
+    assert "translations" in get_refusal(mixing, *both)
+    assert "--translator" in get_refusal(mixing, "--model", "x")
+    assert "--language sw" in get_refusal(mixing, "--translator", "built-in")
 
 
 @pytest.mark.nightly

@@ -255,10 +255,10 @@ def test_debug_shows_the_traceback_and_nothing_else_does(command):
 
 
 def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatch):
-    def broken(_):
+    def fail_in_two_lines(_):
         raise ValueError("two\nlines")
 
-    monkeypatch.setitem(LISTS, "tasks", broken)
+    monkeypatch.setitem(LISTS, "tasks", fail_in_two_lines)
     ended = command("list", "tasks")
     assert ended.status == 1
     assert ended.err == (
@@ -268,11 +268,11 @@ def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatc
 
 
 def test_no_secret_is_printed_by_an_error_of_ours_nor_by_debug(command, monkeypatch):
-    def broken(_):
+    def fail_with_secrets(_):
         raise ValueError("Bearer s3cr3t at https://me:s3cr3t@host?token=s3cr3t, and open sesame")
 
     monkeypatch.setenv("HF_TOKEN", "open sesame")
-    monkeypatch.setitem(LISTS, "tasks", broken)
+    monkeypatch.setitem(LISTS, "tasks", fail_with_secrets)
     ended = command("list", "tasks", "--debug")
     assert "Traceback" in ended.err
     assert "ValueError: Bearer ***" in ended.err
@@ -296,12 +296,12 @@ def interruptible_process():
 def test_an_interruption_says_what_the_same_command_does(
     command, tmp_path, monkeypatch, interruptible_process, sign, status
 ):
-    def interrupted(*_, **__):
+    def interrupt_soon(*_, **__):
         os.kill(os.getpid(), sign)
         time.sleep(10)  # The handler may run a little later.
 
-    monkeypatch.setitem(LISTS, "tasks", interrupted)
-    monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupted)
+    monkeypatch.setitem(LISTS, "tasks", interrupt_soon)
+    monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupt_soon)
     (tmp_path / "r.toml").write_text(TINY)
     for given in (("list", "tasks"), ("run", tmp_path / "r.toml", "--out", tmp_path)):
         before = signal.getsignal(sign)

@@ -129,7 +129,7 @@ def test_numbers_that_are_none_are_refused():
 
 
 def test_a_part_changes_the_id_of_the_whole():
-    def tuned(dropout):
+    def tune(dropout):
         encoder = Pretrain(
             text=("bible",),
             languages=("en",),
@@ -138,8 +138,8 @@ def test_a_part_changes_the_id_of_the_whole():
         )
         return FineTune(encoder=encoder, corpus="ud", task="upos", method=First(), source=("en",))
 
-    assert identity(tuned(0.1)) == identity(tuned(0.1))
-    assert identity(tuned(0.1)) != identity(tuned(0.2))
+    assert identity(tune(0.1)) == identity(tune(0.1))
+    assert identity(tune(0.1)) != identity(tune(0.2))
 
 
 def test_golden_id():

@@ -92,12 +92,12 @@ WHOLE = {
 }
 
 
-def of(run):
+def write_whole(run):
     """Give a whole record of a run, with its id."""
     return json.dumps({**WHOLE, "run": run, "id": identity(run)})
 
 
-def without(name):
+def drop_field(name):
     return {key: value for key, value in WHOLE.items() if key != name}
 
 
@@ -114,7 +114,7 @@ DAMAGED = [
     "{}",
     "[" * 100_000,
     json.dumps(WHOLE)[:-1],
-    *(json.dumps(without(name)) for name in WHOLE),
+    *(json.dumps(drop_field(name)) for name in WHOLE),
     *(json.dumps({**WHOLE, name: None}) for name in WHOLE),
     *(json.dumps({**WHOLE, name: 3}) for name in WHOLE),
     json.dumps({**WHOLE, "more": 1}),
@@ -125,15 +125,15 @@ DAMAGED = [
     json.dumps({**WHOLE, "warnings": "text"}),
     json.dumps({**WHOLE, "run": {**RUN, "x": [2]}}),
     json.dumps({**WHOLE, "kind": "align"}),
-    of({"kind": 3}),
-    of({}),
+    write_whole({"kind": 3}),
+    write_whole({}),
     json.dumps({**WHOLE, "title": "\ud800"}),
     json.dumps({**WHOLE, "rows": [{"a": "\udfff"}]}),
     json.dumps({**WHOLE, "rows": [{"a": LARGEST_INTEGER + 1}]}),
     json.dumps({**WHOLE, "rows": [{"a": math.nan}]}),
     json.dumps(WHOLE).replace('"rows": []', '"rows": [{"a": 1e999}]'),
     json.dumps(WHOLE).replace('"rows": []', f'"rows": [{{"a": {"9" * 5000}}}]'),
-    of({**RUN, "x": DEEP}),
+    write_whole({**RUN, "x": DEEP}),
 ]
 
 
@@ -255,10 +255,10 @@ def test_a_file_in_the_place_of_the_folder_is_a_storage_error(tmp_path):
     ],
 )
 def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, advice):
-    def refused(*_, **__):
+    def refuse_access(*_, **__):
         raise OSError(getattr(errno, kind), "no")
 
-    monkeypatch.setattr(os, "fsync", refused)
+    monkeypatch.setattr(os, "fsync", refuse_access)
     with pytest.raises(StorageError, match=f"{advice}"):
         write_text(tmp_path, "file", "new")
 

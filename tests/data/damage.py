@@ -122,14 +122,14 @@ def remove(one: float) -> Damage:
 def columns(one: float, change: Callable[[list[bytes]], list[bytes]]) -> Damage:
     """Change the columns of one line, or (one ≥ 0.9) of all."""
 
-    def changed(all_: list[bytes]) -> list[bytes]:
+    def change_cells(all_: list[bytes]) -> list[bytes]:
         at = int(one * len(all_))
         return [
             b"\t".join(change(line.split(b"\t"))) if i == at or one >= 0.9 else line
             for i, line in enumerate(all_)
         ]
 
-    return lines(changed)
+    return lines(change_cells)
 
 
 def twice(where: float) -> Damage:

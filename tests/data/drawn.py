@@ -61,7 +61,7 @@ word = st.lists(st.one_of(_letters, st.sampled_from(HARD)), min_size=1, max_size
 line = st.lists(st.one_of(word, st.just(" ")), min_size=1, max_size=6).map("".join).filter(str.strip)
 
 
-def tagged(tags: Sequence[str]) -> st.SearchStrategy[list[Example]]:
+def tagged_sentences(tags: Sequence[str]) -> st.SearchStrategy[list[Example]]:
     """Draw tagged sentences, numbered from 1."""
     sentence = st.lists(st.tuples(word, st.sampled_from(sorted(tags))), min_size=1, max_size=4)
     return st.lists(sentence, min_size=1, max_size=4).map(
@@ -168,11 +168,11 @@ questions = st.integers(1, 3).flatmap(lambda n: st.tuples(*map(_question, range(
 
 KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
     "sentences with universal tags": (
-        tagged(sorted(UPOS)),
+        tagged_sentences(sorted(UPOS)),
         [TaggedSentence(id="1", words=("a", "b"), tags=("ADP", "X"))],
     ),
     "sentences with entities": (
-        tagged(CORPORA["wikiann"].labels),
+        tagged_sentences(CORPORA["wikiann"].labels),
         [TaggedSentence(id="1", words=("a", "b"), tags=("O", "B-LOC"))],
     ),
     "trees": (
@@ -266,21 +266,21 @@ class Held:
             return []
 
 
-def held(corpus: Corpus) -> Held | None:
+def find_kind(corpus: Corpus) -> Held | None:
     """Find what a corpus holds: the first kind whose sample it writes and gives back."""
     for language in ("en", "en-sw"):
         for kind, (_, sample) in KINDS.items():
             for splits in _splits(corpus, language):
                 found = Held(corpus, kind, language, splits)
                 try:
-                    if kept(found.read_back(found.write(sample))) == kept(sample):
+                    if keep_parts(found.read_back(found.write(sample))) == keep_parts(sample):
                         return found
                 except InputError:
                     continue
     return None
 
 
-def kept(examples: Sequence[Example]) -> list[Example]:
+def keep_parts(examples: Sequence[Example]) -> list[Example]:
     """Return the parts of examples that every format keeps, in the order of ids if the format keeps ids.
 
     Pairs and lines get numbers as ids. Documents are renumbered (a verse's document is its book). The corpus
@@ -290,10 +290,10 @@ def kept(examples: Sequence[Example]) -> list[Example]:
     for one in examples:
         if isinstance(one, TextLine):
             documents.setdefault(one.document, len(documents))
-    return sorted((_kept(one, documents) for one in examples), key=lambda one: one.id)
+    return sorted((_keep_parts_of(one, documents) for one in examples), key=lambda one: one.id)
 
 
-def _kept(example: Example, documents: dict[int, int]) -> Example:
+def _keep_parts_of(example: Example, documents: dict[int, int]) -> Example:
     match example:
         case SentencePair():
             return replace(example, id="")

@@ -142,7 +142,7 @@ def drop(handler: BaseHTTPRequestHandler, _: bytes) -> None:
     """End the connection without a word."""
 
 
-def chunked(*, cut: bool = False) -> Behaviour:
+def send_chunks(*, cut: bool = False) -> Behaviour:
     """Send in chunks, without saying how much there is; ``cut``: without the last chunk."""
 
     def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
@@ -161,7 +161,7 @@ def chunked(*, cut: bool = False) -> Behaviour:
 Members = Iterable[tuple[str, bytes]]
 
 
-def zipped(members: Members, **how: object) -> bytes:
+def make_zip(members: Members, **how: object) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in members:
@@ -172,7 +172,7 @@ def zipped(members: Members, **how: object) -> bytes:
     return stream.getvalue()
 
 
-def tarred(members: Members, *, packed: bool = True) -> bytes:
+def make_tar(members: Members, *, packed: bool = True) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz" if packed else "w") as archive:
         for name, body in members:

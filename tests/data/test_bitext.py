@@ -23,7 +23,7 @@ def read(folder, pair, split="train", **fields):
 @pytest.mark.parametrize(
     ("english", "yoruba"), [("eng", "yor"), ("eng_Latn", "yor_Latn"), ("en", "yor"), ("en", "yor-Latn")]
 )
-def test_languages_are_found_however_names_and_headers_spell_them(put, english, yoruba):
+def test_languages_are_found_however_names_and_headers_spell_them(put_files, english, yoruba):
     pair = f"{yoruba}-{english}"
     every = (
         {"own/table.tsv": f"id\t{yoruba}\t{english}\n1\tìwé\tbook\n"},
@@ -33,7 +33,7 @@ def test_languages_are_found_however_names_and_headers_spell_them(put, english, 
         {f"own/{yoruba}{english}.src-tgt": "ìwé ||| book\n"},
     )
     for files in every:
-        folder = put(files)
+        folder = put_files(files)
         assert read(folder, "en-yo", collection="own") == [Translation(id="1", first="book", second="ìwé")]
         for file in files:
             (folder.path / file).unlink()
@@ -60,13 +60,13 @@ def test_known_test_set_is_training_data_where_that_is_said(fixtures):
     assert len(read(fixtures, "en-hi", collection="tico19", whole="train")) == 1
 
 
-def test_own_files_without_split_names_are_train_and_several_are_joined(put):
-    folder = put({f"mine/{n}.en-fr.{side}": f"{n}\n" for n in "ab" for side in ("en", "fr")})
+def test_own_files_without_split_names_are_train_and_several_are_joined(put_files):
+    folder = put_files({f"mine/{n}.en-fr.{side}": f"{n}\n" for n in "ab" for side in ("en", "fr")})
     assert [pair.id for pair in read(folder, "en-fr", collection="mine")] == ["a.en-fr.en:1", "b.en-fr.en:1"]
 
 
-def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put):
-    folder = put(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
+def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put_files):
+    folder = put_files(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
     assert [(one.id, one.second, one.links) for one in read(folder, "en-fr", collection="own")] == [
         ("1", "x", ((0, 0),)),
         ("4", "z", ((0, 0),)),
@@ -140,15 +140,15 @@ def test_what_is_broken_is_named_with_its_place(message, broken, said):
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
-def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put, space):
+def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put_files, space):
     texts = {"gold/enfr.src-tgt": f"a{space} {space} b ||| x y\n", "gold/enfr.gold": "3-2\n"}
-    (pair,) = read(put(texts), "en-fr", "train", collection="gold", whole="train")
+    (pair,) = read(put_files(texts), "en-fr", "train", collection="gold", whole="train")
     assert pair.links == ((2, 1),)
     assert pair_words(pair)[0] == (f"a{space}", space, "b")
 
 
-def test_raw_text_has_the_words_of_the_tokenizer(put):
-    folder = put({"bible/verses.tsv": "verse\ten\tfr\nGEN 1:2\tAnd God said, “Go!”\tL'homme vint.\n"})
+def test_raw_text_has_the_words_of_the_tokenizer(put_files):
+    folder = put_files({"bible/verses.tsv": "verse\ten\tfr\nGEN 1:2\tAnd God said, “Go!”\tL'homme vint.\n"})
     (pair,) = read(folder, "en-fr", collection="bible")
     assert pair_words(pair) == (
         ("And", "God", "said", ",", "“", "Go", "!", "”"),
@@ -163,15 +163,15 @@ def test_a_table_without_ids_is_told_that_they_come_first(message):
 
 
 @pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
-def test_mined_pairs_below_the_margin_are_left_out(put, name):
-    folder = put({name: MINED})
+def test_mined_pairs_below_the_margin_are_left_out(put_files, name):
+    folder = put_files({name: MINED})
     assert [pair.id for pair in read(folder, "en-es", collection="mined")] == ["1", "2"]
     assert [pair.first for pair in read(folder, "en-es", collection="mined", margin=1.2)] == ["good day"]
     assert len(read(folder, "en-es", collection="mined", margin=0.0)) == 3
 
 
-def test_mined_pairs_are_found_in_either_order_and_packed(put):
-    folder = put({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
+def test_mined_pairs_are_found_in_either_order_and_packed(put_files):
+    folder = put_files({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
     there = read(folder, "en-es", collection="mined")
     assert read(folder, "es-en", collection="mined") == list(map(flip_languages, there))
 
@@ -196,16 +196,16 @@ def test_collection_of_mined_text_has_no_languages_in_a_header(message):
         ("en-es.en.all", "en-es.es.all"),
     ],
 )
-def test_names_of_opus_and_xlm_are_found_in_either_order(put, first, second):
-    folder = put({f"own/{first}": "good\n", f"own/{second}": "bueno\n"})
+def test_names_of_opus_and_xlm_are_found_in_either_order(put_files, first, second):
+    folder = put_files({f"own/{first}": "good\n", f"own/{second}": "bueno\n"})
     (pair,) = read(folder, "en-es", collection="own")
     assert (pair.first, pair.second) == ("good", "bueno")
     assert read(folder, "es-en", collection="own") == [flip_languages(pair)]
 
 
 @pytest.mark.parametrize("name", ["valid.en-es.{}", "en-es.{}.valid", "dev.en-es.{}"])
-def test_files_named_valid_are_the_development_split(put, name):
-    folder = put({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
+def test_files_named_valid_are_the_development_split(put_files, name):
+    folder = put_files({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
     assert [pair.first for pair in read(folder, "en-es", "dev", collection="own")] == ["en"]
 
 
@@ -237,42 +237,44 @@ def read_parallel_treebanks(folder, pair, split="test"):
 
 
 @pytest.mark.parametrize("place", ["ud/", "ud-pud/", "ud-treebanks-v2.16/", ""])
-def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put, place):
-    assert read_parallel_treebanks(put(files_parallel_treebanks(place=place)), "en-de") == [
+def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put_files, place):
+    assert read_parallel_treebanks(put_files(files_parallel_treebanks(place=place)), "en-de") == [
         Translation(id="n1", first="A = “cat”.", second="Eine Katze."),
         Translation(id="n2", first="dog", second="Ein Hund."),
     ]
 
 
-def test_the_words_are_those_of_the_treebanks(put):
-    assert [pair_words(one) for one in read_parallel_treebanks(put(files_parallel_treebanks()), "en-de")] == [
+def test_the_words_are_those_of_the_treebanks(put_files):
+    assert [
+        pair_words(one) for one in read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de")
+    ] == [
         (("cat",), ("Katze",)),
         (("dog",), ("Hund",)),
     ]
 
 
-def test_the_pair_is_read_in_either_order(put):
-    found = read_parallel_treebanks(put(files_parallel_treebanks()), "de-en")
+def test_the_pair_is_read_in_either_order(put_files):
+    found = read_parallel_treebanks(put_files(files_parallel_treebanks()), "de-en")
     assert [(one.id, one.first, one.second) for one in found] == [
         ("n2", "Ein Hund.", "dog"),
         ("n1", "Eine Katze.", "A = “cat”."),
     ]
 
 
-def test_a_split_that_is_not_there_names_the_one_that_is(put):
+def test_a_split_that_is_not_there_names_the_one_that_is(put_files):
     with says(DataError, "'en-de'", "test"):
-        read_parallel_treebanks(put(files_parallel_treebanks()), "en-de", "dev")
+        read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de", "dev")
 
 
-def test_a_sentence_without_its_translation_is_an_error(put):
-    folder = put(files_parallel_treebanks(german=treebank(("n1", "", "Katze"))))
+def test_a_sentence_without_its_translation_is_an_error(put_files):
+    folder = put_files(files_parallel_treebanks(german=treebank(("n1", "", "Katze"))))
     with pytest.raises(DataError, match=r"parallel: .*1.*en_pud.*de_pud.*n2"):
         read_parallel_treebanks(folder, "en-de")
 
 
-def test_another_collection_names_this_one(put):
+def test_another_collection_names_this_one(put_files):
     with says(DataError, "'en-de'", "collection = 'pud'"):
-        list(Bitext(collection="tatoeba").read(put(files_parallel_treebanks()), "en-de", "test"))
+        list(Bitext(collection="tatoeba").read(put_files(files_parallel_treebanks()), "en-de", "test"))
 
 
 @pytest.mark.slow

@@ -43,22 +43,24 @@ def test_a_pair_is_found_in_either_order_under_the_same_ids(fixtures):
         ("bucc2018/deu-eng.test", "test"),
     ],
 )
-def test_official_names_and_those_of_xtreme_are_found(put, place, split):
+def test_official_names_and_those_of_xtreme_are_found(put_files, place, split):
     sides = {"de": "deu", "en": "eng"} if "deu" in place else {}
     ends = {name: name.rpartition(".")[2] for name in OFFICIAL}
-    folder = put({f"{place}.{sides.get(ends[name], ends[name])}": text for name, text in OFFICIAL.items()})
+    folder = put_files(
+        {f"{place}.{sides.get(ends[name], ends[name])}": text for name, text in OFFICIAL.items()}
+    )
     assert read(folder, split=split) == EXPECTED
 
 
-def test_official_training_data_is_test_beside_official_test_data_without_gold(put):
+def test_official_training_data_is_test_beside_official_test_data_without_gold(put_files):
     sides = {name.replace("sample", "test"): text for name, text in OFFICIAL.items() if "gold" not in name}
     files = {name.replace("sample", "training"): text for name, text in OFFICIAL.items()}
-    assert read(put({**sides, **files}), split="test") == EXPECTED
+    assert read(put_files({**sides, **files}), split="test") == EXPECTED
 
 
-def test_many_to_many_translations_are_a_text_each(put):
+def test_many_to_many_translations_are_a_text_each(put_files):
     gold = OFFICIAL[f"{PLACE}.gold"]
-    found = read(put({**OFFICIAL, f"{PLACE}.gold": gold + gold + "de-000000002\ten-000000002\n"}))
+    found = read(put_files({**OFFICIAL, f"{PLACE}.gold": gold + gold + "de-000000002\ten-000000002\n"}))
     assert found[2] == ("de-000000002 en-000000002", "Es regnet.", "Nobody came.")
     assert found[:2] + found[3:] == [one for one in EXPECTED if one[0] != "en-000000002"]
 
@@ -120,6 +122,6 @@ def test_the_built_in_languages_have_it_in_both_orders():
     assert [kinds.count(kind) for kind in ((True, True), (False, True), (True, False))] == [167, 167, 166]
 
 
-def test_a_text_of_spaces_alone_is_none(put):
-    folder = put({"bucc2018/de-en.dev.tsv": "id\tde\ten\n1\ta\t \n2\t \t \n"})
+def test_a_text_of_spaces_alone_is_none(put_files):
+    folder = put_files({"bucc2018/de-en.dev.tsv": "id\tde\ten\n1\ta\t \n2\t \t \n"})
     assert list(Bucc().read(folder, "de-en", "dev")) == [ComparableText(id="1", first="a", second="")]

@@ -20,14 +20,14 @@ def corpus(name):
     return join_corpora(name, CORPORA.__getitem__)
 
 
-def test_parts_are_read_in_turn_with_ids_of_their_own(put):
-    folder = put(FILES)
+def test_parts_are_read_in_turn_with_ids_of_their_own(put_files):
+    folder = put_files(FILES)
     assert [one.id for one in corpus("snli+sick").read(folder, "en", "dev")] == ["snli:1", "snli:2", "sick:5"]
     assert [one.id for one in corpus("sick+snli").read(folder, "en", "dev")] == ["sick:5", "snli:1", "snli:2"]
 
 
-def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put):
-    folder, whole = put(FILES), corpus("snli[dev,test]+sick")
+def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put_files):
+    folder, whole = put_files(FILES), corpus("snli[dev,test]+sick")
     assert [one.id for one in whole.read(folder, "en", "train")] == [
         "snli:dev:1",
         "snli:dev:2",
@@ -37,25 +37,25 @@ def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put):
     assert [one.id for one in whole.read(folder, "en", "dev")] == ["sick:5"]
 
 
-def test_files_are_those_of_all_parts(put):
-    folder = put(FILES)
+def test_files_are_those_of_all_parts(put_files):
+    folder = put_files(FILES)
     files = corpus("snli[dev,test]+sick").files(folder, "en", "train")
     assert [Path(file.name).name for file in files] == ["snli_dev.tsv", "snli_test.tsv", "SICK_train.txt"]
 
 
-def test_part_alone_keeps_its_ids_unless_its_splits_are_named(put):
+def test_part_alone_keeps_its_ids_unless_its_splits_are_named(put_files):
     assert corpus("sick") is CORPORA["sick"]
-    assert [one.id for one in corpus("sick[dev]").read(put(FILES), "en", "train")] == ["sick:5"]
+    assert [one.id for one in corpus("sick[dev]").read(put_files(FILES), "en", "train")] == ["sick:5"]
 
 
-def test_part_that_lacks_a_split_is_an_error_before_the_first_example(put):
+def test_part_that_lacks_a_split_is_an_error_before_the_first_example(put_files):
     with says(DataError, "'snli'", "dev, test"):
-        corpus("sick+snli").read(put(FILES), "en", "train")
+        corpus("sick+snli").read(put_files(FILES), "en", "train")
 
 
-def test_whole_without_a_split_says_which_corpus_to_join(put):
+def test_whole_without_a_split_says_which_corpus_to_join(put_files):
     with says(DataError, "'snli[dev]+sick[dev]'"):
-        corpus("snli[dev]+sick[dev]").read(put(FILES), "en", "dev")
+        corpus("snli[dev]+sick[dev]").read(put_files(FILES), "en", "dev")
 
 
 def test_joined_corpora_have_the_tasks_that_all_have():

@@ -34,7 +34,7 @@ def word(number=1, form="w", tag="NOUN", head=0, relation=""):
     return WORD.format(number, form, tag, head, relation or ("dep" if head else "root"))
 
 
-def broken(*lines):
+def read_broken(*lines):
     with pytest.raises(DataError) as caught:
         list(read_conllu(file_of(*lines)))
     return str(caught.value)
@@ -66,7 +66,7 @@ def test_changed_fields_are_written_into_the_old_lines(fixtures):
 
 
 @st.composite
-def annotated(draw):
+def annotated_lines(draw):
     """A sentence's lines with comments, ranges, empty nodes, an enhanced graph and anything in MISC."""
     cells = st.text(
         st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=5
@@ -96,13 +96,13 @@ def annotated(draw):
     return lines, size
 
 
-@given(st.lists(annotated(), min_size=1, max_size=3))
+@given(st.lists(annotated_lines(), min_size=1, max_size=3))
 def test_all_that_is_not_read_is_written_back_untouched(sentences):
     lines = [line for one, _ in sentences for line in (*one, "")]
     assert list(write_conllu(read_conllu(file_of(*lines)), "ud")) == lines
 
 
-@given(annotated())
+@given(annotated_lines())
 def test_a_predicted_tree_changes_its_own_columns_alone(one):
     lines, size = one
     (sentence,) = read_conllu(file_of(*lines))
@@ -163,15 +163,15 @@ def test_old_tag_of_version_1_is_kept_as_found():
     ],
 )
 def test_broken_line_names_file_line_and_what_was_found(line, said):
-    message = broken("# text = w w", word(), line)
+    message = read_broken("# text = w w", word(), line)
     assert message.startswith("x.conllu:3: ")
     assert said in message
 
 
 def test_sentence_without_root_and_comments_without_words_are_errors():
-    assert broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
-    assert broken(word(relation="nsubj")).startswith("x.conllu:1: DEPREL 'nsubj' with HEAD 0")
-    assert broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
+    assert read_broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
+    assert read_broken(word(relation="nsubj")).startswith("x.conllu:1: DEPREL 'nsubj' with HEAD 0")
+    assert read_broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
 
 
 @given(st.data())
@@ -182,7 +182,7 @@ def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
     if is_tree(heads):
         assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
     else:
-        broken(*lines)
+        read_broken(*lines)
 
 
 def test_ids_are_unique_even_where_one_looks_like_a_repeated_one():

@@ -25,13 +25,13 @@ def read(corpus: DescribedCorpus, language: str = "sw", split: str = "train") ->
     return list(corpus.read(None, language, split))
 
 
-def quoted(cell: str) -> str:
+def quote_cell(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"'
 
 
 TSV = "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in TEXTS)
-CSV = "label,text\n" + "".join(f"{quoted(label)},{quoted(text)}\n" for text, label in TEXTS)
-SEMICOLONS = "".join(f"{quoted(text)};{label}\n" for text, label in TEXTS)
+CSV = "label,text\n" + "".join(f"{quote_cell(label)},{quote_cell(text)}\n" for text, label in TEXTS)
+SEMICOLONS = "".join(f"{quote_cell(text)};{label}\n" for text, label in TEXTS)
 JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in TEXTS)
 
 
@@ -50,24 +50,24 @@ JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, labe
         ),
     ],
 )
-def test_every_format_comes_to_the_same_examples(own, name, text, more):
+def test_every_format_comes_to_the_same_examples(own_corpus, name, text, more):
     suffix = name.rpartition(".")[2]
-    corpus = own(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
+    corpus = own_corpus(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
     assert read(corpus) == [
         LabelledText(id=str(number), text=said, label=label) for number, (said, label) in enumerate(TEXTS)
     ]
     assert corpus.labels == ("anga", "kauli", "salamu")
 
 
-def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
+def test_parquet_is_read_and_numbers_are_labels_in_their_order(own_corpus):
     table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n'
-    assert [one.label for one in read(own(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
+    assert [one.label for one in read(own_corpus(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
     with pytest.raises(DataError, match=r"train-sw\.parquet: .*4 bytes"):
-        read(own(body, {"train-sw.parquet": "PAR1"}))
+        read(own_corpus(body, {"train-sw.parquet": "PAR1"}))
 
 
-def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own):
+def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own_corpus):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -77,12 +77,14 @@ def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own):
     content = buffer.getvalue().to_pybytes().replace("é".encode(), b"\xff\xfe")
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["salamu"]\n'
     with says(DataError, "'utf-8'"):
-        read(own(body, {"train-sw.parquet": content}))
+        read(own_corpus(body, {"train-sw.parquet": content}))
 
 
-def test_a_cell_of_csv_may_hold_a_whole_document(own):
+def test_a_cell_of_csv_may_hold_a_whole_document(own_corpus):
     document = "neno " * 40_000
-    corpus = own('kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"})
+    corpus = own_corpus(
+        'kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"}
+    )
     assert read(corpus) == [LabelledText(id="0", text=document, label="anga")]
 
 
@@ -91,8 +93,8 @@ CONLL = (
 )
 
 
-def test_words_and_tags_of_conll(own):
-    corpus = own('kind = "tagging"\nfiles = "{language}/{split}.txt"\n', {"sw/train.txt": CONLL})
+def test_words_and_tags_of_conll(own_corpus):
+    corpus = own_corpus('kind = "tagging"\nfiles = "{language}/{split}.txt"\n', {"sw/train.txt": CONLL})
     assert corpus.labels == ("O", "B-DATE", "I-DATE", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert corpus.tasks == ("span-tagging",)
     assert read(corpus) == [
@@ -101,22 +103,24 @@ def test_words_and_tags_of_conll(own):
     ]
 
 
-def test_bio_is_made_from_the_types_that_are_given_in_their_order(own):
+def test_bio_is_made_from_the_types_that_are_given_in_their_order(own_corpus):
     body = 'kind = "tagging"\nlabels = ["PER", "ORG", "LOC", "DATE"]\nfiles = "{language}/{split}.txt"\n'
-    corpus = own(body, {"sw/train.txt": CONLL})
+    corpus = own_corpus(body, {"sw/train.txt": CONLL})
     types = ("PER", "ORG", "LOC", "DATE")
     assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
 
 
-def test_a_type_of_entity_may_have_a_hyphen(own):
+def test_a_type_of_entity_may_have_a_hyphen(own_corpus):
     conll = "War B-creative-work\nand I-creative-work\nPeace I-creative-work\n"
     for labels in ('["creative-work"]', '["O", "B-creative-work", "I-creative-work"]'):
         body = f'kind = "tagging"\nlabels = {labels}\nfiles = "{{language}}/{{split}}.txt"\n'
-        assert own(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
+        assert own_corpus(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
 
 
-def test_a_word_of_conll_may_hold_a_no_break_space(own):
-    corpus = own('kind = "tagging"\nfiles = "{language}.txt"\n', {"fr.txt": "10\u00a0000 B-NUM\nans O\n"})
+def test_a_word_of_conll_may_hold_a_no_break_space(own_corpus):
+    corpus = own_corpus(
+        'kind = "tagging"\nfiles = "{language}.txt"\n', {"fr.txt": "10\u00a0000 B-NUM\nans O\n"}
+    )
     assert read(corpus, "fr") == [TaggedSentence(id="0", words=("10\u00a0000", "ans"), tags=("B-NUM", "O"))]
 
 
@@ -129,28 +133,28 @@ def test_an_inventory_has_every_tag_that_was_seen_once(types):
     assert inventory(types, [*types, "UNSEEN"]) == (*types, "UNSEEN")
 
 
-def test_pairs_translations_and_raw_text(own):
+def test_pairs_translations_and_raw_text(own_corpus):
     pairs = "first\tsecond\tlabel\na b\tc\tyes\nd\te\t-\nf\tg\tno\n"
     body = 'kind = "pair"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
-    corpus = own(body, {"train-sw.tsv": pairs})
+    corpus = own_corpus(body, {"train-sw.tsv": pairs})
     assert read(corpus) == [
         SentencePair(id="0", first="a b", second="c", label="yes"),
         SentencePair(id="2", first="f", second="g", label="no"),
     ]
     body = 'kind = "bitext"\nfiles = "{language}.tsv"\nlanguages = ["en-sw"]\n'
     body += "columns = { first = 0, second = 1 }\n"
-    corpus = own(body, {"en-sw.tsv": "sun\tjua\n"})
+    corpus = own_corpus(body, {"en-sw.tsv": "sun\tjua\n"})
     assert read(corpus, "en-sw") == [Translation(id="0", first="sun", second="jua")]
-    corpus = own('kind = "raw"\nfiles = "{language}.jsonl"\n', {"sw.jsonl": '{"text": "jua"}\n'})
+    corpus = own_corpus('kind = "raw"\nfiles = "{language}.jsonl"\n', {"sw.jsonl": '{"text": "jua"}\n'})
     assert read(corpus) == [TextLine(id="0", text="jua")]
 
 
-def test_where_chooses_the_rows_of_a_split_and_of_a_language(own):
+def test_where_chooses_the_rows_of_a_split_and_of_a_language(own_corpus):
     lines = [("sw", "train", "a"), ("sw", "valid", "b"), ("en", "train", "c"), ("sw", "train", "d")]
     table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*one, "x"]) + "\n" for one in lines)
     body = 'kind = "text"\nfiles = "all.tsv"\nsplits = { train = "train", dev = "valid" }\n'
     body += 'languages = { sw = "sw", en = "en" }\nwhere = { lang = "{language}", part = "{split}" }\n'
-    corpus = own(body, {"all.tsv": table})
+    corpus = own_corpus(body, {"all.tsv": table})
     assert [(one.id, one.text) for one in read(corpus)] == [("0", "a"), ("3", "d")]
     assert [(one.id, one.text) for one in read(corpus, split="dev")] == [("1", "b")]
     assert [one.text for one in read(corpus, "en")] == ["c"]
@@ -158,7 +162,7 @@ def test_where_chooses_the_rows_of_a_split_and_of_a_language(own):
         read(corpus, "en", "dev")
     with pytest.raises(DataError, match="It"):
         read(corpus, split="test")
-    plain = own(body.replace('part = "{split}"', 'part = "valid"'))
+    plain = own_corpus(body.replace('part = "{split}"', 'part = "valid"'))
     assert [one.text for one in read(plain)] == ["b"]
     with pytest.raises(DataError, match="It"):
         read(plain, split="dev")
@@ -183,37 +187,37 @@ CONLLU = """# sent_id = 1
         ("columns = { label = 5 }", [("_", "Gender=Masc|Number=Sing"), ("_",)]),
     ],
 )
-def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own, columns, tags):
+def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own_corpus, columns, tags):
     body = f'kind = "tagging"\nfiles = "{{language}}.conllu"\n{columns}\n'
-    corpus = own(body, {"es.conllu": CONLLU})
+    corpus = own_corpus(body, {"es.conllu": CONLLU})
     assert read(corpus, "es") == [
         TaggedSentence(id=str(number), words=words, tags=its_tags)
         for number, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
     ]
     assert corpus.labels == tuple(sorted({tag for one in tags for tag in one}))
     with says(DataError, "es.conllu:5:"):
-        read(own(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
+        read(own_corpus(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
 
 
 JSON = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]\n'
 
 
-def test_a_json_list_is_read_object_by_object(own):
+def test_a_json_list_is_read_object_by_object(own_corpus):
     body = 'kind = "text"\nfiles = "{language}.json"\nformat = "json"\nlabels = ["x", "y"]\n'
-    found = read(own(body, {"sw.json": JSON}))
+    found = read(own_corpus(body, {"sw.json": JSON}))
     assert [(one.id, one.text, one.label) for one in found] == [("0", "a, ]", "y"), ("1", "b", "x")]
 
 
 LINES = 'kind = "bitext"\nfiles = "{split}.{language}"\nformat = "lines"\n'
 
 
-def test_any_two_files_of_lines_are_bitext(own):
+def test_any_two_files_of_lines_are_bitext(own_corpus):
     files = {
         "test.en": "sun\nmoon\n",
         "test.sw": "jua\nmwezi\n",
         "test.deu_Latn": "Sonne\nMond\n",
     }
-    corpus = own(LINES, files)
+    corpus = own_corpus(LINES, files)
     assert read(corpus, "en-sw", "test") == [
         Translation(id="0", first="sun", second="jua"),
         Translation(id="1", first="moon", second="mwezi"),
@@ -223,8 +227,8 @@ def test_any_two_files_of_lines_are_bitext(own):
     assert found == [("de-en", 2), ("en-sw", 2)]
 
 
-def test_what_is_no_bitext_of_lines_is_said(own):
-    corpus = own(LINES, {"test.en": "sun\nmoon\n", "test.sw": "jua\n", "test.de": "Sonne\n \n"})
+def test_what_is_no_bitext_of_lines_is_said(own_corpus):
+    corpus = own_corpus(LINES, {"test.en": "sun\nmoon\n", "test.sw": "jua\n", "test.de": "Sonne\n \n"})
     with says(DataError, "test.sw:1:", "as many lines as"):
         read(corpus, "en-sw", "test")
     with says(DataError, "test.de:2:", "a text that is not blank"):
@@ -237,22 +241,22 @@ def test_what_is_no_bitext_of_lines_is_said(own):
         read(corpus, "en-sw", "dev")
 
 
-def test_raw_lines_are_texts_without_the_empty_ones(own):
-    corpus = own(LINES.replace("bitext", "raw"), {"train.sw": "jua\n\nmwezi\n"})
+def test_raw_lines_are_texts_without_the_empty_ones(own_corpus):
+    corpus = own_corpus(LINES.replace("bitext", "raw"), {"train.sw": "jua\n\nmwezi\n"})
     assert read(corpus) == [TextLine(id="0", text="jua"), TextLine(id="2", text="mwezi")]
 
 
-def test_a_language_of_one_region_is_found_without_it(own):
+def test_a_language_of_one_region_is_found_without_it(own_corpus):
     body = 'kind = "text"\nfiles = "{language}.tsv"\n'
-    corpus = own(body, {"sw-KE.tsv": TSV, "zh-CN.tsv": TSV, "zh-TW.tsv": TSV})
+    corpus = own_corpus(body, {"sw-KE.tsv": TSV, "zh-CN.tsv": TSV, "zh-TW.tsv": TSV})
     assert len(read(corpus, "sw")) == len(read(corpus, "sw_KE")) == len(read(corpus, "zh_TW")) == 3
     with says(DataError, "'zh'"):
         read(corpus, "zh")
 
 
-def test_a_standard_variety_is_found_by_the_code_of_its_language(own):
+def test_a_standard_variety_is_found_by_the_code_of_its_language(own_corpus):
     codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
+    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
     for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
         assert len(read(corpus, code)) == 3, code
     for code in ("sw_KE", "zh_Hant"):
@@ -271,10 +275,10 @@ def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
         list(described(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
 
 
-def test_pairs_with_the_labels_of_nli_are_nli(own):
+def test_pairs_with_the_labels_of_nli_are_nli(own_corpus):
     body = 'kind = "pair"\nfiles = "{language}.tsv"\nlabels = ["neutral", "contradiction", "entailment"%s]\n'
-    assert own(body % "", {"sw.tsv": ""}).tasks == ("nli",)
-    assert own(body % ', "x"', {"sw.tsv": ""}).tasks == ("pair-classification",)
+    assert own_corpus(body % "", {"sw.tsv": ""}).tasks == ("nli",)
+    assert own_corpus(body % ', "x"', {"sw.tsv": ""}).tasks == ("pair-classification",)
 
 
 ITEMS = [
@@ -288,7 +292,7 @@ PICKED = [
 COLUMNS = 'prompt = "asks", options = ["a", "b", "c"]'
 
 
-def separated(separator, cell=str):
+def write_options(separator, cell=str):
     """Options in a column each, the missing one's cell empty, counted from 1."""
     lines = [["premise", "asks", "a", "b", "c", "label"]]
     lines += [
@@ -319,37 +323,37 @@ def objects(**how):
         ("jsonl", objects(keys=True), f'columns = {{ context = "premise", {COLUMNS} }}\n'),
         (
             "tsv",
-            separated("\t"),
+            write_options("\t"),
             f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
         ),
         (
             "csv",
-            separated(",", quoted),
+            write_options(",", quote_cell),
             f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
         ),
         (
             "tsv",
-            separated("\t").partition("\n")[2],
+            write_options("\t").partition("\n")[2],
             'columns = { context = 0, prompt = 1, options = [2, 3, 4], label = -1 }\nlabels = ["1", "2"]\n',
         ),
     ],
 )
-def test_choices_of_every_format_come_to_the_same_examples(own, suffix, text, more):
+def test_choices_of_every_format_come_to_the_same_examples(own_corpus, suffix, text, more):
     body = f'kind = "choice"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}'
-    corpus = own(body, {f"train-sw.{suffix}": text})
+    corpus = own_corpus(body, {f"train-sw.{suffix}": text})
     assert read(corpus) == PICKED
     assert corpus.tasks == ("multiple-choice",)
 
 
 @pytest.mark.parametrize(("more", "labels"), [("", [1, 0]), ('labels = ["A", "B", "C"]\n', ["B", "A"])])
-def test_choices_that_are_written_are_read(own, more, labels):
+def test_choices_that_are_written_are_read(own_corpus, more, labels):
     body = f'kind = "choice"\nfiles = "{{language}}.jsonl"\ncolumns = {{ prompt = "prompt" }}\n{more}'
-    lines = list(own(body, {"sw.jsonl": ""}).write(PICKED, "sw"))
+    lines = list(own_corpus(body, {"sw.jsonl": ""}).write(PICKED, "sw"))
     assert [json.loads(line)["label"] for line in lines] == labels
-    assert read(own(body, {"sw.jsonl": "\n".join(lines)})) == PICKED
+    assert read(own_corpus(body, {"sw.jsonl": "\n".join(lines)})) == PICKED
 
 
-def test_a_context_of_several_columns_and_two_endings(own):
+def test_a_context_of_several_columns_and_two_endings(own_corpus):
     """As StoryCloze's files are: four sentences, two endings, which of them is right counted from 1."""
     text = "InputStoryid,one,two,three,four,quiz1,quiz2,answer\n"
     text += 's1,Anna ran.,"She fell, hard.",It hurt.,She cried.,She laughed.,She went home.,2\n'
@@ -364,7 +368,7 @@ context = ["one", "two", "three", "four"]
 options = ["quiz1", "quiz2"]
 label = "answer"
 """
-    assert read(own(body, {"en.csv": text}), "en") == [
+    assert read(own_corpus(body, {"en.csv": text}), "en") == [
         Choice(
             id="s1",
             context="Anna ran. She fell, hard. It hurt. She cried.",
@@ -374,14 +378,14 @@ label = "answer"
     ]
 
 
-def test_languages_and_splits_may_be_spelled_otherwise(own):
+def test_languages_and_splits_may_be_spelled_otherwise(own_corpus):
     body = """
 kind = "text"
 files = "{language}/{split}.tsv"
 splits = { train = "train", dev = "valid" }
 languages = { sw = "swahili", en = "eng_Latn" }
 """
-    corpus = own(body, {"swahili/valid.tsv": TSV, "eng_Latn/train.tsv": TSV})
+    corpus = own_corpus(body, {"swahili/valid.tsv": TSV, "eng_Latn/train.tsv": TSV})
     assert [len(list(corpus.read(None, *where))) for where in (("sw", "dev"), ("en", "train"))] == [3, 3]
     with says(DataError, "'own'"):
         list(corpus.read(None, "sw", "test"))
@@ -389,19 +393,19 @@ languages = { sw = "swahili", en = "eng_Latn" }
         list(corpus.read(None, "ws", "train"))
 
 
-def test_one_file_for_all_splits_is_training_data_alone(own):
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+def test_one_file_for_all_splits_is_training_data_alone(own_corpus):
+    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
     assert len(read(corpus)) == 3
     with pytest.raises(DataError, match="It"):
         read(corpus, split="test")
 
 
-def test_a_pair_is_no_language_of_a_region(own):
+def test_a_pair_is_no_language_of_a_region(own_corpus):
     body = 'kind = "bitext"\nfiles = "{language}.tsv"\n'
-    corpus = own(body, {"en-sw.tsv": "first\tsecond\nsun\tjua\n"})
+    corpus = own_corpus(body, {"en-sw.tsv": "first\tsecond\nsun\tjua\n"})
     with pytest.raises(DataError, match="no language 'en-de'"):  # As in en-DE, the English of Germany.
         read(corpus, "en-de")
-    corpus = own('kind = "text"\nfiles = "texts/{language}.tsv"\n', {"texts/en.tsv": TSV})
+    corpus = own_corpus('kind = "text"\nfiles = "texts/{language}.tsv"\n', {"texts/en.tsv": TSV})
     with pytest.raises(DataError, match="no language 'en-de'"):
         read(corpus, "en-de")
 
@@ -452,9 +456,9 @@ def test_a_pair_is_no_language_of_a_region(own):
         (f"kind = {'9' * 5000}", "invalid TOML (Exceeds the limit"),
     ],
 )
-def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, body, said):
+def test_mistakes_in_a_description_name_the_file_and_the_field(own_corpus, tmp_path, body, said):
     with pytest.raises(ConfigError) as error:
-        own(body, {"sw.tsv": TSV, "sw.txt": CONLL})
+        own_corpus(body, {"sw.tsv": TSV, "sw.txt": CONLL})
     assert str(tmp_path / "own.toml") in str(error.value)
     assert said in str(error.value)
 
@@ -525,13 +529,13 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ),
     ],
 )
-def test_a_broken_row_is_named_with_its_line(own, kind, suffix, text, said):
+def test_a_broken_row_is_named_with_its_line(own_corpus, kind, suffix, text, said):
     with pytest.raises(DataError, match=rf"sw\.{suffix}:{said}"):
-        read(own(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
+        read(own_corpus(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
 
 
-def test_what_is_written_is_read_as_json_lines(own, tmp_path):
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+def test_what_is_written_is_read_as_json_lines(own_corpus, tmp_path):
+    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
     lines = list(corpus.write(read(corpus), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
@@ -541,9 +545,11 @@ def test_what_is_written_is_read_as_json_lines(own, tmp_path):
     ]
 
 
-def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(put, tmp_path):
+def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(
+    put_files, tmp_path
+):
     body = 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n'
-    put({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
+    put_files({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
     assert register_corpus(str(tmp_path / "own.toml")) == "greetings"
     sources = Sources()
     assert sources.labels("greetings") == ("anga", "kauli", "salamu")
@@ -551,25 +557,27 @@ def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_
     before = sources.fingerprint("greetings", "sw", "train")
     swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
     swapped += 'columns = { text = "label", label = "text" }\n'
-    put({"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'})
+    put_files(
+        {"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'}
+    )
     register_corpus(str(tmp_path / "other/swapped.toml"))
     assert before != sources.fingerprint("swapped", "sw", "train")
     with says(ConfigError, "'greetings'"):
         register_corpus(str(tmp_path / "other/own.toml"))
 
 
-def test_each_description_of_a_joined_corpus_is_registered(put, tmp_path):
+def test_each_description_of_a_joined_corpus_is_registered(put_files, tmp_path):
     body = 'kind = "text"\nfiles = "{language}.tsv"\nname = '
-    put({"one.toml": body + '"joined-one"\n', "two.toml": body + '"joined-two"\n', "sw.tsv": TSV})
+    put_files({"one.toml": body + '"joined-one"\n', "two.toml": body + '"joined-two"\n', "sw.tsv": TSV})
     name = register_corpus("one.toml+two.toml[dev]", folder=tmp_path)
     assert name == "joined-one+joined-two[dev]"
     assert Sources().corpus(name).tasks == Sources().corpus("joined-one").tasks
 
 
-def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
+def test_it_is_looked_through_whole_and_what_is_odd_is_told(own_corpus):
     files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n \tanga\n"}
     body = 'kind = "text"\nfiles = "{split}-{language}.tsv"\nlabels = ["anga", "kauli", "salamu"]\n'
-    train, test = inspect_splits(own(body, files))
+    train, test = inspect_splits(own_corpus(body, files))
     assert (train.examples, train.repeated, train.trained, train.errors) == (4, 1, 0, ())
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
-from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, send
+from fake_downloads import Behaviour, Server, drip, drop, hang, refuse, send, send_chunks
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -42,14 +42,14 @@ def get(server: Server, tmp_path: Path, waits: list[float]):
 
 
 @pytest.fixture
-def refused(get, tmp_path: Path):
-    def refused(*behaviours: Behaviour, **known) -> str:
+def get_refusal(get, tmp_path: Path):
+    def get_refusal(*behaviours: Behaviour, **known) -> str:
         with pytest.raises(InputError) as caught:
             get(*behaviours, **known)
         assert not (tmp_path / "a.zip").exists()
         return str(caught.value)
 
-    return refused
+    return get_refusal
 
 
 def right(found: Downloaded, path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_broken_connection_is_gone_on_with_where_it_broke(get, server, tmp_pat
         send(cut=1000, etag=""),
         send(cut=1000, etag='W/"weak"'),
         send(cut=1000, length=-1),
-        chunked(cut=True),
+        send_chunks(cut=True),
         send(headers={"Content-Encoding": "br"}),
     ],
 )
@@ -117,8 +117,8 @@ def test_a_date_to_try_again_is_understood(get, waits):
     assert waits == [1]
 
 
-def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refused, waits, tmp_path):
-    message = refused(send(cut=400_000), refuse(429, Retry_After="7200"))
+def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(get_refusal, waits, tmp_path):
+    message = get_refusal(send(cut=400_000), refuse(429, Retry_After="7200"))
     assert "429" in message
     assert "asks to wait 7200 s" in message
     assert "400.0 kB" in message or "0.4 MB" in message
@@ -127,8 +127,8 @@ def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refuse
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_is_given_up_with_advice(refused, waits):
-    message = refused(drop, by_hand="Put it there yourself.")
+def test_a_server_that_never_answers_is_given_up_with_advice(get_refusal, waits):
+    message = get_refusal(drop, by_hand="Put it there yourself.")
     assert "given up after 6 attempts" in message
     assert message.endswith("Put it there yourself.")
     assert waits == [1, 2, 4, 8, 16]
@@ -140,8 +140,8 @@ def test_an_attempt_that_brought_much_is_none_in_vain(get, tmp_path, monkeypatch
     right(get(*[send(cut=60_000)] * 17, send()), tmp_path / "a.zip")
 
 
-def test_a_later_call_goes_on_where_an_earlier_one_stopped(get, refused, server, tmp_path):
-    refused(send(cut=200_000), refuse(404))
+def test_a_later_call_goes_on_where_an_earlier_one_stopped(get, get_refusal, server, tmp_path):
+    get_refusal(send(cut=200_000), refuse(404))
     right(get(send()), tmp_path / "a.zip")
     assert server.starts[-1] == 200_000
 
@@ -207,16 +207,16 @@ def test_a_part_that_was_whole_needs_no_more_bytes(get, server, tmp_path):
     assert server.requests == []
 
 
-def test_wrong_bytes_are_deleted_and_both_sums_said(refused, tmp_path):
-    message = refused(send(), body=OTHER, size=len(BODY), sha256=SUM)
+def test_wrong_bytes_are_deleted_and_both_sums_said(get_refusal, tmp_path):
+    message = get_refusal(send(), body=OTHER, size=len(BODY), sha256=SUM)
     assert SUM in message
     assert sha256(OTHER).hexdigest() in message
     assert "deleted" in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_size_than_published_is_refused_before_a_byte_is_kept(refused, tmp_path, waits):
-    message = refused(
+def test_another_size_than_published_is_refused_before_a_byte_is_kept(get_refusal, tmp_path, waits):
+    message = get_refusal(
         send(headers={"Content-Type": "text/html"}), body=b"<html>Please log in", size=999, sha256=SUM
     )
     assert "(text/html)" in message
@@ -224,19 +224,19 @@ def test_another_size_than_published_is_refused_before_a_byte_is_kept(refused, t
     assert waits == []
 
 
-def test_more_bytes_than_published_are_cut_off(refused):
-    assert "1,000 bytes" in refused(chunked(), size=1000)
+def test_more_bytes_than_published_are_cut_off(get_refusal):
+    assert "1,000 bytes" in get_refusal(send_chunks(), size=1000)
 
 
-def test_a_length_that_lies_downwards_is_found_by_the_checksum(refused):
-    assert SUM in refused(send(length=500), sha256=SUM)
+def test_a_length_that_lies_downwards_is_found_by_the_checksum(get_refusal):
+    assert SUM in get_refusal(send(length=500), sha256=SUM)
 
 
-def test_a_file_without_any_end_to_be_seen_is_not_trusted(refused):
-    assert "length of the file" in refused(send(length=-1))
+def test_a_file_without_any_end_to_be_seen_is_not_trusted(get_refusal):
+    assert "length of the file" in get_refusal(send(length=-1))
 
 
-@pytest.mark.parametrize(("behaviour", "known"), [(send(length=-1), {"sha256": SUM}), (chunked(), {})])
+@pytest.mark.parametrize(("behaviour", "known"), [(send(length=-1), {"sha256": SUM}), (send_chunks(), {})])
 def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_path, behaviour, known):
     right(get(behaviour, **known), tmp_path / "a.zip")
 
@@ -245,8 +245,8 @@ def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_pa
     ("status", "says"),
     [(404, "does not exist"), (410, "does not exist"), (403, "is not available"), (401, "is not available")],
 )
-def test_a_file_that_is_refused_is_asked_for_once(refused, server, waits, status, says):
-    message = refused(refuse(status), by_hand="Take it from elsewhere.")
+def test_a_file_that_is_refused_is_asked_for_once(get_refusal, server, waits, status, says):
+    message = get_refusal(refuse(status), by_hand="Take it from elsewhere.")
     assert f"{says}" in message
     assert message.endswith("Take it from elsewhere.")
     assert server.url("a.zip") in message
@@ -327,9 +327,9 @@ def test_progress_says_bytes_and_speed(get):
     assert told[-1].remark.endswith("/s")
 
 
-@pytest.mark.parametrize("behaviour", [chunked(), send(length=-1)])
-def test_a_file_of_unknown_size_is_taken_up_to_a_bound(get, refused, tmp_path, behaviour):
-    said = refused(behaviour, most=len(BODY) - 1, sha256="0" * 64)
+@pytest.mark.parametrize("behaviour", [send_chunks(), send(length=-1)])
+def test_a_file_of_unknown_size_is_taken_up_to_a_bound(get, get_refusal, tmp_path, behaviour):
+    said = get_refusal(behaviour, most=len(BODY) - 1, sha256="0" * 64)
     assert "a.zip: " in said and f"at most {len(BODY) - 1:,} bytes" in said
     assert get(behaviour, most=len(BODY), sha256=SUM) == Downloaded(size=len(BODY), sha256=SUM)
 

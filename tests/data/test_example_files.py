@@ -50,7 +50,7 @@ def any_example(kind):
     return st.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
 
 
-def said(example):
+def read_fields(example):
     """All fields that are stored, those too that do not make another example of it."""
     return {
         one.name: getattr(example, one.name) for one in fields(example) if one.metadata.get("stored", True)
@@ -64,7 +64,7 @@ def test_examples_of_every_kind_come_back_field_by_field(tmp_path_factory, examp
     found = list(read_examples(path))
     assert found == examples
     assert [type(one) for one in found] == [type(one) for one in examples]
-    assert list(map(said, found)) == list(map(said, examples))
+    assert list(map(read_fields, found)) == list(map(read_fields, examples))
     assert path.read_bytes().count(b"\n") == len(examples)
 
 

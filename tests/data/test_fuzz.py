@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from damage import PACKINGS, damages
-from drawn import KINDS, LABELS, held, kept
+from drawn import KINDS, LABELS, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trees import is_tree
@@ -48,7 +48,7 @@ VARIANTS: tuple[Corpus, ...] = (
     Ud(treebanks=(("fr", "Sequoia"), ("ar", "ud-legacy/v1_UD_Arabic"))),
 )
 
-HELD = {name: held(corpus) for name, corpus in CORPORA.items()}
+HELD = {name: find_kind(corpus) for name, corpus in CORPORA.items()}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Case:
     damaged: str
 
 
-def in_fixtures() -> Iterator[Case]:
+def find_fixture_cases() -> Iterator[Case]:
     """Find every file of the fixtures that a corpus reads, without naming one."""
     english, *others = languages_of_fixtures()
     pairs = [pair for other in others for pair in (f"{english}-{other}", f"{other}-{english}")]
@@ -135,7 +135,7 @@ def _cases(corpus: Corpus, language: str, split: Split) -> Iterator[Case]:
 LISTED = Listed(files_of_fixtures())
 
 
-def written() -> Iterator[Case]:
+def write_corpora() -> Iterator[Case]:
     """Let every corpus of the table write a file."""
     for one in HELD.values():
         if one:
@@ -150,7 +150,7 @@ FILES = sorted({*LISTED.paths, *WRITTEN})
 @cache
 def cases() -> tuple[Case, ...]:
     """Find all cases on first use: every corpus is tried in every language, which takes seconds."""
-    return (*in_fixtures(), *written())
+    return (*find_fixture_cases(), *write_corpora())
 
 
 def cases_of(file: str) -> list[Case]:
@@ -249,7 +249,7 @@ def check_written_back(examples: list[Example], case: Case) -> None:
     except DataError as error:
         assert "cannot write" in str(error)
         return
-    assert kept(one.read_back(text)) == kept(examples)
+    assert keep_parts(one.read_back(text)) == keep_parts(examples)
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("damaged")
 
 
-def put(place: Path, case: Case, suffix: str, text: bytes) -> Path:
+def put_case(place: Path, case: Case, suffix: str, text: bytes) -> Path:
     """Write the files of the case, the damaged one under the suffix."""
     folder = place / "data"
     if folder.exists():
@@ -290,7 +290,7 @@ def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(plac
         text = case.files[file]
         for damage in damages:
             text = damage(text)
-        check_reading(case, put(place, case, suffix, pack(text)))
+        check_reading(case, put_case(place, case, suffix, pack(text)))
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -298,4 +298,4 @@ def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(plac
 @given(text=st.binary(max_size=200), suffix=st.sampled_from(["", ".gz", ".xz"]))
 def test_any_bytes_give_sound_examples_or_an_error_that_names_the_place(place, file, text, suffix):
     for case in cases_of(file):
-        check_reading(case, put(place, case, suffix, text))
+        check_reading(case, put_case(place, case, suffix, text))

@@ -30,7 +30,7 @@ def columns(rows, *names):
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def asked(*ids):
+def make_questions(*ids):
     return {
         "id": list(ids),
         "context": ["Ada wrote it."] * len(ids),
@@ -150,10 +150,12 @@ def test_a_named_treebank_is_found(save):
 
 
 def test_questions_are_read(save):
-    save("rajpurkar/squad/plain_text/validation", asked("a", "b"))
-    save("google/xquad/xquad.ru/validation", asked("x"))
-    save("facebook/mlqa/mlqa.de.hi/test", asked("m"))
-    folder = save("google-research-datasets/tydiqa/secondary_task/train", asked("swahili-1", "english-1"))
+    save("rajpurkar/squad/plain_text/validation", make_questions("a", "b"))
+    save("google/xquad/xquad.ru/validation", make_questions("x"))
+    save("facebook/mlqa/mlqa.de.hi/test", make_questions("m"))
+    folder = save(
+        "google-research-datasets/tydiqa/secondary_task/train", make_questions("swahili-1", "english-1")
+    )
     found = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),

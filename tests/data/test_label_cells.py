@@ -31,7 +31,7 @@ def read(tmp_path):
             {**{name: f"{name} {number}" for name in texts}, "label": label}
             for number, label in enumerate(labels)
         ]
-        (tmp_path / f"{split}.{form}").write_text(written(rows, form), encoding="utf-8")
+        (tmp_path / f"{split}.{form}").write_text(write_cells(rows, form), encoding="utf-8")
         text = f'kind = "{kind}"\nfiles = {{ {split} = "{split}.{form}" }}\nlanguages = ["en"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
         (contents,) = inspect_splits(described(tmp_path / "own.toml"))
@@ -40,7 +40,7 @@ def read(tmp_path):
     return read_split
 
 
-def written(rows, form):
+def write_cells(rows, form):
     if form == "jsonl":
         return "".join(json.dumps(row) + "\n" for row in rows)
     if form == "tsv":

@@ -61,7 +61,7 @@ def test_examples_beyond_the_limit_are_not_held():
 
 
 @pytest.fixture
-def by_label(tmp_path):
+def sorted_corpus(tmp_path):
     """A described corpus of two labels, sorted by them."""
     rows = "".join(f"{one.text},{one.label}\n" for one in SORTED)
     (tmp_path / "en.train.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
@@ -73,19 +73,22 @@ def by_label(tmp_path):
     return register_corpus(str(tmp_path / "by-label.toml"), "")
 
 
-def test_files_are_drawn_from(by_label):
+def test_files_are_drawn_from(sorted_corpus):
     sources = Sources()
-    assert {one.label for one in sources.examples(by_label, "en", "train", examples=20)} == {"pos", "neg"}
-    whole = sources.examples(by_label, "en", "train")
-    assert sources.examples(by_label, "en", "train", examples=20) == limit_examples(whole, 20)
+    assert {one.label for one in sources.examples(sorted_corpus, "en", "train", examples=20)} == {
+        "pos",
+        "neg",
+    }
+    whole = sources.examples(sorted_corpus, "en", "train")
+    assert sources.examples(sorted_corpus, "en", "train", examples=20) == limit_examples(whole, 20)
 
 
-def test_corpora_read_as_one_are_drawn_from_as_a_whole(put, tmp_path):
+def test_corpora_read_as_one_are_drawn_from_as_a_whole(put_files, tmp_path):
     header = "sentence1\tsentence2\tgold_label\n"
     rows = "".join(f"a{n}\tb{n}\tneutral\n" for n in range(100))
     sick = "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\n"
     more = "".join(f"{n}\tc{n}\td{n}\tNEUTRAL\n" for n in range(100))
-    put({"snli/snli_dev.tsv": header + rows, "sick/SICK_trial.txt": sick + more})
+    put_files({"snli/snli_dev.tsv": header + rows, "sick/SICK_trial.txt": sick + more})
     found = Sources(str(tmp_path)).examples("snli+sick", "en", "dev", examples=40)
     assert 10 <= sum(one.id.startswith("sick") for one in found) <= 30
 
@@ -100,10 +103,10 @@ def test_corpora_of_the_built_in_languages_read_as_one_are_drawn_from_as_a_whole
     assert {one.id.split(":")[1] for one in found} == {"dev", "test"}
 
 
-def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(by_label):
+def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(sorted_corpus):
     sources = Sources()
-    assert sources.fingerprint(by_label, "en", "train", examples=20) != sources.fingerprint(
-        by_label, "en", "train"
+    assert sources.fingerprint(sorted_corpus, "en", "train", examples=20) != sources.fingerprint(
+        sorted_corpus, "en", "train"
     )
     built_in = [sources.fingerprint("pawsx", "qaa", "dev", examples=most) for most in (0, 20)]
     assert len({*built_in}) == 1

@@ -16,9 +16,9 @@ SENTENCE = (
 
 
 @pytest.fixture
-def folder(put, tmp_path):
+def folder(put_files, tmp_path):
     """Treebanks in UD's layout, and text, in a folder."""
-    put(
+    put_files(
         {
             **{f"UD_Turkish_German-SAGT/qtd_sagt-ud-{one}.conllu": SENTENCE for one in ("dev", "test")},
             "UD_English-EWT/en_ewt-ud-train.conllu": SENTENCE,
@@ -35,8 +35,8 @@ def test_every_built_in_code_is_a_built_in_language_and_no_other():
 
 
 @pytest.mark.parametrize("code", ["qtd", "qfn", "qhe", "qpm", "qte", "qti", "qaj", "qtz"])
-def test_a_treebank_under_a_private_code_is_read_from_the_folder(put, tmp_path, code):
-    put({f"ud/UD_Two_Languages-SAGT/{code}_sagt-ud-test.conllu": SENTENCE})
+def test_a_treebank_under_a_private_code_is_read_from_the_folder(put_files, tmp_path, code):
+    put_files({f"ud/UD_Two_Languages-SAGT/{code}_sagt-ud-test.conllu": SENTENCE})
     (sentence,) = Sources(str(tmp_path)).examples("ud", code, "test")
     assert sentence.words == ("Ev", "an", "dem")
 
@@ -67,8 +67,8 @@ def test_it_is_transferred_to_from_a_language_of_the_folder(folder, tmp_path):
     assert [run.languages for run in runs if isinstance(run, Measure)] == [("qtd",)]
 
 
-def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_reported(put, tmp_path):
-    put({"UD_Maghrebi_Arabic_French-Arabizi/qaf_arabizi-ud-train.conllu": SENTENCE})
+def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_reported(put_files, tmp_path):
+    put_files({"UD_Maghrebi_Arabic_French-Arabizi/qaf_arabizi-ud-train.conllu": SENTENCE})
     sources = Sources(str(tmp_path))
     (sentence,) = sources.examples("ud", "qaf", "train")
     assert sentence.words == ("Ev", "an", "dem")
@@ -82,8 +82,8 @@ def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_
     assert sources.remarks("ud", "qab", "dev") == ()
 
 
-def test_a_folder_with_exported_built_in_languages_is_no_second_one(put, tmp_path):
-    put({"ud/UD_qaf-BuiltIn/qaf_builtin-ud-train.conllu": SENTENCE})
+def test_a_folder_with_exported_built_in_languages_is_no_second_one(put_files, tmp_path):
+    put_files({"ud/UD_qaf-BuiltIn/qaf_builtin-ud-train.conllu": SENTENCE})
     found = Sources(str(tmp_path)).fingerprint("ud", "qaf", "train")
     assert found == Sources().fingerprint("ud", "qaf", "train")
     assert found.startswith("built-in-")

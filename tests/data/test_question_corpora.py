@@ -10,8 +10,8 @@ MLQA, SQUAD, TYDIQA = (CORPORA["mlqa"], CORPORA["squad"], CORPORA["tydiqa"])
 
 @pytest.mark.parametrize("split", ["train", "dev"])
 @pytest.mark.parametrize("place", ["mlqa/mlqa-translate-train", "mlqa-translate-train"])
-def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, split):
-    data = put({f"{place}/hi_squad-translate-train-{split}-v1.1.json": json.dumps(document())})
+def test_squad_in_other_languages_is_what_was_released_with_mlqa(put_files, place, split):
+    data = put_files({f"{place}/hi_squad-translate-train-{split}-v1.1.json": json.dumps(document())})
     assert [one.id for one in SQUAD.read(data, "hi", split)] == ["1", "2"]
 
 
@@ -26,10 +26,10 @@ def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, spl
         ("😀😀😀😀 a a", 11, "a", (7, "a")),
     ],
 )
-def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, start, text, expected):
+def test_an_answer_beside_its_offset_is_found_again_and_told_of(put_files, passage, start, text, expected):
     content = document(answers=[{"text": text, "answer_start": start}])
     content["data"][0]["paragraphs"][0]["context"] = passage
-    first, second = SQUAD.read(put({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
+    first, second = SQUAD.read(put_files({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
     assert first.answers == second.answers == (expected,)
     said = f"answer {expected[1]!r} from {start} to {expected[0]}"
     assert first.repaired == said
@@ -47,10 +47,10 @@ def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, 
     assert "times, none of them surely meant; expected the answer at its offset." in said
 
 
-def test_questions_without_answers_can_be_asked_for(put):
+def test_questions_without_answers_can_be_asked_for(put_files):
     content = document()
     del content["data"][0]["paragraphs"][0]["qas"][0]["answers"]
-    (file,) = put({"some.json": json.dumps(content)}).find(["some.json"])
+    (file,) = put_files({"some.json": json.dumps(content)}).find(["some.json"])
     first, second = read_questions(file, answers="ignored")
     assert (first.answers, second.answers) == ((), ())
 
@@ -102,7 +102,7 @@ def test_broken_file_names_the_place(message, content, said):
     assert said in message(SQUAD, {"squad/train-v1.1.json": text})
 
 
-def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
+def test_articles_and_paragraphs_are_written_back_as_they_stood(put_files):
     def paragraph(passage, *keys):
         qas = [{"id": key, "question": "?", "answers": [{"text": "a", "answer_start": 0}]} for key in keys]
         return {"context": passage, "qas": qas}
@@ -114,13 +114,13 @@ def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
     content = {"data": [{"title": title, "paragraphs": paragraphs} for title, paragraphs in articles]}
     for corpus, version in ((SQUAD, "1.1"), (MLQA, 1.0), (TYDIQA, None)):
         path = corpus.path("en", "dev")
-        read = list(corpus.read(put({path: json.dumps(content)}), "en", "dev"))
+        read = list(corpus.read(put_files({path: json.dumps(content)}), "en", "dev"))
         assert [one.title for one in read] == ["one"] * 4
         written = json.loads("\n".join(corpus.write(read, "en")))
         assert written == content | ({"version": version} if version else {})
 
 
-def test_only_mlqas_own_languages_are_compared_by_its_rules(put):
+def test_only_mlqas_own_languages_are_compared_by_its_rules(put_files):
     for corpus, language, expected in ((MLQA, "de", "de"), (MLQA, "fr", ""), (SQUAD, "de", "")):
-        folder = put({corpus.path(language, "dev"): json.dumps(document())})
+        folder = put_files({corpus.path(language, "dev"): json.dumps(document())})
         assert {one.language for one in corpus.read(folder, language, "dev")} == {expected}

@@ -177,7 +177,7 @@ PLACES = {
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
+def forget_descriptions(monkeypatch):
     """Forget the descriptions that a test registers."""
     monkeypatch.setattr("isogloss.data.corpora.described.KNOWN", KNOWN)
     before = dict(KNOWN)

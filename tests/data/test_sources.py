@@ -25,7 +25,7 @@ from isogloss.data.sources import RecentExamples, Sources, source_of
 from says import says
 
 
-def counted(calls, *examples):
+def count_reads(calls, *examples):
     def read():
         calls.append(examples)
         return iter(examples)
@@ -35,29 +35,29 @@ def counted(calls, *examples):
 
 def test_a_split_is_read_once_and_given_as_a_list_of_its_own():
     recent, calls = RecentExamples(10), []
-    first = recent.examples("a", counted(calls, 1, 2))
+    first = recent.examples("a", count_reads(calls, 1, 2))
     first.clear()
-    assert recent.examples("a", counted(calls, 1, 2)) == [1, 2]
+    assert recent.examples("a", count_reads(calls, 1, 2)) == [1, 2]
     assert len(calls) == 1
 
 
 def test_the_split_not_asked_for_longest_is_forgotten_when_there_are_too_many_examples():
     recent, calls = RecentExamples(5), []
     for name in ("a", "b", "a", "c"):
-        recent.examples(name, counted(calls, name, name))
+        recent.examples(name, count_reads(calls, name, name))
     assert len(calls) == 3
-    recent.examples("a", counted(calls, "a", "a"))
+    recent.examples("a", count_reads(calls, "a", "a"))
     assert len(calls) == 3
-    recent.examples("b", counted(calls, "b", "b"))
+    recent.examples("b", count_reads(calls, "b", "b"))
     assert len(calls) == 4
 
 
 def test_a_split_longer_than_the_limit_is_not_kept_and_drives_nothing_out():
     recent, calls = RecentExamples(3), []
-    recent.examples("short", counted(calls, 1))
+    recent.examples("short", count_reads(calls, 1))
     for _ in range(2):
-        assert recent.examples("long", counted(calls, 1, 2, 3, 4)) == [1, 2, 3, 4]
-    recent.examples("short", counted(calls, 1))
+        assert recent.examples("long", count_reads(calls, 1, 2, 3, 4)) == [1, 2, 3, 4]
+    recent.examples("short", count_reads(calls, 1))
     assert len(calls) == 3
 
 
@@ -90,7 +90,7 @@ TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
 
 
 @pytest.fixture
-def made(monkeypatch):
+def generated_splits(monkeypatch):
     """Give three built-in languages one example per split; return the splits that were generated."""
     calls = []
 
@@ -113,7 +113,7 @@ def made(monkeypatch):
     return calls
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 @pytest.mark.parametrize("name", GENERATED_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
     (example,) = CORPORA[name].read(BuiltInLanguages(), "qab", "train")
@@ -125,7 +125,7 @@ def test_every_corpus_is_read_through_its_native_format(name):
     assert [getattr(example, field) for field in own] == [getattr(expected, field) for field in own]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_bitext_is_given_in_both_directions():
     folder = BuiltInLanguages()
     (pair,) = Bitext().read(folder, "qaa-qac", "dev")
@@ -133,7 +133,7 @@ def test_bitext_is_given_in_both_directions():
     assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flip_languages(pair)]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_export_reads_back_the_very_same(tmp_path):
     told = []
     folder = BuiltInLanguages()
@@ -147,7 +147,7 @@ def test_export_reads_back_the_very_same(tmp_path):
     assert told[-1].done == told[-1].total == len(told) - 1
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 @pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_pairs_of_languages_are_translations(languages, split):
@@ -159,7 +159,7 @@ def test_pairs_of_languages_are_translations(languages, split):
     assert question == replace(MADE["squad"], id="7", question=f"{languages} {split}")
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
     folder = BuiltInLanguages()
     (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
@@ -173,7 +173,7 @@ def test_running_text_is_not_there_in_translation():
         CORPORA["rawtext"].read(BuiltInLanguages(), "qaa-qab", "train")
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_translation_of_a_language_there_is_not_lists_pairs():
     with says(DataError, "qaa-qab, qaa-qab-qaa, qaa-qac"):
         CORPORA["xnli"].read(BuiltInLanguages(), "qaa-qtz", "train")
@@ -188,10 +188,10 @@ def test_translations_of_this_package_s_languages_keep_ids_and_labels():
         assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
 
 
-def test_finding_and_fingerprints_make_no_example(made):
+def test_finding_and_fingerprints_make_no_example(generated_splits):
     (file,) = CORPORA["ud"].files(BuiltInLanguages(), "qaa", "train")
     assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
-    assert made == []
+    assert generated_splits == []
 
 
 def test_what_is_inside_are_the_folders_of_the_corpora():
@@ -199,7 +199,7 @@ def test_what_is_inside_are_the_folders_of_the_corpora():
     assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_unknown_built_in_language_lists_those_there_are():
     with says(DataError, "qaa, qab, qac"):
         CORPORA["wikiann"].read(BuiltInLanguages(), "qtz", "train")

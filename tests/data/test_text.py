@@ -15,23 +15,23 @@ from isogloss.data.formats.parallel_text import verse_split
 from says import says
 
 
-def test_dev_text_is_no_training_text(put):
-    folder = put({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
+def test_dev_text_is_no_training_text(put_files):
+    folder = put_files({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
     assert [line.text for line in RawText().read(folder, "en", "train")] == ["train"]
     assert [line.text for line in RawText().read(folder, "en", "dev")] == ["dev"]
 
 
 @pytest.mark.parametrize("spelling", ["zh_Hant", "zh-Hant"])
-def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put, spelling):
-    folder = put({f"rawtext/{spelling}/a.txt": "字\n"})
+def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put_files, spelling):
+    folder = put_files({f"rawtext/{spelling}/a.txt": "字\n"})
     assert [line.text for line in RawText().read(folder, "zh_Hant", "train")] == ["字"]
     with says(DataError, "zh_Hant"):
         RawText().read(folder, "zh", "train")
 
 
 @pytest.mark.parametrize("spelling", ["yo", "yor", "yo_Latn", "yo-Latn", "yor_Latn", "yor-Latn"])
-def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spelling):
-    folder = put({f"rawtext/{spelling}/a.txt": "ọ̀rọ̀\n", "rawtext/kor_Hang/a.txt": "말\n"})
+def test_a_usual_script_goes_without_saying_also_where_files_say_it(put_files, spelling):
+    folder = put_files({f"rawtext/{spelling}/a.txt": "ọ̀rọ̀\n", "rawtext/kor_Hang/a.txt": "말\n"})
     assert [line.text for line in RawText().read(folder, "yo", "train")] == ["ọ̀rọ̀"]
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
@@ -43,12 +43,12 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spellin
         ("als_Latn", "sq"),
         ("prs", "fa_AF"),
     ):
-        other = put({f"rawtext/{code}/a.txt": "salita\n"})
+        other = put_files({f"rawtext/{code}/a.txt": "salita\n"})
         assert [line.text for line in RawText().read(other, language, "train")] == ["salita"]
         (other.path / f"rawtext/{code}/a.txt").unlink()
-    verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
+    verses = put_files({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
-    words = put({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
+    words = put_files({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
     assert [one.words for one in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
@@ -82,8 +82,8 @@ def test_verses_a_language_does_not_have_are_left_out(fixtures):
     assert sorted(read) == list(range(2, 81, 2))
 
 
-def test_books_are_documents(put):
-    folder = put(
+def test_books_are_documents(put_files):
+    folder = put_files(
         {"bible/a.tsv": "verse\ten\n" + "".join(f"{b} 1:{i}\tx\n" for b in ("GEN", "EXO") for i in range(9))}
     )
     assert {(v.id[:3], v.document) for v in Bible().read(folder, "en", "train")} == {("GEN", 0), ("EXO", 1)}

@@ -35,13 +35,13 @@ def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
 
 
 @pytest.mark.parametrize("code", ["te", "tel"])
-def test_language_without_default_takes_its_only_treebank(put, code):
-    folder = put({f"ud/UD_Telugu-MTG/{code}_mtg-ud-test.conllu": SENTENCE})
+def test_language_without_default_takes_its_only_treebank(put_files, code):
+    folder = put_files({f"ud/UD_Telugu-MTG/{code}_mtg-ud-test.conllu": SENTENCE})
     assert words(Ud(), folder, "te", "test") == ["1"]
 
 
-def test_language_without_default_and_with_two_treebanks_must_be_told_which(put):
-    folder = put({
+def test_language_without_default_and_with_two_treebanks_must_be_told_which(put_files):
+    folder = put_files({
         "ud/UD_Finnish-TDT/fi_tdt-ud-test.conllu": SENTENCE,
         "ud-pud/UD_Finnish-PUD/fi_pud-ud-test.conllu": SENTENCE,
     })  # fmt: skip
@@ -49,10 +49,10 @@ def test_language_without_default_and_with_two_treebanks_must_be_told_which(put)
         Ud().read(folder, "fi", "test")
 
 
-def test_official_release_and_a_folder_of_treebanks_are_found(put):
-    folder = put({"ud-treebanks-v2.15/UD_English-EWT/en_ewt-ud-dev.conllu": SENTENCE})
+def test_official_release_and_a_folder_of_treebanks_are_found(put_files):
+    folder = put_files({"ud-treebanks-v2.15/UD_English-EWT/en_ewt-ud-dev.conllu": SENTENCE})
     assert words(Ud(), folder, "en", "dev") == ["1"]
-    folder = put({"UD_German-GSD/de_gsd-ud-dev.conllu": SENTENCE})
+    folder = put_files({"UD_German-GSD/de_gsd-ud-dev.conllu": SENTENCE})
     assert words(Ud(), folder, "de", "dev") == ["1"]
 
 

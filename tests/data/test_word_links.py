@@ -32,9 +32,9 @@ def alignments(draw):
 
 
 @pytest.fixture
-def read(put):
+def read(put_files):
     def read(text, pairs=PAIRS):
-        return list(read_pharaoh(put({"links": text}).find(["links"])[0], pairs))
+        return list(read_pharaoh(put_files({"links": text}).find(["links"])[0], pairs))
 
     return read
 
@@ -42,9 +42,11 @@ def read(put):
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(alignments()))
-def test_what_is_written_reads_back(read, made):
-    pairs = [Translation(id=f"{n}", first="a b c d e f", second="u v w x y z") for n in range(len(made))]
-    assert read("".join(f"{line}\n" for line in write_pharaoh(made)), pairs) == made
+def test_what_is_written_reads_back(read, finished_study):
+    pairs = [
+        Translation(id=f"{n}", first="a b c d e f", second="u v w x y z") for n in range(len(finished_study))
+    ]
+    assert read("".join(f"{line}\n" for line in write_pharaoh(finished_study)), pairs) == finished_study
 
 
 def test_format_is_pharaohs():
@@ -144,19 +146,19 @@ def moses_grown(forward, backward):
 def moses_final(found, forward, backward):
     """Add links of two free words as Moses' symal does, second word by second word."""
     for side in (forward - backward, backward - forward):
-        for j, i in sorted(exchanged(side)):
+        for j, i in sorted(exchange_sides(side)):
             if i not in {each for each, _ in found} and j not in {each for _, each in found}:
                 found.add((i, j))
     return found
 
 
-def exchanged(pairs):
+def exchange_sides(pairs):
     return {(j, i) for i, j in pairs}
 
 
 @given(forward, backward)
 def test_growth_is_that_of_moses_with_the_languages_exchanged(one, other):
-    grown = exchanged(moses_grown(exchanged(other), exchanged(one)))
+    grown = exchange_sides(moses_grown(exchange_sides(other), exchange_sides(one)))
     assert set(symmetrize(one, other, "grow-diag")) == grown
     assert set(symmetrize(one, other, "grow-diag-final-and")) == moses_final(grown, one, other)
 

@@ -44,7 +44,7 @@ def exact_faiss(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", module)
 
 
-def translated(count, extra, noise):
+def make_translations(count, extra, noise):
     """Return vectors of sentences and of their noisy translations, then of unrelated sentences."""
     numbers = np.random.default_rng(count)
     sentences = numbers.normal(size=(count, 24))
@@ -63,7 +63,7 @@ SIZES = [(40, 20, 0.6), (100, 50, 0.9), (60, 240, 0.5)]
 @pytest.mark.parametrize(("count", "extra", "noise"), SIZES)
 def test_pairs_and_threshold_are_those_of_xtreme(clone, exact_faiss, tmp_path, count, extra, noise, margin):
     script = clone("google-research+xtreme", "third_party/utils_retrieve.py")
-    x, y = translated(count, extra, noise)
+    x, y = make_translations(count, extra, noise)
 
     def write(name, rows):
         path = tmp_path / name
@@ -96,7 +96,7 @@ def test_pairs_and_threshold_are_those_of_xtreme(clone, exact_faiss, tmp_path, c
 @pytest.mark.parametrize(("count", "extra", "noise"), SIZES)
 def test_errors_of_retrieval_are_those_of_lasers_xsim(clone, exact_faiss, count, extra, noise):
     script = clone("facebookresearch+LASER", "source/xsim.py")
-    x, y = (side[:count] for side in translated(count, extra, 2 * noise))
+    x, y = (side[:count] for side in make_translations(count, extra, 2 * noise))
     errors, total, *_ = script.xSIM(x.copy(), y.copy(), margin="absolute")
     found = retrieval_accuracy(torch.from_numpy(x), torch.from_numpy(y))
     assert found == pytest.approx(1 - errors / total)

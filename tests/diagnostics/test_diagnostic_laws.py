@@ -53,7 +53,7 @@ def setting_of(diagnostic, folder):
 
     mixup = Mixup(layer=1, ratio=0.5, learned=False)
 
-    def paired(language):
+    def pair_language(language):
         return pair_with_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
 
     pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
@@ -64,7 +64,7 @@ def setting_of(diagnostic, folder):
         encoder=lambda _: (masked_lm, tokenizer),
         masked_lm=lambda _: (masked_lm, tokenizer),
         text=lambda _: iter(LINES),
-        paired=paired,
+        paired=pair_language,
         mixup=lambda _: mixup,
         precision="float32",
     )
@@ -74,7 +74,7 @@ def setting_of(diagnostic, folder):
 
 
 @pytest.fixture(scope="module", params=DIAGNOSTICS)
-def measured(request, bert_folder):
+def measurement(request, bert_folder):
     diagnostic = DIAGNOSTICS[request.param](**OPTIONS.get(request.param, {}))
     setting, models = setting_of(diagnostic, bert_folder)
     before = [weights(model) for model in models]
@@ -84,22 +84,22 @@ def measured(request, bert_folder):
     )
 
 
-def test_rows_are_of_the_declared_kinds_and_about_the_subjects(measured):
-    assert {type(row) for row in measured.rows} == set(ROWS[measured.diagnostic.name])
-    ids = {one.id for one in measured.setting.subjects} | {"m"}
-    named = [as_row(row) for row in measured.rows]
+def test_rows_are_of_the_declared_kinds_and_about_the_subjects(measurement):
+    assert {type(row) for row in measurement.rows} == set(ROWS[measurement.diagnostic.name])
+    ids = {one.id for one in measurement.setting.subjects} | {"m"}
+    named = [as_row(row) for row in measurement.rows]
     about = {row[name] for row in named for name in ("model", "models", "origin", "start") if name in row}
     assert about
     assert about <= ids
 
 
-def test_measuring_again_gives_equal_rows(measured):
-    assert list(map(str, measured.rows)) == list(map(str, measured.again))  # nan is nan
+def test_measuring_again_gives_equal_rows(measurement):
+    assert list(map(str, measurement.rows)) == list(map(str, measurement.again))  # nan is nan
 
 
-def test_models_are_left_as_they_were(measured):
-    assert len(measured.models) == 4
-    for model, before in zip(measured.models, measured.before, strict=True):
+def test_models_are_left_as_they_were(measurement):
+    assert len(measurement.models) == 4
+    for model, before in zip(measurement.models, measurement.before, strict=True):
         assert equal(weights(model), before)
         assert all(weight.grad is None for weight in model.parameters())
 

@@ -27,7 +27,7 @@ MEASURE = GradientConflict(batch=4, draws=2, batch_subwords=64)
 def setting(bert_folder):
     """Return the setting of a tiny BERT on lines by language."""
 
-    def at(lines=LINES):
+    def make_setting(lines=LINES):
         loaded = load(bert_folder)
         return replace(
             measure_setting([None], languages=tuple(lines)),
@@ -36,7 +36,7 @@ def setting(bert_folder):
             precision="float32",
         )
 
-    return at
+    return make_setting
 
 
 def test_a_length_without_room_for_text_is_refused():
@@ -146,7 +146,7 @@ draws = 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def study_rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("conflict")
     result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
@@ -160,9 +160,9 @@ def made(tmp_path_factory):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
-    assert made.keys() == {GradientConflict.name, TaskGradientConflict.name}
-    for name, rows in made.items():
+def test_a_recipe_measures_encoders_on_text_and_models_on_examples(study_rows):
+    assert study_rows.keys() == {GradientConflict.name, TaskGradientConflict.name}
+    for name, rows in study_rows.items():
         assert {(row["first"], row["second"]) for row in rows} == {
             ("qaa", "qaa"),
             ("qaa", "qab"),
@@ -176,9 +176,11 @@ def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
         )
 
 
-def test_the_loss_of_a_task_is_shared_more_within_a_language(made):
+def test_the_loss_of_a_task_is_shared_more_within_a_language(study_rows):
     """After a few steps on 16 sentences the gradient is far from noise."""
-    whole = [row for row in made[TaskGradientConflict.name] if (row["layer"], row["module"]) == (None, "all")]
+    whole = [
+        row for row in study_rows[TaskGradientConflict.name] if (row["layer"], row["module"]) == (None, "all")
+    ]
     within = [row for row in whole if row["first"] == row["second"]]
     across = [row for row in whole if row["first"] != row["second"]]
     assert all(row["cosine"] > 0.3 for row in each(within))

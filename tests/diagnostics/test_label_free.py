@@ -48,7 +48,7 @@ def evaluations(name, folder, *, change=lambda _, examples: examples):
     return read
 
 
-def by_signal(rows):
+def values_by_signal(rows):
     return {(row.language, row.signal): row.value for row in rows}
 
 
@@ -59,7 +59,7 @@ def test_every_kind_of_answer_has_signals_of_its_probabilities(name, bert_folder
     kept = []
     read = evaluations(name, bert_folder)
     setting = replace(measure_setting([model], read, source=sources), keep=kept.append)
-    found = by_signal(LabelFree(draws=1).measure(setting))
+    found = values_by_signal(LabelFree(draws=1).measure(setting))
     names = {"confidence", "entropy", "steadiness"}
     assert {signal for language, signal in found if language == "de"} == names | (
         {"atc", "doc"} if sources else set()
@@ -74,7 +74,7 @@ def test_every_kind_of_answer_has_signals_of_its_probabilities(name, bert_folder
 
 def test_signals_are_as_defined(bert_folder):
     read, model = evaluations("upos", bert_folder), TASKS["upos"].head(bert_folder, seed=0)
-    found = by_signal(LabelFree(draws=1, noise=0.3).measure(measure_setting([model], read)))
+    found = values_by_signal(LabelFree(draws=1, noise=0.3).measure(measure_setting([model], read)))
     source, target = (torch.cat(read(code).scores(model)).double().softmax(-1) for code in ("en", "de"))
     score = read("en").score(model)
     assert found["en", "score"] == score
@@ -97,7 +97,7 @@ def test_several_labels_are_units_of_their_own_and_numbers_are_refused(bert_fold
     model, tokenizer = task.head(bert_folder, seed=0), load_tokenizer(bert_folder)
     read = evaluation(task, examples, tokenizer, Optimization(), language="de")
     setting = measure_setting([model], lambda _: read, languages=("de",))
-    found = by_signal(LabelFree(draws=1).measure(setting))
+    found = values_by_signal(LabelFree(draws=1).measure(setting))
     probabilities = torch.cat(read.scores(model)).double().sigmoid()
     assert probabilities.shape == (6, 3)
     expected = torch.maximum(probabilities, 1 - probabilities).mean()

@@ -170,7 +170,7 @@ block = 16
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def gate_record(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gates")
     result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
@@ -179,8 +179,8 @@ def measured(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_measurement_leaves_masks_that_its_rows_agree_with(measured):
-    record, masks = measured
+def test_a_measurement_leaves_masks_that_its_rows_agree_with(gate_record):
+    record, masks = gate_record
     assert [(one.language, one.draw) for one in masks] == [("qaa", 0), ("qaa", 1), ("qab", 0), ("qab", 1)]
     assert {(one.kinds.attention, one.kinds.feed_forward) for one in masks} == {("head", "neuron")}
     alike = [one for one in record.rows if "cosine" in one]
@@ -197,8 +197,8 @@ def test_a_measurement_leaves_masks_that_its_rows_agree_with(measured):
     assert {one["model"] for one in record.rows} == {identity(record.run["subjects"][0])}
 
 
-def test_every_language_is_read_whole_and_under_every_mask(measured):
-    rows = [one for one in measured[0].rows if "perplexity" in one]
+def test_every_language_is_read_whole_and_under_every_mask(gate_record):
+    rows = [one for one in gate_record[0].rows if "perplexity" in one]
     masks = [("", None), *((code, draw) for code in ("qaa", "qab") for draw in (0, 1))]
     assert [(one["mask"], one["draw"], one["language"]) for one in rows] == [
         (mask, draw, language) for mask, draw in masks for language in ("qaa", "qab")
@@ -207,8 +207,8 @@ def test_every_language_is_read_whole_and_under_every_mask(measured):
     assert all(one["perplexity"] != whole[one["language"]] for one in rows if one["mask"])
 
 
-def test_the_asked_sparsity_is_reached(measured):
-    shares = [one["kept"] for one in measured[0].rows if "kept" in one and one["module"] == "all"]
+def test_the_asked_sparsity_is_reached(gate_record):
+    shares = [one["kept"] for one in gate_record[0].rows if "kept" in one and one["module"] == "all"]
     assert len(shares) == 4
     assert all(0.47 < share <= 0.5 for share in shares)
 

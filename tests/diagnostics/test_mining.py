@@ -32,14 +32,14 @@ def naive(x, y, k, margin):
     """Artetxe & Schwenk (2019, Eq. 2 and 3, "max"), a pair at a time."""
     cosine = {(i, j): float(x[i] @ y[j]) for i, j in product(range(len(x)), range(len(y)))}
 
-    def of(i):
+    def list_neighbours(i):
         return sorted(range(len(y)), key=lambda j: -cosine[i, j])[:k]
 
     def to(j):
         return sorted(range(len(x)), key=lambda i: -cosine[i, j])[:k]
 
     def score(i, j):
-        around = [cosine[i, z] / len(of(i)) / 2 for z in of(i)] + [
+        around = [cosine[i, z] / len(list_neighbours(i)) / 2 for z in list_neighbours(i)] + [
             cosine[z, j] / len(to(j)) / 2 for z in to(j)
         ]
         match margin:
@@ -50,7 +50,7 @@ def naive(x, y, k, margin):
             case _:
                 return cosine[i, j]
 
-    proposed = [max((score(i, j), i, j) for j in of(i)) for i in range(len(x))]
+    proposed = [max((score(i, j), i, j) for j in list_neighbours(i)) for i in range(len(x))]
     proposed += [max((score(i, j), i, j) for i in to(j)) for j in range(len(y))]
     kept = []
     for best, i, j in sorted(proposed, reverse=True):
@@ -183,7 +183,7 @@ def test_sentences_that_stand_twice_are_one_and_their_order_is_lost(texts):
 LINES = [" ".join(WORDS[at : at + 4]) for at in range(18)]
 
 
-def measured(loaded, comparable, split="dev", **fields):
+def measure_mining(loaded, comparable, split="dev", **fields):
     asked = []
 
     def read(pair, split):
@@ -198,8 +198,8 @@ def same(_):
     return list(split_translations(translations(LINES, LINES)))
 
 
-def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
-    rows, asked = measured(loaded, same, "test", layers=(0, -1))
+def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded_encoder):
+    rows, asked = measure_mining(loaded_encoder, same, "test", layers=(0, -1))
     assert asked == [(pair, split) for pair in ("en-de", "en-fr") for split in ("dev", "test")]
     assert [(row.second, row.split, row.layer) for row in rows] == [
         (second, split, layer) for second in ("de", "fr") for split in ("dev", "test") for layer in (0, -1)
@@ -225,40 +225,40 @@ def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
     assert all(row.f1 > 0.6 for row in rows)
 
 
-def test_dev_s_threshold_is_applied_to_test(loaded):
+def test_dev_s_threshold_is_applied_to_test(loaded_encoder):
     wrong = list(split_translations(translations(LINES, LINES[1:] + LINES[:1])))
-    rows, _ = measured(loaded, lambda split: same(split) if split == "dev" else wrong, "test")
-    (dev, test), (own, _) = rows[:2], measured(loaded, lambda _: wrong)[0]
+    rows, _ = measure_mining(loaded_encoder, lambda split: same(split) if split == "dev" else wrong, "test")
+    (dev, test), (own, _) = rows[:2], measure_mining(loaded_encoder, lambda _: wrong)[0]
     assert test.threshold == dev.threshold != own.threshold
     assert test.f1 <= own.f1 < dev.f1
-    alone, asked = measured(loaded, same)
+    alone, asked = measure_mining(loaded_encoder, same)
     assert asked == [("en-de", "dev"), ("en-fr", "dev")]
     assert alone == [rows[0], rows[2]]
 
 
-def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded, monkeypatch):
+def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded_encoder, monkeypatch):
     plain = states.sentence_states
     turns = iter(range(100))
 
-    def moved(*given, **how):
+    def move_states(*given, **how):
         return plain(*given, **how) + 50 * torch.eye(32)[next(turns) % 2]
 
-    before, _ = measured(loaded, same, centred=True)
-    monkeypatch.setattr(states, "sentence_states", moved)
-    after, _ = measured(loaded, same, centred=True)
+    before, _ = measure_mining(loaded_encoder, same, centred=True)
+    monkeypatch.setattr(states, "sentence_states", move_states)
+    after, _ = measure_mining(loaded_encoder, same, centred=True)
     assert [row.f1 for row in after] == [row.f1 for row in before]
 
 
-def test_states_are_computed_a_part_at_a_time(loaded, monkeypatch):
-    whole, _ = measured(loaded, same, layers=(0, 1))
+def test_states_are_computed_a_part_at_a_time(loaded_encoder, monkeypatch):
+    whole, _ = measure_mining(loaded_encoder, same, layers=(0, 1))
     monkeypatch.setattr(module, "SENTENCES_IN_MEMORY", 5)
-    parts, _ = measured(loaded, same, layers=(0, 1))
+    parts, _ = measure_mining(loaded_encoder, same, layers=(0, 1))
     assert [(row.mined, row.f1) for row in parts] == [(row.mined, row.f1) for row in whole]
 
 
-def test_text_without_any_translation_is_an_error(loaded):
+def test_text_without_any_translation_is_an_error(loaded_encoder):
     with pytest.raises(DataError, match="mining: en-de dev:"):
-        measured(loaded, lambda _: [ComparableText(id="1", first="a", second="")])
+        measure_mining(loaded_encoder, lambda _: [ComparableText(id="1", first="a", second="")])
 
 
 def test_an_unknown_margin_is_refused():

@@ -85,12 +85,12 @@ def model_and_paired(request, bert_folder, tmp_path):
         ratio.bias.fill_(1.0)
     tokenizer, read = load_tokenizer(bert_folder), READ[request.param]
 
-    def paired(language):
+    def pair_language(language):
         own = evaluation(task, read(language, 24), tokenizer, how, baseline=0.25)
         mixup = Mixup(layer=2, ratio=0.7, ratio_module=ratio)
         return pair_with_translations(own, read("en", 24), tokenizer, how, mixup=mixup)
 
-    return task.head(bert_folder, seed=0), paired
+    return task.head(bert_folder, seed=0), pair_language
 
 
 def swept(model, paired, on_progress=None, **fields):
@@ -194,18 +194,18 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
             seen.append(torch.cat(self.scores(model)))
             return super().score_by_example(model)
 
-    def watched(language):
+    def watch_batches(language):
         one = paired(language)
         return Watched(**{field.name: getattr(one, field.name) for field in fields(one)})
 
     for part in ("all", "head"):
-        Interpolation(alphas=(0.5,), part=part).measure(replace(setting(2), evaluation=watched))
-    replace(watched("de"), mixup=mixing_so(mixups[0], 0.75, 0.0, 0.5)).score_by_example(middle)
+        Interpolation(alphas=(0.5,), part=part).measure(replace(setting(2), evaluation=watch_batches))
+    replace(watch_batches("de"), mixup=mixing_so(mixups[0], 0.75, 0.0, 0.5)).score_by_example(middle)
     assert torch.allclose(seen[0], seen[2], rtol=1e-4, atol=1e-5)
     home = models[0].state_dict()
     home.update({name: value for name, value in middle.state_dict().items() if name.startswith("classifier")})
     middle.load_state_dict(home)
-    watched("de").score_by_example(middle)  # The first model's encoder and mixup.
+    watch_batches("de").score_by_example(middle)  # The first model's encoder and mixup.
     assert torch.allclose(seen[1], seen[3], rtol=1e-4, atol=1e-5)
     assert _mixing_so(mixups[0], [torch.zeros(1), torch.zeros(1), torch.tensor(-0.25)]).ratio == 0.0
 

@@ -60,7 +60,7 @@ def test_states_of_each_language_are_those_of_its_modules(diagnostic, kind, bert
 def heads(bert_folder, tmp_path):
     """Make taggers from encoders with modules."""
 
-    def made(kind, *seeds):
+    def make_models(kind, *seeds):
         return [
             TASKS["upos"]
             .head(modular(bert_folder, tmp_path / f"{seed}", kind, seed=seed, load=load_model), seed=seed)
@@ -68,7 +68,7 @@ def heads(bert_folder, tmp_path):
             for seed in seeds
         ]
 
-    return made
+    return make_models
 
 
 def scorer(folder):

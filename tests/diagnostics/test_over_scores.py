@@ -15,7 +15,7 @@ from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_va
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
-from made_up import tagged
+from made_up import tagged_sentences
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
@@ -31,7 +31,9 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
     how = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
 
     def data(language):
-        return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)
+        return evaluation(
+            task, tagged_sentences(language, 10), load_tokenizer(bert_folder), how, baseline=0.25
+        )
 
     rows = Scores().measure(measure_setting([model], data, languages=("en", "de")))
     assert rows == [

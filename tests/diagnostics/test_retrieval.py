@@ -130,7 +130,7 @@ def test_without_centring_a_constant_difference_counts(seed):
 LINES = [" ".join(WORDS[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 16), (1, 7), (10, 14))]
 
 
-def measured(loaded, pairs, **fields):
+def measure_retrieval(loaded, pairs, **fields):
     asked = []
 
     def bitext(pair):
@@ -143,7 +143,7 @@ def measured(loaded, pairs, **fields):
 
 @pytest.mark.parametrize("layer", [-1, 0, 2])
 def test_every_language_is_compared_with_the_first(encoder_folder, layer):
-    rows, asked = measured(load(encoder_folder), [(line, line) for line in LINES], layer=layer)
+    rows, asked = measure_retrieval(load(encoder_folder), [(line, line) for line in LINES], layer=layer)
     assert asked == ["en-de", "en-fr"]
     assert rows == [
         RetrievalRow(
@@ -164,19 +164,21 @@ def test_every_language_is_compared_with_the_first(encoder_folder, layer):
     ]
 
 
-def test_several_layers_replace_the_one(loaded):
+def test_several_layers_replace_the_one(loaded_encoder):
     pairs = list(zip(LINES, [*LINES[1:], LINES[0]], strict=True))
-    together, _ = measured(loaded, pairs, layer=1, layers=(0, 2), centred=False, csls=0)
+    together, _ = measure_retrieval(loaded_encoder, pairs, layer=1, layers=(0, 2), centred=False, csls=0)
     apart = [
-        row for layer in (0, 2) for row in measured(loaded, pairs, layer=layer, centred=False, csls=0)[0]
+        row
+        for layer in (0, 2)
+        for row in measure_retrieval(loaded_encoder, pairs, layer=layer, centred=False, csls=0)[0]
     ]
     assert sorted(together, key=str) == sorted(apart, key=str)
     assert len(together) == 4
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
-    rows, _ = measured(loaded, [(line, line) for line in LINES], centred=centred, csls=0)
+def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded_encoder, centred):
+    rows, _ = measure_retrieval(loaded_encoder, [(line, line) for line in LINES], centred=centred, csls=0)
     assert [(row.centred, row.similarity) for row in rows] == [(centred, "cosine")] * 2
 
 
@@ -194,11 +196,13 @@ def test_neighbours_below_0_are_refused():
         Retrieval(csls=-1)
 
 
-def test_shuffled_translations_are_not_found(loaded):
-    rows, _ = measured(loaded, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True)
+def test_shuffled_translations_are_not_found(loaded_encoder):
+    rows, _ = measure_retrieval(
+        loaded_encoder, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True
+    )
     assert {row.accuracy_forward for row in rows} == {0.0}
 
 
-def test_no_translations_are_an_error(loaded):
+def test_no_translations_are_an_error(loaded_encoder):
     with pytest.raises(DataError, match="translations en-de"):
-        measured(loaded, [])
+        measure_retrieval(loaded_encoder, [])

@@ -41,7 +41,7 @@ from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.evaluation import evaluation
-from made_up import tagged
+from made_up import tagged_sentences
 
 FLOATS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=4, max_size=4).map(torch.tensor)
 ALPHAS = st.floats(-0.5, 1.5)
@@ -110,7 +110,7 @@ class Known:
 
 
 @pytest.fixture
-def known():
+def toy_settings():
     """Settings of toys, and what scores them."""
     scorers = {"en": Known("encoder.0.weight"), "de": Known("classifier.bias")}
     return SimpleNamespace(scorers=scorers, setting=partial(measure_setting, evaluation=scorers.__getitem__))
@@ -120,41 +120,41 @@ def first_of(model, name):
     return model.get_parameter(name).flatten()[0].item()
 
 
-def test_a_path_scores_every_point_in_every_language(known):
+def test_a_path_scores_every_point_in_every_language(toy_settings):
     a, b = Toy(0), Toy(1)
-    rows = Interpolation().measure(known.setting([a, b]))
+    rows = Interpolation().measure(toy_settings.setting([a, b]))
     alphas = Interpolation().alphas
     assert [(row.alpha, row.language, row.role) for row in rows] == [
         (alpha, language, role) for alpha in alphas for language, role in (("en", "source"), ("de", "target"))
     ]
     for row in rows:
-        name = known.scorers[row.language].name
+        name = toy_settings.scorers[row.language].name
         mixed = row.alpha * first_of(b, name) + (1 - row.alpha) * first_of(a, name)
         assert row.score == pytest.approx(mixed, abs=1e-6)
         assert (row.start, row.end, row.part) == (subject("0").id, subject("1").id, "all")
         assert (row.split, row.metric) == ("dev", "accuracy")
 
 
-def test_a_plane_scores_every_point_of_the_grid(known):
+def test_a_plane_scores_every_point_of_the_grid(toy_settings):
     o, x, y = Toy(0), Toy(1), Toy(2)
-    rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(known.setting([o, x, y]))
+    rows = Plane(alphas=(-0.5, 0.0, 1.0)).measure(toy_settings.setting([o, x, y]))
     assert len(rows) == 9 * 2
     for row in rows:
-        name = known.scorers[row.language].name
+        name = toy_settings.scorers[row.language].name
         one, two = row.alpha_first, row.alpha_second
         at = [first_of(model, name) for model in (o, x, y)]
         assert row.score == pytest.approx(at[0] + one * (at[1] - at[0]) + two * (at[2] - at[0]), abs=1e-6)
 
 
-def test_the_models_at_the_ends_and_corners_are_the_models(known):
+def test_the_models_at_the_ends_and_corners_are_the_models(toy_settings):
     models = [Toy(0), Toy(1), Toy(2)]
-    Interpolation(alphas=(0.0, 1.0)).measure(known.setting(models[:2]))
-    start, end = known.scorers["en"].seen
+    Interpolation(alphas=(0.0, 1.0)).measure(toy_settings.setting(models[:2]))
+    start, end = toy_settings.scorers["en"].seen
     assert equal(start, weights(models[0]))
     assert equal(end, weights(models[1]))
-    known.scorers["en"].seen.clear()
-    Plane(alphas=(0.0, 1.0)).measure(known.setting(models))
-    origin, second, first, _ = known.scorers["en"].seen
+    toy_settings.scorers["en"].seen.clear()
+    Plane(alphas=(0.0, 1.0)).measure(toy_settings.setting(models))
+    origin, second, first, _ = toy_settings.scorers["en"].seen
     assert equal(origin, weights(models[0]))
     assert equal(first, weights(models[1]))
     assert equal(second, weights(models[2]))
@@ -164,50 +164,52 @@ def test_the_models_at_the_ends_and_corners_are_the_models(known):
 @pytest.mark.parametrize(
     "diagnostic", [Interpolation(alphas=(-0.5, 0.3, 1.0)), Plane(alphas=(0.0, 0.7, 1.0))]
 )
-def test_moving_one_part_leaves_the_other(known, diagnostic, part):
+def test_moving_one_part_leaves_the_other(toy_settings, diagnostic, part):
     models = [Toy(seed) for seed in range(len(diagnostic.between))]
     home = weights(models[0])
-    replace(diagnostic, part=part).measure(known.setting(models))
+    replace(diagnostic, part=part).measure(toy_settings.setting(models))
     moved = set()
-    for seen in known.scorers["en"].seen:
+    for seen in toy_settings.scorers["en"].seen:
         moved |= {name for name in home if not torch.equal(seen[name], home[name])}
     assert moved == {name for name in home if name.startswith("encoder.") == (part == "encoder")}
 
 
 @pytest.mark.parametrize("diagnostic", [Interpolation(alphas=(0.5,)), Plane(alphas=(0.5,))])
-def test_a_walk_changes_no_model_and_leaves_nothing(known, diagnostic):
+def test_a_walk_changes_no_model_and_leaves_nothing(toy_settings, diagnostic):
     models = [Toy(seed) for seed in range(len(diagnostic.between))]
     before = [weights(model) for model in models]
     held = [[id(weight) for weight in model.parameters()] for model in models]
-    diagnostic.measure(known.setting(models))
+    diagnostic.measure(toy_settings.setting(models))
     assert all(equal(weights(model), kept) for model, kept in zip(models, before, strict=True))
     assert [[id(weight) for weight in model.parameters()] for model in models] == held
 
 
-def test_a_walk_that_fails_leaves_nothing(known):
+def test_a_walk_that_fails_leaves_nothing(toy_settings):
     def failing(model):
         raise KeyboardInterrupt
 
-    known.scorers["de"].score_by_example = failing
+    toy_settings.scorers["de"].score_by_example = failing
     models = [Toy(0), Toy(1)]
     before, held = weights(models[0]), [id(weight) for weight in models[0].parameters()]
     with pytest.raises(KeyboardInterrupt):
-        Interpolation().measure(known.setting(models))
+        Interpolation().measure(toy_settings.setting(models))
     assert equal(weights(models[0]), before)
     assert [id(weight) for weight in models[0].parameters()] == held
 
 
-def test_every_source_language_has_the_role_of_one(known):
+def test_every_source_language_has_the_role_of_one(toy_settings):
     """A model may be trained on several source languages."""
-    known.scorers["fr"] = Known("classifier.bias")
-    setting = known.setting([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
+    toy_settings.scorers["fr"] = Known("classifier.bias")
+    setting = toy_settings.setting([Toy(0), Toy(1)], languages=("en", "de", "fr"), source=("en", "fr"))
     rows = Interpolation(alphas=(0.0,)).measure(setting)
     assert {row.language: row.role for row in rows} == {"en": "source", "fr": "source", "de": "target"}
 
 
-def test_progress_counts_points(known):
+def test_progress_counts_points(toy_settings):
     told = []
-    Interpolation(alphas=(0.0, 0.5, 1.0)).measure(known.setting([Toy(0), Toy(1)], on_progress=told.append))
+    Interpolation(alphas=(0.0, 0.5, 1.0)).measure(
+        toy_settings.setting([Toy(0), Toy(1)], on_progress=told.append)
+    )
     assert [(one.done, one.total) for one in told] == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -241,13 +243,13 @@ SENTENCES = [
     for number in range(3)
 ]
 REAL = {
-    "upos": (TASKS["upos"], lambda language: tagged(language, 15)),
+    "upos": (TASKS["upos"], lambda language: tagged_sentences(language, 15)),
     "parsing": (replace(PARSING, arc_dim=8, relation_dim=4), lambda _: SENTENCES),
 }
 
 
 @pytest.fixture(params=REAL)
-def real(request, encoder_folder):
+def real_models(request, encoder_folder):
     """Three models of a task, and data to score them on."""
     task, read = REAL[request.param]
     models = [task.head(encoder_folder, seed=0) for _ in range(3)]
@@ -266,8 +268,8 @@ def main_scores(model, data):
 
 
 @pytest.mark.slow
-def test_scores_at_ends_and_corners_are_those_of_the_models(real):
-    models, data = real
+def test_scores_at_ends_and_corners_are_those_of_the_models(real_models):
+    models, data = real_models
     alone = [main_scores(model, data) for model in models]
     rows = Interpolation(alphas=(0.0, 1.0)).measure(measure_setting(models[:2], data))
     assert [[row.score for row in rows if row.alpha == alpha] for alpha in (0.0, 1.0)] == alone[:2]
@@ -277,8 +279,8 @@ def test_scores_at_ends_and_corners_are_those_of_the_models(real):
     assert at == alone
 
 
-def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_planes(real):
-    models, data = real
+def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_planes(real_models):
+    models, data = real_models
     stored = []
     kept = replace(measure_setting(models, data), keep=stored.append)
     rows = Plane(alphas=(0.0, 0.5)).measure(kept)
@@ -299,8 +301,8 @@ def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_p
         assert sum(added.part) / sum(added.whole) == pytest.approx(at[0.0, 0.5, one.language])
 
 
-def test_sentences_are_stored_with_what_the_models_predict_at_each_point(real):
-    models, data = real
+def test_sentences_are_stored_with_what_the_models_predict_at_each_point(real_models):
+    models, data = real_models
     stored = {}
     keep = replace(measure_setting(models[:2], data), keep=lambda part: stored.update({part.language: part}))
     rows = Interpolation(alphas=(0.0, 0.5, 1.0), sentences=2).measure(keep)
@@ -340,8 +342,8 @@ def test_each_kind_of_answer_is_a_label_for_each_unit():
 
 
 @pytest.mark.slow
-def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
-    models, data = real
+def test_raw_scores_at_the_ends_are_equal_to_the_bit(real_models):
+    models, data = real_models
     scored, seen = data("en"), []
 
     class Raw:
@@ -358,8 +360,8 @@ def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
         assert all(torch.equal(a, b) for a, b in zip(found, scored.scores(model), strict=True))
 
 
-def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real):
-    models, _ = real
+def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real_models):
+    models, _ = real_models
     every, encoder, head = (parameter_names(models[0], part) for part in MODEL_PARTS)
     assert every == [name for name, _ in models[0].named_parameters()]
     assert sorted(encoder + head) == sorted(every)
@@ -520,7 +522,9 @@ def test_a_weight_of_several_names_is_replaced_under_each(headless_folder):
     with torch.no_grad():
         for weight in other.parameters():
             weight.add_(0.1 * torch.randn_like(weight))
-    read = evaluation(TASKS["upos"], tagged("en", 5), load_tokenizer(headless_folder), Optimization())
+    read = evaluation(
+        TASKS["upos"], tagged_sentences("en", 5), load_tokenizer(headless_folder), Optimization()
+    )
     before, after = (torch.cat(read.scores(model)) for model in (one, other))
     with replaced_parameters(one, dict(other.named_parameters())):
         assert torch.equal(torch.cat(read.scores(one)), after)

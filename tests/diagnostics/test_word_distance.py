@@ -28,7 +28,7 @@ from isogloss.training.states import word_states
 SEEDS = st.integers(0, 10_000)
 
 
-def counted(distances):
+def count_distances(distances):
     found = FineCounts()
     count(found, distances, "en-de")
     return found
@@ -37,7 +37,7 @@ def counted(distances):
 def summary(x, y, sentence, kind="l2", distance=l2):
     """Measure states of linked words as the diagnostic does."""
     related, others = drawn_unrelated(np.array(sentence), 1, np.random.default_rng(0))
-    groups = (counted(distance(x, y)), counted(distance(x[related], y[others])))
+    groups = (count_distances(distance(x, y)), count_distances(distance(x[related], y[others])))
     return next(iter(distance_rows(("e", "en", "de"), {(-1, kind): groups}, 5)))
 
 
@@ -126,11 +126,11 @@ def test_blocks_hold_every_translation_once_and_never_one_alone(number):
 LINES = [" ".join(WORDS[start : start + 4]) for start in range(0, 16, 2)]
 
 
-def linked(others=LINES, links=((0, 0), (1, 1), (3, 3))):
+def link_lines(others=LINES, links=((0, 0), (1, 1), (3, 3))):
     return translations(LINES, others, links)
 
 
-def measured(loaded, pairs, *, languages=("en", "de"), **fields):
+def measure_distances(loaded, pairs, *, languages=("en", "de"), **fields):
     setting = measure_setting([loaded], languages=languages, bitext=lambda _: pairs)
     return WordDistance(**fields).measure(replace(setting, precision="float32"))
 
@@ -139,8 +139,8 @@ def summaries(rows):
     return [row for row in rows if isinstance(row, WordDistanceRow)]
 
 
-def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
-    found = summaries(measured(loaded, linked()))
+def test_the_same_text_on_both_sides_has_related_distance_0(loaded_encoder):
+    found = summaries(measure_distances(loaded_encoder, link_lines()))
     assert [row.distance for row in found] == ["l2", "cosine"]
     for row in found:
         assert row.related_mean == 0
@@ -150,7 +150,7 @@ def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
 
 def test_rows_are_those_of_a_loop_over_links(encoder_folder):
     loaded = load(encoder_folder)
-    pairs = linked(LINES[::-1])
+    pairs = link_lines(LINES[::-1])
     x, y = (
         word_states(*loaded, [one.split() for one in side], layers=(1,), precision="float32")
         for side in (LINES, LINES[::-1])
@@ -159,14 +159,16 @@ def test_rows_are_those_of_a_loop_over_links(encoder_folder):
     expected = [
         float((a[0, i] - b[0, j]).norm()) for a, b in zip(x, y, strict=True) for i, j in pairs[0].links
     ]
-    (row,) = summaries(measured(loaded, pairs, layers=(1, -last), distances=("l2",)))
+    (row,) = summaries(measure_distances(loaded, pairs, layers=(1, -last), distances=("l2",)))
     assert row.related_mean == pytest.approx(np.mean(expected), rel=1e-5)
     assert row.related_pairs == row.unrelated_pairs == 24
     assert (row.model, row.first, row.second, row.layer) == (subject("0").id, "en", "de", 1)
 
 
-def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loaded):
-    rows = measured(loaded, linked(), languages=("en", "de", "fr"), layers=(0, -1), bins=7)
+def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loaded_encoder):
+    rows = measure_distances(
+        loaded_encoder, link_lines(), languages=("en", "de", "fr"), layers=(0, -1), bins=7
+    )
     groups = {}
     for row in rows:
         key = (row.second, row.layer, row.distance)
@@ -182,14 +184,14 @@ def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loade
 
 def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
     loaded = load(encoder_folder)
-    pairs = linked(LINES[::-1])
+    pairs = link_lines(LINES[::-1])
     x, y = (
         word_states(*loaded, [one.split() for one in side], layers=(-1,), precision="float32")
         for side in (LINES, LINES[::-1])
     )
     differences = [a[0, i] - b[0, j] for a, b in zip(x, y, strict=True) for i, j in pairs[0].links]
     squares = np.sort(torch.stack(differences).double().square().sum(dim=0).numpy())[::-1]
-    rows = measured(loaded, pairs, dimensions=(1, 5, len(squares)))
+    rows = measure_distances(loaded, pairs, dimensions=(1, 5, len(squares)))
     shares = [row for row in rows if isinstance(row, DimensionShareRow)]
     expected = [squares[:count].sum() / squares.sum() for count in (1, 5, len(squares))]
     assert [row.related_share for row in shares] == pytest.approx(expected, rel=1e-5)
@@ -197,9 +199,9 @@ def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
         (n, len(squares)) for n in (1, 5, len(squares))
     ]
     assert 5 / len(squares) < shares[1].unrelated_share < shares[2].unrelated_share == pytest.approx(1)
-    assert [row for row in rows if row not in shares] == measured(loaded, pairs)
+    assert [row for row in rows if row not in shares] == measure_distances(loaded, pairs)
     with pytest.raises(ConfigError, match=f"dimensions: .*999;.*encoder.*{len(squares)}"):
-        measured(loaded, pairs, dimensions=(5, 999))
+        measure_distances(loaded, pairs, dimensions=(5, 999))
 
 
 def test_differences_in_one_dimension_are_all_of_the_distance():
@@ -209,39 +211,39 @@ def test_differences_in_one_dimension_are_all_of_the_distance():
     assert compute_share_of_largest(torch.zeros(4), 3) == 0.75
 
 
-def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):
-    row, *_ = measured(loaded, linked(), unrelated=5)
+def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded_encoder):
+    row, *_ = measure_distances(loaded_encoder, link_lines(), unrelated=5)
     assert (row.related_pairs, row.unrelated_pairs) == (24, 120)
 
 
-def test_the_seed_decides_the_draw(loaded):
-    pairs = linked(LINES[::-1])
-    first, again, other = (measured(loaded, pairs, seed=seed) for seed in (0, 0, 1))
+def test_the_seed_decides_the_draw(loaded_encoder):
+    pairs = link_lines(LINES[::-1])
+    first, again, other = (measure_distances(loaded_encoder, pairs, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert first[0].related_mean == pytest.approx(other[0].related_mean)
     assert first[0].unrelated_mean != other[0].unrelated_mean
 
 
-def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded, monkeypatch):
-    pairs = linked(LINES[::-1])
-    whole = measured(loaded, pairs)
+def test_blocks_change_neither_related_distances_nor_what_is_in_memory(loaded_encoder, monkeypatch):
+    pairs = link_lines(LINES[::-1])
+    whole = measure_distances(loaded_encoder, pairs)
     seen = []
     real = module.word_states
     monkeypatch.setattr(module, "TRANSLATIONS_PER_BLOCK", 2)
     monkeypatch.setattr(
         module, "word_states", lambda *given, **how: seen.append(len(given[2])) or real(*given, **how)
     )
-    blocks = measured(loaded, pairs)
+    blocks = measure_distances(loaded_encoder, pairs)
     assert seen == [2] * 8
     assert blocks[0].related_mean == pytest.approx(whole[0].related_mean, rel=1e-5)
     assert blocks[0].unrelated_pairs == whole[0].unrelated_pairs == 24
 
 
-def test_long_sentences_and_translations_without_links_are_left_out(loaded):
-    long = replace(linked()[0], first=" ".join(WORDS * 9))
-    pairs = [*linked(), long, replace(long, links=()), replace(long, links=None)]
-    assert measured(loaded, pairs) == measured(loaded, linked())
-    row, *_ = measured(loaded, pairs, longest=500)
+def test_long_sentences_and_translations_without_links_are_left_out(loaded_encoder):
+    long = replace(link_lines()[0], first=" ".join(WORDS * 9))
+    pairs = [*link_lines(), long, replace(long, links=()), replace(long, links=None)]
+    assert measure_distances(loaded_encoder, pairs) == measure_distances(loaded_encoder, link_lines())
+    row, *_ = measure_distances(loaded_encoder, pairs, longest=500)
     assert row.related_pairs == 27
 
 
@@ -249,19 +251,19 @@ def test_links_beyond_the_encoders_positions_are_left_out(encoder_folder):
     loaded = load(encoder_folder)
     links = ((0, 0), (299, 299))
     long = Translation(id="x", first=" ".join(["the"] * 300), second=" ".join(["cat"] * 300), links=links)
-    row, *_ = measured(loaded, [*linked(), long], longest=300)
+    row, *_ = measure_distances(loaded, [*link_lines(), long], longest=300)
     assert row.related_pairs == 25
 
 
-@pytest.mark.parametrize("pairs", [[], linked()[:1], linked(links=())])
-def test_too_few_translations_are_an_error(loaded, pairs):
+@pytest.mark.parametrize("pairs", [[], link_lines()[:1], link_lines(links=())])
+def test_too_few_translations_are_an_error(loaded_encoder, pairs):
     with pytest.raises(DataError, match=r"en-de.*64"):
-        measured(loaded, pairs)
+        measure_distances(loaded_encoder, pairs)
 
 
 def test_states_that_are_no_numbers_are_an_error():
     with pytest.raises(ModelError, match="en-de"):
-        counted(torch.tensor([1.0, float("nan")]))
+        count_distances(torch.tensor([1.0, float("nan")]))
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ IDS = torch.tensor([[2, 7, 9, 11, 3]])
 
 
 @cache
-def _loaded(folder, attention):
+def _load_cached(folder, attention):
     return load_model(folder, attention=attention)
 
 
 def fresh(folder, *, attention="sdpa"):
     """Return an encoder for one test, without reading its folder again."""
-    return deepcopy(_loaded(folder, attention))
+    return deepcopy(_load_cached(folder, attention))
 
 
 def tagger(folder, *, seed=0, labels=LABELS, **options):
@@ -81,7 +81,7 @@ def modular(model, kind, languages=LANGUAGES, **fields):
     return model
 
 
-def stirred(model, *, seed=1, size=0.1):
+def stir_modules(model, *, seed=1, size=0.1):
     """Let the modules of all languages differ."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -100,13 +100,13 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
     kind = getattr(transformers, CLASSES[case.head])
     options = {"num_labels": 3} if case.head in ("SEQ_CLS", "TOKEN_CLS") else {}
 
-    def loaded(seed: int) -> nn.Module:
+    def load_seeded(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         return kind.from_pretrained(base, **options)
 
     with torch.random.fork_rng(), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        model = peft.get_peft_model(loaded(0), case.config()).eval()
+        model = peft.get_peft_model(load_seeded(0), case.config()).eval()
         for weight in model.parameters():
             if weight.requires_grad and weight.is_floating_point():
                 weight.add_(0.1 * torch.randn_like(weight))
@@ -114,7 +114,7 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
         batch = batch_for(model.config)
         logits = logits_of(model, batch)
         states = states_of(model, batch)
-        reloaded = peft.PeftModel.from_pretrained(loaded(5), folder).eval()
+        reloaded = peft.PeftModel.from_pretrained(load_seeded(5), folder).eval()
         again = distance(logits_of(reloaded, batch), logits)
         rounding = EQUAL
         if not isinstance(case.config(), peft.PromptLearningConfig) and case.name not in NOT_MERGED:

@@ -36,7 +36,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 
 
-def made(folder, kind, fallback=""):
+def make_modular(folder, kind, fallback=""):
     model = modular(load_masked_lm(folder), kind, fallback=fallback, reduction=8)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -62,7 +62,7 @@ def states(model, language="sw"):
 def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, request, tmp_path):
     """Save a model, load it, save what was loaded, load it again: all three give the same."""
     folder = request.getfixturevalue(f"{name.replace('-', '_')}_folder")
-    model = made(folder, kind, fallback="" if kind == "shared-adapter" else "to")
+    model = make_modular(folder, kind, fallback="" if kind == "shared-adapter" else "to")
     save_model(model, load_tokenizer(folder), tmp_path / "saved")
     found = LOADS[load](tmp_path / "saved")
     assert modules_of(found) == modules_of(model) == read_module_info(tmp_path / "saved", 32)
@@ -79,7 +79,7 @@ def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, 
 def test_transformers_reads_the_first_languages_model_or_the_encoder_without_adapters(
     kind, encoder_folder, tmp_path
 ):
-    model = made(encoder_folder, kind)
+    model = make_modular(encoder_folder, kind)
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
     plain, info = transformers.AutoModelForMaskedLM.from_pretrained(
         tmp_path / "saved", attn_implementation="eager", output_loading_info=True
@@ -103,7 +103,7 @@ def test_transformers_reads_the_first_languages_model_or_the_encoder_without_ada
 
 def test_modules_left_out_for_a_while_come_back(bert_folder):
     assert read_module_info(bert_folder, 32) is None
-    model = made(bert_folder, "adapter")
+    model = make_modular(bert_folder, "adapter")
     names = {name for name, _ in model.named_parameters()}
     with without_added_modules(model):
         assert modules_of(model) is None
@@ -112,12 +112,12 @@ def test_modules_left_out_for_a_while_come_back(bert_folder):
 
 
 @pytest.fixture
-def saved(bert_folder, tmp_path):
-    save_model(made(bert_folder, "adapter"), load_tokenizer(bert_folder), tmp_path / "saved")
+def saved_folder(bert_folder, tmp_path):
+    save_model(make_modular(bert_folder, "adapter"), load_tokenizer(bert_folder), tmp_path / "saved")
     return tmp_path / "saved"
 
 
-def broken(saved, change):
+def rewrite_modules(saved, change):
     """Write the file again after a change of its weights and metadata."""
     from safetensors import safe_open
 
@@ -134,12 +134,12 @@ def message(saved):
     return found
 
 
-def test_a_file_that_is_none_is_damaged(saved):
-    (saved / MODULES_FILE).write_bytes(b"\0" * 20)
-    found = message(saved)
+def test_a_file_that_is_none_is_damaged(saved_folder):
+    (saved_folder / MODULES_FILE).write_bytes(b"\0" * 20)
+    found = message(saved_folder)
     assert "these added modules are damaged" in found and "Copy the file again" in found
-    save_file({"en/x": torch.ones(1)}, saved / MODULES_FILE)
-    assert "damaged (KeyError: 'kind')" in message(saved)
+    save_file({"en/x": torch.ones(1)}, saved_folder / MODULES_FILE)
+    assert "damaged (KeyError: 'kind')" in message(saved_folder)
 
 
 CHANGES = {
@@ -151,25 +151,25 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("name", "value", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_a_file_says_of_itself_is_checked(saved, name, value, said):
-    broken(saved, lambda _, metadata: metadata.update({name: value}))
-    assert said in message(saved)
+def test_what_a_file_says_of_itself_is_checked(saved_folder, name, value, said):
+    rewrite_modules(saved_folder, lambda _, metadata: metadata.update({name: value}))
+    assert said in message(saved_folder)
 
 
-def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved):
+def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved_folder):
     def other(weights, _):
         name = min(weights)
         weights[name] = torch.zeros(3)
 
-    broken(saved, other)
-    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved)
-    broken(saved, lambda weights, _: weights.pop(min(weights)))
-    assert "has the shape None, and" in message(saved)
+    rewrite_modules(saved_folder, other)
+    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved_folder)
+    rewrite_modules(saved_folder, lambda weights, _: weights.pop(min(weights)))
+    assert "has the shape None, and" in message(saved_folder)
 
 
-def test_a_file_of_another_encoder_is_refused(saved, distilbert_folder, tmp_path):
+def test_a_file_of_another_encoder_is_refused(saved_folder, distilbert_folder, tmp_path):
     copytree(distilbert_folder, tmp_path / "other")
-    copyfile(saved / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
+    copyfile(saved_folder / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
     assert "these modules are another encoder's" in message(tmp_path / "other")
 
 

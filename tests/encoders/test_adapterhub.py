@@ -33,13 +33,13 @@ KINDS = [
 ]
 
 
-def attached(family, kind, *, task=False, leave_out=(), code="en"):
+def attach_adapters(family, kind, *, task=False, leave_out=(), code="en"):
     languages = {code: read_hub_adapter(MADE / family / kind)}
     of_task = read_hub_adapter(MADE / family / "task") if task else None
     return with_hub_adapters(str(MADE / family / "base"), languages, of_task, leave_out)
 
 
-def expected(family):
+def load_expected(family):
     return load_file(MADE / family / "expected.safetensors")
 
 
@@ -49,7 +49,7 @@ def output(model, ids):
 
 
 @pytest.fixture
-def altered(tmp_path):
+def alter_config(tmp_path):
     """Copy an adapter folder with other values in its configuration."""
 
     def alter(kind="pfeiffer", name=ADAPTER_CONFIG, **values):
@@ -64,8 +64,8 @@ def altered(tmp_path):
 
 @pytest.mark.parametrize(("family", "kind"), KINDS)
 def test_a_languages_adapter_gives_the_librarys_states_and_scores(family, kind):
-    theirs = expected(family)
-    model = attached(family, kind)
+    theirs = load_expected(family)
+    model = attach_adapters(family, kind)
     ours = output(model, theirs["ids"])
     torch.testing.assert_close(ours.hidden_states[-1], theirs[f"{kind}/states"], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ours.logits, theirs[f"{kind}/scores"], atol=1e-5, rtol=1e-5)
@@ -75,8 +75,8 @@ def test_a_languages_adapter_gives_the_librarys_states_and_scores(family, kind):
 
 @pytest.mark.parametrize(("family", "kind"), [entry for entry in KINDS if "task" not in entry])
 def test_a_task_stacks_on_a_language_as_in_the_library(family, kind):
-    theirs = expected(family)
-    model = attached(family, kind, task=True)
+    theirs = load_expected(family)
+    model = attach_adapters(family, kind, task=True)
     tags = output(model, theirs["ids"]).logits
     torch.testing.assert_close(tags, theirs[f"{kind}/tags"], atol=1e-5, rtol=1e-5)
     assert tuple(model.config.id2label.values()) == ("DET", "NOUN", "VERB")
@@ -84,7 +84,7 @@ def test_a_task_stacks_on_a_language_as_in_the_library(family, kind):
 
 @pytest.mark.parametrize(("family", "kind"), KINDS)
 def test_what_is_written_is_what_was_read_to_the_bit(family, kind, tmp_path):
-    folders = write_hub_adapters(attached(family, kind, task=True), tmp_path, "me/base@c0ffee")
+    folders = write_hub_adapters(attach_adapters(family, kind, task=True), tmp_path, "me/base@c0ffee")
     assert folders == ["en", "task"]
     for name, theirs in (("en", kind), ("task", "task")):
         ours, original = (
@@ -99,13 +99,13 @@ def test_what_is_written_is_what_was_read_to_the_bit(family, kind, tmp_path):
 
 
 def test_the_last_layers_adapter_can_be_left_out_as_in_mad_x_2():
-    theirs = expected("bert")
-    without = attached("bert", "pfeiffer-invertible", leave_out=(-1,))
+    theirs = load_expected("bert")
+    without = attach_adapters("bert", "pfeiffer-invertible", leave_out=(-1,))
     assert modules_of(without).modules.leave_out == (-1,)
     first, last = (
         torch.equal(
             output(without, theirs["ids"]).hidden_states[layer],
-            output(attached("bert", "pfeiffer-invertible"), theirs["ids"]).hidden_states[layer],
+            output(attach_adapters("bert", "pfeiffer-invertible"), theirs["ids"]).hidden_states[layer],
         )
         for layer in (1, 2)
     )
@@ -186,19 +186,19 @@ def test_old_names_of_weights_are_read(tmp_path):
         ({"non_linearity": "leakyrelu"}, "config.non_linearity"),
     ],
 )
-def test_what_has_no_equal_here_is_refused(altered, values, message):
-    assert message in refusal(read_hub_adapter, altered(**values))
+def test_what_has_no_equal_here_is_refused(alter_config, values, message):
+    assert message in refusal(read_hub_adapter, alter_config(**values))
 
 
-def test_a_head_without_equal_is_refused(altered):
-    assert "type tagging" in refusal(read_hub_adapter, altered("task", "head_config.json", layers=3))
+def test_a_head_without_equal_is_refused(alter_config):
+    assert "type tagging" in refusal(read_hub_adapter, alter_config("task", "head_config.json", layers=3))
 
 
-def test_adapters_of_another_encoder_or_kind_are_refused(altered):
+def test_adapters_of_another_encoder_or_kind_are_refused(alter_config):
     base = str(MADE / "bert" / "base")
     other = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
     assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other}, None)
-    wide = read_hub_adapter(altered(reduction_factor=2))
+    wide = read_hub_adapter(alter_config(reduction_factor=2))
     assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
     assert "the adapters of sw differ in kind from the adapters of en" in refusal(
@@ -206,8 +206,8 @@ def test_adapters_of_another_encoder_or_kind_are_refused(altered):
     )
 
 
-def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(altered):
-    task = read_hub_adapter(altered("task", original_ln_before=False))
+def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(alter_config):
+    task = read_hub_adapter(alter_config("task", original_ln_before=False))
     languages = {"en": read_hub_adapter(MADE / "bert" / "mad-x-2")}
     message = refusal(with_hub_adapters, str(MADE / "bert" / "base"), languages, task, error=ConfigError)
     assert "states behind" in message

@@ -18,7 +18,7 @@ from isogloss.encoders.subwords import for_causal, pair_frame
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from made_up import tagged
+from made_up import tagged_sentences
 
 DECODERS = ("llama", "qwen3", "gemma3_text")
 IDS = torch.tensor([[2, 9, 10, 11, 12, 13, 14, 15]])
@@ -45,7 +45,7 @@ def states(model, ids=IDS, layer=-1):
         return model(ids, output_hidden_states=True).hidden_states[layer]
 
 
-def changed(place):
+def change_subword(place):
     ids = IDS.clone()
     ids[0, place] = 20
     return ids
@@ -57,7 +57,7 @@ def seen_from(model, place, *, layer=-1):
     return [
         other
         for other in range(IDS.size(1))
-        if not torch.allclose(states(model, changed(other), layer)[0, place], plain, atol=1e-6)
+        if not torch.allclose(states(model, change_subword(other), layer)[0, place], plain, atol=1e-6)
     ]
 
 
@@ -108,8 +108,8 @@ def test_a_saved_model_attends_as_it_was_trained(read, attention, task, tmp_path
 
 def test_a_words_last_subword_stands_for_it_with_the_mask_and_its_first_without(read, attention):
     tokenizer = load_tokenizer(read)
-    (row,) = TASKS["upos"].encode([tagged("en", 1)[0]], tokenizer)
-    words = tagged("en", 1)[0].words
+    (row,) = TASKS["upos"].encode([tagged_sentences("en", 1)[0]], tokenizer)
+    words = tagged_sentences("en", 1)[0].words
     counts = [len(tokenizer(f" {word}", add_special_tokens=False)["input_ids"]) for word in words]
     ends = [sum(counts[: n + 1]) for n in range(len(words))]
     firsts = [1 + end - count for end, count in zip(ends, counts, strict=True)]

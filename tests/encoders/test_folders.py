@@ -156,10 +156,10 @@ def test_an_index_of_another_shape_is_named(folder, shards):
 
 
 def test_weights_that_may_not_be_read_are_named(folder, monkeypatch):
-    def refused(*_, **__):
+    def refuse_access(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("safetensors.safe_open", refused)
+    monkeypatch.setattr("safetensors.safe_open", refuse_access)
     with pytest.raises(StorageError) as caught:
         load_model(folder)
     assert f"{folder / WEIGHTS}: cannot read (Permission denied)" in str(caught.value)
@@ -243,7 +243,7 @@ def hub(monkeypatch):
     return make
 
 
-def refused(kind):
+def get_refusal(kind):
     error = kind.__new__(kind)  # Its constructor wants a whole HTTP response.
     Exception.__init__(error, "refused")
     return error
@@ -291,12 +291,12 @@ def test_unreachable_hubs_are_answered_with_the_way_round(hub):
 
 
 def test_unknown_names_are_told_from_unreachable_hubs(hub):
-    hub(online=refused(RepositoryNotFoundError))
+    hub(online=get_refusal(RepositoryNotFoundError))
     assert "some/encoder:" in refusal(load_model, "some/encoder")
 
 
 def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
-    hub(online=refused(RevisionNotFoundError))
+    hub(online=get_refusal(RevisionNotFoundError))
     message = refusal(load_model, "some/encoder@v2")
     assert message.startswith("some/encoder@v2: some/encoder ")
     assert "no revision 'v2'" in message and "branches, tags or commits" in message

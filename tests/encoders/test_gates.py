@@ -53,7 +53,7 @@ def batch(encoder_folder):
     return batch_of(encoder_folder)
 
 
-def filled(folder):
+def fill_biases(folder):
     """A model none of whose biases is 0."""
     model = fresh(folder)
     generator = torch.Generator().manual_seed(0)
@@ -69,14 +69,14 @@ def states(model, batch):
         return model.base_model(**batch).last_hidden_state
 
 
-def drawn(groups, *, seed=0, share=0.6):
+def draw_masks(groups, *, seed=0, share=0.6):
     generator = torch.Generator().manual_seed(seed)
     return {group.name: (torch.rand(group.shape, generator=generator) < share).float() for group in groups}
 
 
 @every_kind
 def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
-    model = filled(encoder_folder)
+    model = fill_biases(encoder_folder)
     plain, groups = states(model, batch), gate_groups(model, kinds)
     with with_gates(model, groups, {group.name: torch.ones(group.shape) for group in groups}):
         assert torch.equal(states(model, batch), plain)
@@ -84,9 +84,9 @@ def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
 
 @every_kind
 def test_a_model_with_gates_is_the_pruned_model(encoder_folder, batch, kinds):
-    model, pruned = filled(encoder_folder), filled(encoder_folder)
+    model, pruned = fill_biases(encoder_folder), fill_biases(encoder_folder)
     groups = gate_groups(model, kinds)
-    gates, zeros = drawn(groups), sum(int((weight == 0).sum()) for weight in pruned.parameters())
+    gates, zeros = draw_masks(groups), sum(int((weight == 0).sum()) for weight in pruned.parameters())
     prune(pruned, gate_groups(pruned, kinds), gates)
     closed = sum(int((gates[group.name] == 0).sum()) * group.parameters for group in groups)
     assert sum(int((weight == 0).sum()) for weight in pruned.parameters()) == zeros + closed
@@ -97,11 +97,11 @@ def test_a_model_with_gates_is_the_pruned_model(encoder_folder, batch, kinds):
 
 @every_kind
 def test_nothing_remains_of_gates_even_after_an_error(encoder_folder, batch, kinds):
-    model = filled(encoder_folder)
+    model = fill_biases(encoder_folder)
     kept, names = weights(model), {name: id(weight) for name, weight in model.named_parameters()}
     plain, attributes = states(model, batch), {name: set(vars(part)) for name, part in model.named_modules()}
     groups = gate_groups(model, kinds)
-    with pytest.raises(KeyError, match="stop"), with_gates(model, groups, drawn(groups)):
+    with pytest.raises(KeyError, match="stop"), with_gates(model, groups, draw_masks(groups)):
         raise KeyError("stop")
     assert {name: id(weight) for name, weight in model.named_parameters()} == names
     assert list(dict(model.named_parameters())) == list(names)
@@ -112,7 +112,7 @@ def test_nothing_remains_of_gates_even_after_an_error(encoder_folder, batch, kin
 
 @every_kind
 def test_gradients_reach_every_group_and_no_parameter(encoder_folder, batch, kinds):
-    model = filled(encoder_folder)
+    model = fill_biases(encoder_folder)
     groups = gate_groups(model, kinds)
     gates = {group.name: torch.full(group.shape, 0.7, requires_grad=True) for group in groups}
     with without_gradients(model), with_gates(model, groups, gates):
@@ -127,20 +127,20 @@ def test_gradients_reach_every_group_and_no_parameter(encoder_folder, batch, kin
 def cut(model, name, places, *, before):
     """Let a module's input, or output, be 0 at some places of its last dimension."""
 
-    def changed(values):
+    def change_values(values):
         values = values.clone()
         values[..., places] = 0
         return values
 
     module = model.get_submodule(name)
     if before:
-        return module.register_forward_pre_hook(lambda _, given: (changed(given[0]), *given[1:]))
-    return module.register_forward_hook(lambda _, __, out: changed(out))
+        return module.register_forward_pre_hook(lambda _, given: (change_values(given[0]), *given[1:]))
+    return module.register_forward_hook(lambda _, __, out: change_values(out))
 
 
 @pytest.mark.parametrize("unit", ["head", "neuron"])
 def test_a_closed_unit_gives_nothing_to_the_output(encoder_folder, batch, unit):
-    model = filled(encoder_folder)
+    model = fill_biases(encoder_folder)
     site, none = family_of(model).sites(model)[1], GateKinds(attention="none", feed_forward="none")
     kinds = replace(none, **{"attention" if unit == "head" else "feed_forward": unit})
     group = gate_groups(model, kinds)[1]
@@ -156,7 +156,7 @@ def test_a_closed_unit_gives_nothing_to_the_output(encoder_folder, batch, unit):
 
 
 def test_a_closed_row_gives_0(encoder_folder, batch):
-    model = filled(encoder_folder)
+    model = fill_biases(encoder_folder)
     for group in each(gate_groups(model, GateKinds())[-2:]):
         gates = torch.ones(group.shape)
         gates[::5] = 0
@@ -204,10 +204,10 @@ def test_gates_cover_every_matrix_of_every_layer_once(encoder_folder):
 
 
 def test_gates_within_gates_multiply(bert_folder):
-    model = filled(bert_folder)
+    model = fill_biases(bert_folder)
     batch = {"input_ids": torch.tensor([[2, 7, 9, 11, 3]])}
     groups = gate_groups(model, MIXED)
-    one, other = drawn(groups, seed=1), drawn(groups, seed=2)
+    one, other = draw_masks(groups, seed=1), draw_masks(groups, seed=2)
     with with_gates(model, groups, {name: gate * other[name] for name, gate in one.items()}):
         expected = states(model, batch)
     with with_gates(model, groups, one):
@@ -220,10 +220,10 @@ def test_gates_within_gates_multiply(bert_folder):
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_model_with_gates_can_be_scored_in_any_precision(bert_folder, precision):
-    model = filled(bert_folder)
+    model = fill_biases(bert_folder)
     kept, groups = weights(model), gate_groups(model, MIXED)
     ids = torch.tensor([[2, 7, 9, 11, 3]])
-    with with_gates(model, groups, drawn(groups)):
+    with with_gates(model, groups, draw_masks(groups)):
         exact = states(model, {"input_ids": ids})
         with scoring(model, precision):
             found = model(ids).last_hidden_state.float()
@@ -265,7 +265,7 @@ def mask(folder, language="en", draw=0, *, kinds=UNITS, above=0.0):
     return Mask(language=language, draw=draw, kinds=kinds, log_alpha=log_alpha, above=above)
 
 
-def written(path, masks, kinds=UNITS):
+def write_masks(path, masks, kinds=UNITS):
     tensors = {name: one.numpy() for name, one in mask_tensors(masks).items()}
     write_tensors(path, tensors, asdict(kinds))
     return path
@@ -278,7 +278,7 @@ def content(mask):
 
 def test_masks_are_read_as_they_were_written(bert_folder, tmp_path):
     masks = [mask(bert_folder, code, draw, above=0.5 * draw) for code in ("de", "en") for draw in range(11)]
-    path = written(tmp_path / "masks.safetensors", masks)
+    path = write_masks(tmp_path / "masks.safetensors", masks)
     found = read_masks(path)
     assert list(map(content, found)) == list(map(content, masks))
     assert content(read_mask(path, "en", draw=10)) == content(masks[-1])
@@ -286,7 +286,7 @@ def test_masks_are_read_as_they_were_written(bert_folder, tmp_path):
 
 
 def test_a_mask_that_is_not_there_is_an_error_that_names_those_there_are(bert_folder, tmp_path):
-    path = written(tmp_path / "masks.safetensors", [mask(bert_folder, "sw"), mask(bert_folder, "ru")])
+    path = write_masks(tmp_path / "masks.safetensors", [mask(bert_folder, "sw"), mask(bert_folder, "ru")])
     with pytest.raises(ConfigError, match=r"'rus'.*'ru'\?.*ru, sw"):
         read_mask(path, "rus")
     with pytest.raises(ConfigError, match=r"2.*sw.*1.*0"):

@@ -24,7 +24,7 @@ logits = st.floats(-12, 12)
 DRAWS = 200_000
 
 
-def drawn(log_alpha, *, count=DRAWS, seed=0):
+def draw_gates(log_alpha, *, count=DRAWS, seed=0):
     many = torch.full((count,), float(log_alpha), dtype=torch.float64)
     return sample(many, torch.Generator().manual_seed(seed))
 
@@ -32,15 +32,15 @@ def drawn(log_alpha, *, count=DRAWS, seed=0):
 @pytest.mark.parametrize("log_alpha", [-4.0, -1.5, 0.0, 0.7, 3.0])
 def test_the_closed_form_is_the_share_of_open_gates_among_many(log_alpha):
     expected = float(open_probability(torch.tensor(log_alpha, dtype=torch.float64)))
-    found = float((drawn(log_alpha) > 0).double().mean())
+    found = float((draw_gates(log_alpha) > 0).double().mean())
     assert found == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / DRAWS))
 
 
 @pytest.mark.parametrize("log_alpha", [-1.0, 0.0, 2.0])
 def test_both_ends_are_drawn_as_often_as_each_other_says(log_alpha):
     """A gate at 1 is one at 0 seen from the other side: s and 1 - s, log α and -log α."""
-    fully_open = float((drawn(log_alpha) == 1).double().mean())
-    closed = float((drawn(-log_alpha, seed=1) == 0).double().mean())
+    fully_open = float((draw_gates(log_alpha) == 1).double().mean())
+    closed = float((draw_gates(-log_alpha, seed=1) == 0).double().mean())
     assert fully_open == pytest.approx(closed, abs=0.006)
     assert 0.01 < fully_open < 0.99
 
@@ -56,7 +56,7 @@ def test_the_closed_form_is_that_of_the_paper():
 
 @given(logits, st.integers(0, 2**62))
 def test_gates_lie_between_0_and_1_and_the_same_seed_draws_the_same(log_alpha, seed):
-    first, second = (drawn(log_alpha, count=50, seed=seed) for _ in range(2))
+    first, second = (draw_gates(log_alpha, count=50, seed=seed) for _ in range(2))
     assert torch.equal(first, second)
     assert bool(((first >= 0) & (first <= 1)).all())
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from networks import LANGUAGES, fresh, modular, stirred
+from networks import LANGUAGES, fresh, modular, stir_modules
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
@@ -28,11 +28,13 @@ def states(model, ids=IDS):
 
 
 def vector(model, language):
-    (name,) = (name for name in language_parameters(model, language) if name not in without(model, language))
+    (name,) = (
+        name for name in language_parameters(model, language) if name not in drop_embedding(model, language)
+    )
     return language_parameters(model, language)[name]
 
 
-def without(model, language):
+def drop_embedding(model, language):
     return language_parameters(model, language, embedding=False)
 
 
@@ -66,7 +68,7 @@ def test_the_vector_is_one_parameter_of_a_language_and_the_others_are_as_without
     model, plain = (modular(fresh(bert_folder), kind, **fields) for fields in ({"embedding": True}, {}))
     dim = model.config.hidden_size
     assert vector(model, "sw").numel() == dim
-    assert without(model, "sw").keys() == language_parameters(plain, "sw").keys()
+    assert drop_embedding(model, "sw").keys() == language_parameters(plain, "sw").keys()
     more = {code: dim * (code != "") for code in ("", *LANGUAGES)}
     assert parameter_counts(model) == {code: n + more[code] for code, n in parameter_counts(plain).items()}
     assert len(module_parameters(model, LANGUAGES)) == len(module_parameters(plain, LANGUAGES)) + 3
@@ -74,7 +76,7 @@ def test_the_vector_is_one_parameter_of_a_language_and_the_others_are_as_without
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_folder_and_a_new_language_have_it_too(bert_folder, tmp_path, kind):
-    model = stirred(modular(fresh(bert_folder), kind, embedding=True))
+    model = stir_modules(modular(fresh(bert_folder), kind, embedding=True))
     write_language_modules(model, tmp_path)
     again = load_whole(bert_folder)
     read_language_modules(again, tmp_path)
@@ -91,7 +93,7 @@ def test_a_shared_adapter_with_vectors_refuses_a_language_without_one(bert_folde
     message = "'ws'.*'sw'"
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
-    assert language_parameters(model, "sw").keys() != without(model, "sw").keys() == {}.keys()
+    assert language_parameters(model, "sw").keys() != drop_embedding(model, "sw").keys() == {}.keys()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from networks import LANGUAGES, fresh, modular, refusal, stirred, tagger
+from networks import LANGUAGES, fresh, modular, refusal, stir_modules, tagger
 from transformers import AutoModelForMaskedLM
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -93,7 +93,7 @@ def test_adapters_at_the_embeddings_are_undone_before_the_scores(tied_folder, ki
 
 
 def test_they_are_undone_before_the_scores_of_new_subwords_too(tied_folder):
-    model = stirred(modular(load_masked_lm(tied_folder), "adapter", **MAD_X))
+    model = stir_modules(modular(load_masked_lm(tied_folder), "adapter", **MAD_X))
     with torch.no_grad(), active_language(model, "sw"):
         before = model(IDS, MASK).logits
         add_embeddings(model, {before.size(-1): {}}, special=(), seed=0)
@@ -101,7 +101,7 @@ def test_they_are_undone_before_the_scores_of_new_subwords_too(tied_folder):
 
 
 def test_a_new_language_has_an_adapter_at_the_embeddings_too(bert_folder):
-    model = stirred(modular(load_masked_lm(bert_folder), "adapter", **MAD_X))
+    model = stir_modules(modular(load_masked_lm(bert_folder), "adapter", **MAD_X))
     with torch.no_grad():
         with active_language(model, "sw"):
             before = model(IDS, MASK).logits
@@ -110,11 +110,11 @@ def test_a_new_language_has_an_adapter_at_the_embeddings_too(bert_folder):
             assert torch.equal(model(IDS, MASK).logits, before)
         with active_language(model, "fr"):
             assert not torch.allclose(model(IDS, MASK).logits, before)
-    mean = torch.stack([one for code in LANGUAGES for one in at_embeddings(model, code)]).mean(dim=0)
-    torch.testing.assert_close(at_embeddings(model, "fr")[0], mean)
+    mean = torch.stack([one for code in LANGUAGES for one in embedding_parameters(model, code)]).mean(dim=0)
+    torch.testing.assert_close(embedding_parameters(model, "fr")[0], mean)
 
 
-def at_embeddings(model, language):
+def embedding_parameters(model, language):
     return [
         one for name, one in language_parameters(model, language).items() if "embeddings.f.up.weight" in name
     ]
@@ -138,7 +138,7 @@ def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_state
 
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     with torch.no_grad():
         with active_language(model, ROWS):
             mixed = states(model)
@@ -155,7 +155,7 @@ def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
 def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v2_folder):
     model = fresh(deberta_v2_folder)
     count = len(model.base_model.encoder.rel_embeddings.weight)
-    stirred(modular(model, "attention"))
+    stir_modules(modular(model, "attention"))
     languages = tuple(LANGUAGES[row % 3] for row in range(count))
     ids = IDS[:1].expand(count, -1)
     with torch.no_grad():
@@ -168,7 +168,7 @@ def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
-    model = stirred(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
+    model = stir_modules(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
     weights = torch.randn(model.config.hidden_size)
     with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
@@ -229,10 +229,10 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     with torch.no_grad(), active_language(model, "sw"):
         before = states(model)
-    copied = stirred(deepcopy(model), seed=7)
+    copied = stir_modules(deepcopy(model), seed=7)
     with torch.no_grad(), active_language(model, "sw"), active_language(copied, "en"):
         assert torch.equal(states(model), before)
         assert not torch.allclose(states(copied), before)
@@ -248,7 +248,7 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
         add_language(equal, "fr")
         with active_language(equal, "fr"):
             assert torch.equal(states(equal), plain)
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     add_language(model, "fr")
     assert modules_of(model).languages == (*LANGUAGES, "fr")
@@ -294,7 +294,7 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
 
 
 def test_a_fallback_reads_what_has_no_modules(bert_folder):
-    model = stirred(modular(fresh(bert_folder), "adapter", fallback="sw"))
+    model = stir_modules(modular(fresh(bert_folder), "adapter", fallback="sw"))
     with torch.no_grad():
         with active_language(model, "de"):
             found = states(model)
@@ -379,7 +379,7 @@ def test_adapters_behind_the_norm_change_nothing_until_they_learn_and_are_saved(
     last = model.config.num_hidden_layers
     with torch.no_grad(), active_language(model, "sw"):
         assert torch.equal(states(model), plain)
-        changed = states(stirred(model))
+        changed = states(stir_modules(model))
     assert not torch.allclose(changed[1], plain[1], atol=1e-3)
     assert all(site.layer < last for site in family_of(model).sites(model) if has_adapter(model, site))
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")

@@ -25,7 +25,7 @@ def copy(encoder_folder, tmp_path):
     return Path(shutil.copytree(encoder_folder, tmp_path / encoder_folder.name))
 
 
-def rewritten(folder, change):
+def rewrite_weights(folder, change):
     """Give the weights other names or types, or none when ``change`` returns none."""
     found = load_file(folder / "model.safetensors")
     changed = dict(pair for name, value in found.items() if (pair := change(name, value)))
@@ -205,7 +205,7 @@ def test_norms_of_a_new_head_start_as_norms(modernbert_folder, tmp_path):
 
 
 @pytest.fixture
-def saved(encoder_folder, tmp_path):
+def saved_model(encoder_folder, tmp_path):
     model = with_own_head(encoder_folder, seed=7)
     with torch.no_grad():
         for weight in model.parameters():
@@ -224,17 +224,17 @@ def test_encoder_and_head_are_found_by_their_names(encoder_folder):
     assert all(site.module(model, "block") is not None for site in sites)
 
 
-def test_a_saved_model_comes_back_to_the_bit_whatever_the_seed(saved):
-    model, folder = saved
+def test_a_saved_model_comes_back_to_the_bit_whatever_the_seed(saved_model):
+    model, folder = saved_model
     back = with_own_head(folder, seed=3)
     assert same(weights(model), weights(back))
     assert tuple(back.config.id2label.values()) == LABELS
 
 
-def test_transformers_loads_the_encoder_without_isogloss(saved):
+def test_transformers_loads_the_encoder_without_isogloss(saved_model):
     from transformers import AutoModel, AutoTokenizer
 
-    model, folder = saved
+    model, folder = saved_model
     encoder = AutoModel.from_pretrained(folder).eval()
     theirs = {n: weight for n, weight in weights(encoder).items() if not n.startswith("pooler.")}
     assert same(weights(model.base_model), theirs)
@@ -245,16 +245,16 @@ def test_transformers_loads_the_encoder_without_isogloss(saved):
     assert same(weights(load_model(folder)), weights(model.base_model))
 
 
-def test_an_own_head_for_other_labels_is_replaced(saved):
-    _, folder = saved
+def test_an_own_head_for_other_labels_is_replaced(saved_model):
+    _, folder = saved_model
     other = with_own_head(folder, labels=("a", "b", "d"), seed=1)
     assert same(weights(other.head), weights(with_own_head(folder, labels=("a", "b", "d"), seed=1).head))
     assert not same(weights(other.head), weights(with_own_head(folder).head))
     assert tuple(other.config.id2label.values()) == ("a", "b", "d")
 
 
-def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved, tmp_path):
-    _, folder = saved
+def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved_model, tmp_path):
+    _, folder = saved_model
     with pytest.raises(ModelError, match=r"task's:.*head\.bias.*\(3,\)"):
         with_own_head(folder, out=4)
     broken = shutil.copytree(folder, tmp_path / "broken")
@@ -265,8 +265,8 @@ def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved, tmp_path
         with_own_head(broken)
 
 
-def test_a_model_in_shards_comes_back_to_the_bit(saved, tmp_path):
-    model, folder = saved
+def test_a_model_in_shards_comes_back_to_the_bit(saved_model, tmp_path):
+    model, folder = saved_model
     shards = shutil.copytree(folder, tmp_path / "shards")
     whole = load_file(shards / "model.safetensors")
     (shards / "model.safetensors").unlink()
@@ -287,7 +287,7 @@ def test_names_of_norms_from_the_time_of_tensorflow_are_understood(encoder_folde
             "LayerNorm.bias", "LayerNorm.beta"
         ), value
 
-    rewritten(copy, old)
+    rewrite_weights(copy, old)
     assert same(load_model(copy), load_model(encoder_folder))
     assert same(load_masked_lm(copy), load_masked_lm(encoder_folder))
 
@@ -299,7 +299,7 @@ def test_weights_of_the_encoder_alone_are_understood(encoder_folder, copy):
     def bare(name, value):
         return (name.removeprefix(prefix), value) if name.startswith(prefix) else None
 
-    rewritten(copy, bare)
+    rewrite_weights(copy, bare)
     assert same(load_model(copy), load_model(encoder_folder))
     assert same(tagger(copy).base_model, load_model(encoder_folder))
 
@@ -314,7 +314,7 @@ def test_numbers_of_positions_among_the_weights_are_passed_over(encoder_folder, 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_weights_in_half_precision_are_trained_in_full(encoder_folder, copy, dtype):
-    rewritten(copy, lambda name, value: (name, value.to(dtype)))
+    rewrite_weights(copy, lambda name, value: (name, value.to(dtype)))
     change_config(copy, torch_dtype=str(dtype)[6:])
     full, half = load_model(encoder_folder).state_dict(), load_model(copy).state_dict()
     assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in each(full))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from networks import fresh, hooks, modular, stirred, tagger
+from networks import fresh, hooks, modular, stir_modules, tagger
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -86,7 +86,7 @@ def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, la
     assert not torch.allclose(real(mixed, mask)[14:], real(plain, mask)[14:], atol=1e-2)
 
 
-def mixed(model, how, rows, mask, links=None):
+def mix_states(model, how, rows, mask, links=None):
     """Give the states that leave the mixing, the last ones, and the trace."""
     site, seen = family_of(model).sites(model)[how.layer - 1], []
     feed_forward = site.module(model, "feed_forward_in")
@@ -97,7 +97,7 @@ def mixed(model, how, rows, mask, links=None):
     return seen[0], last, trace
 
 
-def attended(model, site, subwords, language=""):
+def attend(model, site, subwords, language=""):
     """Give one text's states after the self-attention sub-layer, and before its norm."""
     seen, norm = [], site.module(model, "attention_norm")
     handle = norm.register_forward_hook(lambda _, inputs, output: seen.append((output[0], inputs[0][0])))
@@ -107,7 +107,7 @@ def attended(model, site, subwords, language=""):
     return seen[0]
 
 
-def by_equation(model, site, how, crossed, target, entropy):
+def compute_equation_4(model, site, how, crossed, target, entropy):
     """Return Eq. 4 and the ratio of Eq. 5; ``target`` are h_T and what it is the norm of."""
     ratio = 0.5 / (1 + math.exp(-(-0.5 * entropy + 1.0))) if how.learned else 0.5
     own, norm = target[how.residual == "summed"], site.module(model, "attention_norm")
@@ -122,25 +122,25 @@ def test_the_layer_computes_the_equations(folder, residual, learned, languages):
     """Eqs 2-5 by hand, pair by pair without padding, one head after the other; with modules, the target's."""
     model = fresh(folder).double()
     if all(languages):
-        stirred(modular(model, "attention"), seed=5, size=0.2)
+        stir_modules(modular(model, "attention"), seed=5, size=0.2)
     how = mixup(residual=residual, learned=learned)
     how.ratio_module.double()
     rows, mask = pairs()
     plain = family_of(model).sites(model)[how.layer - 1]
     source, target = (language_site(model, plain, language) for language in languages)
     with active_language(model, [code for code in languages for _ in range(3)]):
-        found, _, trace = mixed(model, how, rows, mask)
+        found, _, trace = mix_states(model, how, rows, mask)
     for number, (source_length, target_length) in enumerate(LENGTHS):
-        h_s, _ = attended(model, source, rows[number, :source_length], languages[0])
-        h_t = attended(model, target, rows[3 + number, :target_length], languages[1])
-        crossed, entropy = by_hand(model, target, h_t[0], h_s)
-        expected, ratio = by_equation(model, target, how, crossed, h_t, entropy)
+        h_s, _ = attend(model, source, rows[number, :source_length], languages[0])
+        h_t = attend(model, target, rows[3 + number, :target_length], languages[1])
+        crossed, entropy = attend_slowly(model, target, h_t[0], h_s)
+        expected, ratio = compute_equation_4(model, target, how, crossed, h_t, entropy)
         assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
         assert torch.allclose(found[number, :source_length], h_s, rtol=0, atol=1e-9)
         assert torch.allclose(found[3 + number, :target_length], expected, rtol=0, atol=1e-9)
 
 
-def by_hand(model, site, h_t, h_s):
+def attend_slowly(model, site, h_t, h_s):
     """Return MultiHead(h_T, h_S, h_S) and H(A)+H(Aᵀ)."""
     heads = model.config.num_attention_heads
     query, key, value = (
@@ -166,14 +166,14 @@ def test_by_cosine_a_subword_takes_up_the_values_of_those_that_are_like_it(folde
     how.ratio_module.double()
     rows, mask = pairs()
     site = family_of(model).sites(model)[how.layer - 1]
-    states, _, trace = mixed(model, how, rows, mask)
+    states, _, trace = mix_states(model, how, rows, mask)
     for number, (source_length, target_length) in enumerate(LENGTHS):
-        h_s, _ = attended(model, site, rows[number, :source_length])
-        h_t = attended(model, site, rows[3 + number, :target_length])
+        h_s, _ = attend(model, site, rows[number, :source_length])
+        h_t = attend(model, site, rows[3 + number, :target_length])
         raw = 20 * torch.cosine_similarity(h_t[0][:, None], h_s[None], dim=2)
         there, back = raw.softmax(dim=1), raw.T.softmax(dim=1)
         crossed = site.module(model, "attention_output")(there @ site.module(model, "value")(h_s))
-        expected, ratio = by_equation(model, site, how, crossed, h_t, entropy_of(there, back))
+        expected, ratio = compute_equation_4(model, site, how, crossed, h_t, entropy_of(there, back))
         assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-9)
         found = trace.weights[number, 0, :target_length, :source_length]
         assert torch.allclose(found, there, rtol=0, atol=1e-9)
@@ -219,7 +219,7 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
     def loss():
         return (states(model, rows, mask, how)[:, 0] * wanted).sum()
 
-    def moved(size):
+    def compute_moved_loss(size):
         with torch.no_grad():
             for weight, step in zip(weights, steps, strict=True):
                 weight.add_(step, alpha=size)
@@ -233,8 +233,8 @@ def test_gradients_are_those_of_finite_differences(folder, residual):
     )
     assert all(weight.grad.abs() > 0 for weight in how.ratio_module.parameters())
     size = 1e-6
-    up = moved(size)
-    down = moved(-2 * size)
+    up = compute_moved_loss(size)
+    down = compute_moved_loss(-2 * size)
     assert (up - down) / (2 * size) == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 

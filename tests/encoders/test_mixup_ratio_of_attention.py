@@ -10,7 +10,7 @@ from isogloss.encoders.mixup import LearnedRatio, attention_entropy, log_attenti
 SHAPES = st.tuples(*[st.integers(1, high) for high in (3, 3, 6, 6)], st.integers(0, 2**31 - 1))
 
 
-def drawn(shape, *, pad=(0, 0)):
+def draw_attention(shape, *, pad=(0, 0)):
     """Raw weights and masks; the last ``pad`` subwords of target and source are padding full of noise."""
     pairs, heads, target, source, seed = shape
     generator = torch.Generator().manual_seed(seed)
@@ -38,21 +38,21 @@ def naive_entropy(raw):
 
 @given(SHAPES)
 def test_entropy_is_the_mean_over_heads_and_subwords_of_each_distributions_entropy(shape):
-    raw, target, source = drawn(shape)
+    raw, target, source = draw_attention(shape)
     found = attention_entropy(log_attention(raw, source), queries=target, keys=source)
     assert found.tolist() == pytest.approx([naive_entropy(one) for one in raw], abs=1e-12)
 
 
 @given(SHAPES)
 def test_both_ways_are_normalised_for_themselves(shape):
-    raw, target, source = drawn(shape)
+    raw, target, source = draw_attention(shape)
     both = [naive_entropy(one) + naive_entropy(one.transpose(1, 2)) for one in raw]
     assert two_way_entropy(raw, target=target, source=source).tolist() == pytest.approx(both, abs=1e-12)
 
 
 @given(SHAPES, st.tuples(st.integers(0, 4), st.integers(0, 4)))
 def test_padding_changes_nothing(shape, pad):
-    raw, target, source = drawn(shape, pad=pad)
+    raw, target, source = draw_attention(shape, pad=pad)
     real = raw[:, :, : shape[2], : shape[3]]
     whole = torch.ones(shape[0], shape[2], dtype=torch.bool), torch.ones(shape[0], shape[3], dtype=torch.bool)
     alone = two_way_entropy(real, target=whole[0], source=whole[1])
@@ -62,7 +62,7 @@ def test_padding_changes_nothing(shape, pad):
 
 @given(SHAPES)
 def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
-    raw, target, source = drawn(shape)
+    raw, target, source = draw_attention(shape)
     largest = math.log(shape[2]) + math.log(shape[3])
     even = two_way_entropy(torch.zeros_like(raw), target=target, source=source)
     assert even.tolist() == pytest.approx([largest] * shape[0], abs=1e-12)
@@ -73,7 +73,7 @@ def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
 
 
 def test_gradients_are_those_of_finite_differences_and_padding_has_none():
-    raw, target, source = drawn((2, 2, 3, 4, 0), pad=(2, 1))
+    raw, target, source = draw_attention((2, 2, 3, 4, 0), pad=(2, 1))
     raw.requires_grad_()
     ratio = LearnedRatio().double()
     with torch.no_grad():

@@ -35,7 +35,7 @@ def leaving(model, layer, rows, mask=None, how=None, links=None):
     return seen[0], last, trace
 
 
-def by_cosine(target, source):
+def score_by_cosine(target, source):
     return 20 * cosine_similarity(target[:, None], source[None], dim=2)
 
 
@@ -62,7 +62,7 @@ def test_what_leaves_the_layer_is_the_formula(folder, learned):
     for number, (source_length, target_length) in enumerate(LENGTHS):
         source = leaving(model, 2, rows[number : number + 1, :source_length])[0][0]
         target = leaving(model, 2, rows[3 + number : 4 + number, :target_length])[0][0]
-        expected, ratio = formula(target, source, by_cosine(target, source), how)
+        expected, ratio = formula(target, source, score_by_cosine(target, source), how)
         assert trace.ratios[number].item() == pytest.approx(ratio, abs=1e-6)
         assert torch.allclose(mixed[number, :source_length], source, rtol=0, atol=1e-6)
         assert torch.allclose(mixed[3 + number, :target_length], expected, rtol=0, atol=1e-5)

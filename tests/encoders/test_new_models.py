@@ -40,11 +40,11 @@ def architecture(request):
 
 @pytest.fixture
 def tokenizer(architecture):
-    return trained(architecture.family)
+    return train_small_tokenizer(architecture.family)
 
 
 @cache
-def trained(family):
+def train_small_tokenizer(family):
     return train_tokenizer([TEXT] * 4, family=family, size=SMALL["vocabulary"])
 
 
@@ -135,18 +135,18 @@ def test_heads_must_divide_the_width(tokenizer, architecture):
 def test_heads_of_modernbert_must_be_even():
     odd = Architecture(**{**SMALL, "family": "modernbert", "dim": 36})
     with pytest.raises(ConfigError, match=r"are 9 wide.* modernbert .* dim / 64"):
-        new_encoder(odd, trained("modernbert"), seed=0)
+        new_encoder(odd, train_small_tokenizer("modernbert"), seed=0)
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
     with pytest.raises(ConfigError, match=r"encoder family 'brt'.*'bert'"):
-        new_encoder(Architecture(**{**SMALL, "family": "brt"}), trained("bert"), seed=0)
+        new_encoder(Architecture(**{**SMALL, "family": "brt"}), train_small_tokenizer("bert"), seed=0)
 
 
 # Codes of languages
 
 
-def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> DirectionCodes:
+def find_direction(vocabulary: list[str], source: str = "en", target: str = "sw") -> DirectionCodes:
     return direction_between({piece: n for n, piece in enumerate(vocabulary)}, source, target, "a model")
 
 
@@ -162,25 +162,25 @@ def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> Di
     ],
 )
 def test_each_kind_of_vocabulary_is_told_in_its_own_way(vocabulary, direction) -> None:
-    assert between(vocabulary) == direction
+    assert find_direction(vocabulary) == direction
 
 
 def test_a_language_can_be_written_as_the_model_writes_it() -> None:
-    assert between(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == DirectionCodes((0,), 1)
+    assert find_direction(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == DirectionCodes((0,), 1)
 
 
 def test_every_language_of_nllb_is_found_however_it_is_written() -> None:
     from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES as CODES
 
     for number, code in enumerate(CODES):
-        assert between(CODES, "en", canonical_language(code)).first == number, code
-    assert all(between(CODES, "en", code).first is not None for code in NAMES)
+        assert find_direction(CODES, "en", canonical_language(code)).first == number, code
+    assert all(find_direction(CODES, "en", code).first is not None for code in NAMES)
     for plain, code in FLORES.items() | {"zh": "zho_Hans", "ko_KR": "kor_Hang", "yue": "yue_Hant"}.items():
-        assert between(CODES, "en", plain).first == CODES.index(code), plain
+        assert find_direction(CODES, "en", plain).first == CODES.index(code), plain
     for plain, code in {"rw": "kin_Latn", "tn": "tsn_Latn", "zh_TW": "zho_Hant", "pt_BR": "por_Latn"}.items():
-        assert between(CODES, "en", plain).first == CODES.index(code)
+        assert find_direction(CODES, "en", plain).first == CODES.index(code)
     with pytest.raises(ModelError, match="no language 'uz_Cyrl'"):
-        between(CODES, "en", "uz_Cyrl")
+        find_direction(CODES, "en", "uz_Cyrl")
 
 
 @pytest.mark.parametrize(
@@ -196,20 +196,20 @@ def test_every_language_of_nllb_is_found_however_it_is_written() -> None:
     ],
 )
 def test_a_script_is_looked_for_where_a_vocabulary_has_it(vocabulary, language, found) -> None:
-    direction = between(vocabulary, "en" if "en" in vocabulary[0] else "", language)
+    direction = find_direction(vocabulary, "en" if "en" in vocabulary[0] else "", language)
     assert (direction.prefix[0] if direction.first is None else direction.first) == vocabulary.index(found)
 
 
 def test_another_script_is_another_language() -> None:
     for vocabulary in (["__en__", "__zh__"], ["en_XX", "zh_CN"]):
         with pytest.raises(ModelError, match="no language 'zh_Hant'"):
-            between(vocabulary, "en", "zh_Hant")
+            find_direction(vocabulary, "en", "zh_Hant")
 
 
 @pytest.mark.parametrize("vocabulary", [["eng_Latn", "fra_Latn"], ["__en__", "__fr__"], [">>fr<<"]])
 def test_a_language_the_model_does_not_know_is_refused(vocabulary) -> None:
     with pytest.raises(ModelError, match=r"^a model: .* 'sw' \(tried "):
-        between(vocabulary)
+        find_direction(vocabulary)
 
 
 def test_the_codes_are_those_of_transformers() -> None:

@@ -38,15 +38,15 @@ def _ids(word, tokenizer):
 
 
 @pytest.fixture
-def both(encoder_folder):
+def tokenizers(encoder_folder):
     """Load a tokenizer twice, and extend one of them."""
     old, new = load_text_tokenizer(encoder_folder), load_text_tokenizer(encoder_folder)
     add_subwords(new, lines(), size=90)
     return old, new
 
 
-def test_old_subwords_keep_their_ids_and_old_text_its_split(both):
-    old, new = both
+def test_old_subwords_keep_their_ids_and_old_text_its_split(tokenizers):
+    old, new = tokenizers
     added = added_subwords(old, new)
     assert 10 < len(added) <= 90
     assert {
@@ -58,8 +58,10 @@ def test_old_subwords_keep_their_ids_and_old_text_its_split(both):
     assert len(split) < len(old("sitting")["input_ids"]) + 5
 
 
-def test_the_same_text_gives_the_same_subwords_and_a_file_gives_them_back(both, encoder_folder, tmp_path):
-    _, new = both
+def test_the_same_text_gives_the_same_subwords_and_a_file_gives_them_back(
+    tokenizers, encoder_folder, tmp_path
+):
+    _, new = tokenizers
     again = load_text_tokenizer(encoder_folder)
     add_subwords(again, lines(), size=90)
     assert again.backend_tokenizer.to_str() == new.backend_tokenizer.to_str()
@@ -72,8 +74,8 @@ def test_the_same_text_gives_the_same_subwords_and_a_file_gives_them_back(both, 
         read_subwords(read, tmp_path / "kept.json")
 
 
-def test_states_and_scores_without_new_subwords_are_equal_to_the_bit(both, encoder_folder, tmp_path):
-    old, new = both
+def test_states_and_scores_without_new_subwords_are_equal_to_the_bit(tokenizers, encoder_folder, tmp_path):
+    old, new = tokenizers
     before, after = load_whole(encoder_folder), load_to_continue(encoder_folder, seed=0)
     sources = subword_averages(old, added_subwords(old, new))
     add_embeddings(after, sources, special=set(old.all_special_ids), seed=0)
@@ -90,8 +92,8 @@ def test_states_and_scores_without_new_subwords_are_equal_to_the_bit(both, encod
     assert torch.allclose(scores[0], scores[1][..., : scores[0].shape[-1]], atol=1e-6)
 
 
-def test_averages_are_those_of_the_old_split(both, encoder_folder):
-    old, new = both
+def test_averages_are_those_of_the_old_split(tokenizers, encoder_folder):
+    old, new = tokenizers
     table = load_whole(encoder_folder).get_input_embeddings().weight.detach()
     model = load_to_continue(encoder_folder, seed=0)
     added = added_subwords(old, new)
@@ -125,8 +127,8 @@ def test_random_rows_have_the_old_ones_mean_and_variance_and_their_own_seed(bert
     assert torch.equal(rows(0)[1], drawn) and not torch.equal(rows(1)[1], drawn)
 
 
-def test_translations_are_counted_by_links(both):
-    old, new = both
+def test_translations_are_counted_by_links(tokenizers):
+    old, new = tokenizers
     added = added_subwords(old, new)
     pairs = [
         Translation(id="0", first="the cat", second="αβγ sitting", links=((0, 0), (1, 1))),

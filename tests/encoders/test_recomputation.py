@@ -4,7 +4,7 @@ from contextlib import ExitStack, nullcontext
 
 import pytest
 import torch
-from networks import fresh, hooks, modular, stirred
+from networks import fresh, hooks, modular, stir_modules
 from torch import nn
 
 from isogloss.core.errors import ModelError
@@ -71,7 +71,7 @@ def test_each_layer_runs_twice_and_hooks_around_it_once(encoder_folder):
 
 
 def test_less_is_kept_for_the_gradients(encoder_folder):
-    def kept(*, anew):
+    def count_kept(*, anew):
         model, numbers = fresh(encoder_folder).train(), []
         counted = torch.autograd.graph.saved_tensors_hooks(
             lambda one: numbers.append(one.numel()) or one, lambda one: one
@@ -80,28 +80,28 @@ def test_less_is_kept_for_the_gradients(encoder_folder):
             model(input_ids=IDS)
         return sum(numbers)
 
-    assert 0 < kept(anew=True) < kept(anew=False) / 3
+    assert 0 < count_kept(anew=True) < count_kept(anew=False) / 3
 
 
 @pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter", "shared-adapter"])
 def test_a_layer_runs_again_in_the_languages_of_the_first_time(bert_folder, kind):
-    def of(languages, *, anew):
-        return gradients(stirred(modular(fresh(bert_folder), kind)), anew=anew, languages=languages)
+    def compute_gradients(languages, *, anew):
+        return gradients(stir_modules(modular(fresh(bert_folder), kind)), anew=anew, languages=languages)
 
     for languages in (("sw",), ("sw", "en")):
-        assert_same(of(languages, anew=False), of(languages, anew=True))
+        assert_same(compute_gradients(languages, anew=False), compute_gradients(languages, anew=True))
 
 
 @pytest.mark.parametrize("kind", [None, "attention", "adapter"])
 @pytest.mark.parametrize("layer", [1, 3])
 def test_a_layer_that_mixes_mixes_again(bert_folder, kind, layer):
-    def mixed(*, anew):
+    def compute_mixed_gradients(*, anew):
         model = fresh(bert_folder)
         if kind:
-            model = stirred(modular(model, kind))
+            model = stir_modules(modular(model, kind))
         return gradients(model, anew=anew, languages=("en", "sw") if kind else (), mixup=Mixup(layer=layer))
 
-    once, anew = mixed(anew=False), mixed(anew=True)
+    once, anew = compute_mixed_gradients(anew=False), compute_mixed_gradients(anew=True)
     assert_same(once, anew)
     assert once["trace"].shape == (1,)
     assert not torch.equal(once[""], gradients(fresh(bert_folder), anew=False)[""])

@@ -23,13 +23,13 @@ SENTENCES = st.lists(st.lists(WORDS, max_size=6), max_size=4)
 
 
 @pytest.fixture(scope="module", params=["bert", "xlm_roberta", "deberta_v2", "modernbert"])
-def loaded(request):
+def family_tokenizer(request):
     return load_tokenizer(request.getfixturevalue(f"{request.param}_folder"))
 
 
 @given(SENTENCES)
-def test_every_word_has_subwords_in_order(loaded, sentences):
-    split = split_words(sentences, loaded)
+def test_every_word_has_subwords_in_order(family_tokenizer, sentences):
+    split = split_words(sentences, family_tokenizer)
     assert len(split) == len(sentences)
     for one, given_words in zip(split, sentences, strict=True):
         assert len(one.subwords) == len(one.words)
@@ -39,9 +39,9 @@ def test_every_word_has_subwords_in_order(loaded, sentences):
 
 
 @given(SENTENCES)
-def test_splitting_a_sentence_is_splitting_its_words_one_by_one(loaded, sentences):
-    for one, given_words in zip(split_words(sentences, loaded), sentences, strict=True):
-        alone = [part.subwords for part in split_words([[word] for word in given_words], loaded)]
+def test_splitting_a_sentence_is_splitting_its_words_one_by_one(family_tokenizer, sentences):
+    for one, given_words in zip(split_words(sentences, family_tokenizer), sentences, strict=True):
+        alone = [part.subwords for part in split_words([[word] for word in given_words], family_tokenizer)]
         assert one.subwords == tuple(subword for subwords in alone for subword in subwords)
 
 
@@ -59,30 +59,35 @@ def test_subwords_are_the_tokenizers_own(bert_folder, xlm_roberta_folder):
         assert split.first() == [0, 1, 2, 3]
 
 
-def test_words_that_vanish_become_the_unknown_subword(loaded):
-    (split,) = split_words([["the", "", "cat", ""]], loaded)
+def test_words_that_vanish_become_the_unknown_subword(family_tokenizer):
+    (split,) = split_words([["the", "", "cat", ""]], family_tokenizer)
     places = split.first()
     assert [split.words[place] for place in places] == [0, 1, 2, 3]
     assert split.words.count(1) == split.words.count(3) == 1
-    assert split.subwords[places[1]] == split.subwords[places[3]] == loaded.unk_token_id
+    assert split.subwords[places[1]] == split.subwords[places[3]] == family_tokenizer.unk_token_id
 
 
-def test_words_with_a_space_inside_stay_one_word(loaded):
-    (split,) = split_words([["a", "the cat", "ran"]], loaded)
+def test_words_with_a_space_inside_stay_one_word(family_tokenizer):
+    (split,) = split_words([["a", "the cat", "ran"]], family_tokenizer)
     assert sorted(set(split.words)) == [0, 1, 2] and split.words.count(1) >= 2
-    assert list(split.subwords) == loaded(" a the cat ran", add_special_tokens=False)["input_ids"]
+    assert list(split.subwords) == family_tokenizer(" a the cat ran", add_special_tokens=False)["input_ids"]
 
 
-def test_words_that_look_like_special_subwords_are_only_words(loaded):
-    for special in (loaded.cls_token, loaded.sep_token, loaded.pad_token, loaded.mask_token):
-        (split,) = split_words([["the", special, "cat"]], loaded)
+def test_words_that_look_like_special_subwords_are_only_words(family_tokenizer):
+    for special in (
+        family_tokenizer.cls_token,
+        family_tokenizer.sep_token,
+        family_tokenizer.pad_token,
+        family_tokenizer.mask_token,
+    ):
+        (split,) = split_words([["the", special, "cat"]], family_tokenizer)
         assert set(split.words) == {0, 1, 2}
 
 
-def test_special_subwords_frame_a_text_as_the_tokenizer_does(loaded):
-    (split,) = split_words([["the", "cat"]], loaded)
-    first, last = special_subwords(loaded)
-    assert loaded(" the cat")["input_ids"] == [first, *split.subwords, last]
+def test_special_subwords_frame_a_text_as_the_tokenizer_does(family_tokenizer):
+    (split,) = split_words([["the", "cat"]], family_tokenizer)
+    first, last = special_subwords(family_tokenizer)
+    assert family_tokenizer(" the cat")["input_ids"] == [first, *split.subwords, last]
 
 
 @pytest.mark.parametrize(

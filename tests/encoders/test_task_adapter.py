@@ -3,7 +3,7 @@
 import pytest
 import torch
 import transformers
-from networks import LANGUAGES, fresh, modular, refusal, same, stirred, tagger
+from networks import LANGUAGES, fresh, modular, refusal, same, stir_modules, tagger
 from safetensors.torch import save_file
 
 from isogloss.core.errors import ConfigError
@@ -33,7 +33,7 @@ def with_task(model, *, moved=True, reduction=4):
 
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
-    model = fresh(encoder_folder) if kind is None else stirred(modular(fresh(encoder_folder), kind))
+    model = fresh(encoder_folder) if kind is None else stir_modules(modular(fresh(encoder_folder), kind))
     plain = states(model)
     assert torch.equal(states(with_task(model, moved=False)), plain)
     assert not torch.allclose(states(with_task(model)), plain, atol=1e-2)
@@ -42,7 +42,7 @@ def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
     """With copies of the feed-forward, the adapter follows each language's copy, in any order of adding."""
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     site = family_of(model).sites(model)[0]
     given = torch.randn(2, 5, site.module(model, "feed_forward_out").in_features)
 
@@ -64,7 +64,7 @@ def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
 
 
 def test_modules_are_swapped_beneath_it(bert_folder):
-    model = with_task(stirred(modular(fresh(bert_folder), "adapter", invertible=True)))
+    model = with_task(stir_modules(modular(fresh(bert_folder), "adapter", invertible=True)))
     alone = {language: states(model, language) for language in LANGUAGES}
     assert not torch.allclose(alone["sw"], alone["en"], atol=1e-2)
     torch.testing.assert_close(states(model, ("sw", "en"))[:, 0], alone["sw"][:, 0])
@@ -74,7 +74,7 @@ def test_modules_are_swapped_beneath_it(bert_folder):
 def test_it_is_saved_beside_an_ordinary_model(bert_folder, tmp_path, kind):
     model = tagger(bert_folder)
     if kind is not None:
-        stirred(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
+        stir_modules(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
     save_model(with_task(model, reduction=5), load_tokenizer(bert_folder), tmp_path / "saved")
     again = tagger(tmp_path / "saved")
     assert same(again, model) and task_adapter(again).placement.reduction == 5

@@ -50,13 +50,13 @@ def family(request):
 
 
 @pytest.fixture(scope="module")
-def trained(family):
+def trained_tokenizer(family):
     return train_tokenizer(lines_of(), family=family, size=SIZE)
 
 
-def test_the_same_lines_give_the_same_vocabulary(family, trained):
+def test_the_same_lines_give_the_same_vocabulary(family, trained_tokenizer):
     again = train_tokenizer(iter(lines_of()), family=family, size=SIZE)
-    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    assert again.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
 
 
 PROGRAM = """
@@ -81,17 +81,21 @@ def test_the_same_lines_give_the_same_vocabulary_in_every_process():
     assert other.communicate()[0].split() == digests()
 
 
-def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(family, trained):
-    assert len(trained) == SIZE
-    assert sorted(trained.get_vocab().values()) == list(range(SIZE))
+def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(
+    family, trained_tokenizer
+):
+    assert len(trained_tokenizer) == SIZE
+    assert sorted(trained_tokenizer.get_vocab().values()) == list(range(SIZE))
     bert, roberta = (
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
         ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
     )
-    assert trained.convert_ids_to_tokens(range(5)) == (roberta if "roberta" in family else bert)
-    assert sorted(trained.all_special_ids) == list(range(5))
-    assert not any(trained.unk_token_id in trained(line)["input_ids"] for line in lines_of())
-    assert train_tokenizer(lines_of(1), family=family, size=SIZE).get_vocab() != trained.get_vocab()
+    assert trained_tokenizer.convert_ids_to_tokens(range(5)) == (roberta if "roberta" in family else bert)
+    assert sorted(trained_tokenizer.all_special_ids) == list(range(5))
+    assert not any(
+        trained_tokenizer.unk_token_id in trained_tokenizer(line)["input_ids"] for line in lines_of()
+    )
+    assert train_tokenizer(lines_of(1), family=family, size=SIZE).get_vocab() != trained_tokenizer.get_vocab()
 
 
 def test_every_letter_may_also_continue_a_word():
@@ -103,7 +107,7 @@ def test_every_letter_may_also_continue_a_word():
     assert tokenizer.unk_token_id not in tokenizer("cAbd")["input_ids"]
 
 
-def test_frequent_words_become_one_subword(trained):
+def test_frequent_words_become_one_subword(trained_tokenizer):
     from collections import Counter
 
     counts = Counter(word for line in lines_of() for word in line.lower().rstrip(".!?…").split())
@@ -111,30 +115,30 @@ def test_frequent_words_become_one_subword(trained):
     rare = [word for word in counts if counts[word] == min(counts.values())]
 
     def length(words):
-        return sum(len(trained.tokenize(word)) for word in words) / len(words)
+        return sum(len(trained_tokenizer.tokenize(word)) for word in words) / len(words)
 
     assert length(common) < length(rare)
     letters = sum(len(line.replace(" ", "")) for line in lines_of(2))
-    assert sum(len(trained.tokenize(line)) for line in lines_of(2)) < 0.75 * letters
+    assert sum(len(trained_tokenizer.tokenize(line)) for line in lines_of(2)) < 0.75 * letters
 
 
-def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained, tmp_path):
+def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained_tokenizer, tmp_path):
     """Fine-tuning sees the same subwords as pretraining."""
-    trained.save_pretrained(tmp_path)
+    trained_tokenizer.save_pretrained(tmp_path)
     AutoConfig.for_model(family).save_pretrained(tmp_path)
     loaded = load_tokenizer(tmp_path)
-    assert type(loaded) is type(trained)
-    assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    assert type(loaded) is type(trained_tokenizer)
+    assert loaded.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
     for text in [*lines_of()[:40], *PROBES]:
-        assert loaded(text)["input_ids"] == trained(text)["input_ids"]
-        assert loaded(text, "zwei")["input_ids"] == trained(text, "zwei")["input_ids"]
+        assert loaded(text)["input_ids"] == trained_tokenizer(text)["input_ids"]
+        assert loaded(text, "zwei")["input_ids"] == trained_tokenizer(text, "zwei")["input_ids"]
 
 
-def test_a_kept_tokenizer_is_the_same_once_read(family, trained, tmp_path):
-    write_tokenizer(trained, tmp_path / "x" / "tokenizer.json")
+def test_a_kept_tokenizer_is_the_same_once_read(family, trained_tokenizer, tmp_path):
+    write_tokenizer(trained_tokenizer, tmp_path / "x" / "tokenizer.json")
     again = read_tokenizer(tmp_path / "x" / "tokenizer.json", family=family)
-    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
-    assert [again(text).data for text in PROBES] == [trained(text).data for text in PROBES]
+    assert again.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
+    assert [again(text).data for text in PROBES] == [trained_tokenizer(text).data for text in PROBES]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": 3}}', '{"model": {}}', "[]"])

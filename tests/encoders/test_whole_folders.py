@@ -69,7 +69,7 @@ def layer_weight(weights: Weights) -> str:
     return next(name for name in sorted(weights) if ".2." in name and weights[name].ndim == 2)
 
 
-def without(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def drop_tensor(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         del weights[name]
@@ -78,7 +78,7 @@ def without(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     return change
 
 
-def renamed(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def rename_tensor(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         weights[f"{name}s"] = weights.pop(name)
@@ -96,7 +96,7 @@ def longer(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     return change
 
 
-def in_whole_numbers(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def store_integers(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         weights[name] = weights[name].to(torch.int8)
@@ -120,14 +120,14 @@ def with_weight(name: str) -> Callable[[Weights], str]:
 
 
 DAMAGES: dict[str, Callable[[Weights], str]] = {
-    "a layer's weight is missing": without(layer_weight),
-    "the head's weight is missing": without(head_weight),
-    "a layer's weight has another name": renamed(layer_weight),
-    "the head's weight has another name": renamed(head_weight),
+    "a layer's weight is missing": drop_tensor(layer_weight),
+    "the head's weight is missing": drop_tensor(head_weight),
+    "a layer's weight has another name": rename_tensor(layer_weight),
+    "the head's weight has another name": rename_tensor(head_weight),
     "a layer's weight is longer": longer(layer_weight),
     "the head has one label more": longer(head_weight),
-    "a layer is quantized": in_whole_numbers(layer_weight),
-    "the head is quantized": in_whole_numbers(head_weight),
+    "a layer is quantized": store_integers(layer_weight),
+    "the head is quantized": store_integers(head_weight),
     "there is one layer more": with_layer,
     "there is one part more": with_weight("mapping.weight"),
 }
@@ -253,7 +253,7 @@ def outcomes(folder: Path, fields: list[str], values: tuple[int, ...]) -> Iterat
         yield field, value, "the same" if equal else "another state"
 
 
-def in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
+def run_in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
     """Return a function's result, computed in a forked process of little memory and time."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
@@ -277,7 +277,7 @@ def in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
 def check_little_memory(
     folder: Path, fields: list[str] | None = None, values: tuple[int, ...] = VALUES
 ) -> None:
-    found = in_little_memory(lambda: [*outcomes(folder, fields or whole_numbers(folder), values)])
+    found = run_in_little_memory(lambda: [*outcomes(folder, fields or whole_numbers(folder), values)])
     assert len(found) == len(fields or whole_numbers(folder)) * len(values)
     bad = [
         (field, value, outcome)
@@ -288,7 +288,7 @@ def check_little_memory(
 
 
 @pytest.fixture
-def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Path]:
+def copied_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Path]:
     def copy(family: str) -> Path:
         base = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
         return Path(shutil.copytree(base, tmp_path / family))
@@ -305,11 +305,11 @@ def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Pa
         ("distilbert", ["n_layers"]),
     ],
 )
-def test_sizes_beyond_the_weights_are_refused_before_memory_is_taken(family, fields, copied):
-    check_little_memory(copied(family), fields, values=VALUES[:2])
+def test_sizes_beyond_the_weights_are_refused_before_memory_is_taken(family, fields, copied_folder):
+    check_little_memory(copied_folder(family), fields, values=VALUES[:2])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES_BUILT)
-def test_every_whole_number_of_every_config_is_refused_or_read_as_in_transformers(family, copied):
-    check_little_memory(copied(family))
+def test_every_whole_number_of_every_config_is_refused_or_read_as_in_transformers(family, copied_folder):
+    check_little_memory(copied_folder(family))

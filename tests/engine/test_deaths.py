@@ -19,7 +19,7 @@ from isogloss.store.leases import LEASES, FolderBoard
 from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
-from says import worded
+from says import check_wording
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
 KEY = identity(RUN)
@@ -83,14 +83,14 @@ def test_a_run_that_got_further_each_time_is_resumed_however_often_it_was_killed
 ):
     events = outcome(tmp_path, [(60 * number, True) for number in range(9)], 540)
     (died,) = [event.message for event in events if event.state == "died"]
-    worded(died, "ended without giving the run back", "9 on there", "resumed after step 540")
+    check_wording(died, "ended without giving the run back", "9 on there", "resumed after step 540")
     assert events[-1].message == MADE
 
 
 def test_a_run_that_dies_three_times_at_a_step_fails_and_no_cause_is_claimed(tmp_path, interrupted_making):
     leases = [(0, True), (60, True), (60, False), (60, True), (60, True)]
     *_, last = outcome(tmp_path, leases, 60)
-    worded(last.message, "3 times after step 60", "5 on there", "not known", "--retry-failed")
+    check_wording(last.message, "3 times after step 60", "5 on there", "not known", "--retry-failed")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def records(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def failed(tmp_path_factory):
+def failed_study(tmp_path_factory):
     """The tiny recipe with one method that diverges."""
     folder = tmp_path_factory.mktemp("failed")
     recipe = tiny(folder, DIVERGING)
@@ -73,17 +73,17 @@ def test_made_json_says_how_it_was_made(tiny_runs):
 
 
 def test_an_error_of_who_is_told_is_not_taken_for_a_folder_that_went_away(tmp_path):
-    def closed(*_):
+    def close_terminal(*_):
         raise OSError(errno.EIO, "the terminal was closed")
 
     with pytest.raises(OSError, match="terminal"):
-        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=closed)
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=close_terminal)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
-    _, result = failed
+def test_a_failed_run_fails_its_heirs_and_nobody_else(failed_study):
+    _, result = failed_study
     outcome = result.outcome
     assert len(outcome.failed) == HEIRS
     assert len(outcome.made) == len(result.records) == RUNS - HEIRS
@@ -95,8 +95,8 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
 
 
 @pytest.mark.slow
-def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed, monkeypatch):
-    recipe, first = failed
+def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed_study, monkeypatch):
+    recipe, first = failed_study
     before, made = records(first.out), []
     monkeypatch.setattr(work, "make", lambda _, run: made.append(run))
     again = isogloss.run(recipe, out=first.out, jobs=1, report=False).outcome

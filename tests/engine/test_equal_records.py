@@ -6,7 +6,7 @@ import pytest
 
 import isogloss
 from isogloss.engine.engines import ENGINES
-from killed import left, made, records
+from killed import count_runs, left, records
 from tiny import as_precise_as
 
 RECIPE = """
@@ -117,5 +117,5 @@ def test_an_engine_leaves_the_records_of_one_process(engine, serial, request, tm
     result = isogloss.run(serial / "kinds.toml", out=out, engine=engine, jobs=2, report=False, **options)
     assert not result.outcome.failed
     assert records(out) == records(serial / "runs")
-    assert made(out) == dict.fromkeys(records(out), 1)
+    assert count_runs(out) == dict.fromkeys(records(out), 1)
     assert left(out) == []

@@ -15,7 +15,7 @@ import pytest
 
 import isogloss
 from isogloss.store.store import WORK
-from killed import RECIPE, left, made, records, wait_until
+from killed import RECIPE, count_runs, left, records, wait_until
 from tiny import as_precise_as
 
 pytestmark = pytest.mark.slow
@@ -132,7 +132,7 @@ def test_two_users_of_a_group_share_the_runs_of_a_folder(users: Users, shared: P
     for process in processes:
         printed, errors = process.communicate(timeout=600)
         assert (process.returncode, printed, errors) == (0, "", "")
-    assert set(made(shared).values()) == {1} and len(made(shared)) == len(records(shared))
+    assert set(count_runs(shared).values()) == {1} and len(count_runs(shared)) == len(records(shared))
     assert left(shared) == []
     report = [sys.executable, "-m", "isogloss", "report", str(shared)]
     for user, umask in UMASKS.items():
@@ -150,7 +150,7 @@ def test_what_a_user_began_who_was_killed_another_user_ends(users: Users, shared
     killed.kill()
     assert killed.wait() == -signal.SIGKILL
     assert users.call(BEN, GROUP, 0o077, run_words(shared)) == (0, "")
-    assert set(made(shared).values()) == {1} and len(made(shared)) == len(records(shared)) > 2
+    assert set(count_runs(shared).values()) == {1} and len(count_runs(shared)) == len(records(shared)) > 2
     assert left(shared) == []
     check_ownership(shared)
 

@@ -14,25 +14,38 @@ import isogloss
 from forked import Forked
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
-from killed import ALONE, PATIENCE, command, descendants, folders, is_alive, left, made, records, wait_until
+from killed import (
+    ALONE,
+    PATIENCE,
+    command,
+    count_runs,
+    descendants,
+    folders,
+    is_alive,
+    left,
+    records,
+    wait_until,
+)
 from tiny import as_precise_as
 
 
-def in_training(out: Path) -> bool:
+def is_in_training(out: Path) -> bool:
     """Tell whether a model is half trained."""
     return any(out.glob(f"*/{WORK}/checkpoint-*"))
 
 
-def in_path(out: Path) -> bool:
+def is_in_path(out: Path) -> bool:
     """Tell whether both models are there, and the path between them has begun."""
     return len(list(out.glob("*/model"))) == 2 and len(folders(out)) == 3
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "moment"), [("processes", in_training), ("serial", in_path)])
-def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, moment: Callable[[Path], bool]):
-    folder, undisturbed = whole
+@pytest.mark.parametrize(("engine", "moment"), [("processes", is_in_training), ("serial", is_in_path)])
+def test_killed_and_started_again_it_comes_to_the_same(
+    undisturbed_study, engine: str, moment: Callable[[Path], bool]
+):
+    folder, undisturbed = undisturbed_study
     out = folder / f"{engine}-{moment.__name__}"
     running = Forked(command(folder, out.name, engine), stdout=subprocess.DEVNULL)
     wait_until(lambda: moment(out) or running.poll() is not None)
@@ -53,11 +66,11 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_what_another_process_left_unfinished_is_taken_over(whole):
-    folder, undisturbed = whole
+def test_what_another_process_left_unfinished_is_taken_over(undisturbed_study):
+    folder, undisturbed = undisturbed_study
     out = folder / "taken"
     first = Forked(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
-    wait_until(lambda: in_training(out))
+    wait_until(lambda: is_in_training(out))
     first.send_signal(signal.SIGSTOP)
     second = Forked(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
     wait_until(lambda: records(out))  # All that does not need the stopped one's model.
@@ -66,18 +79,18 @@ def test_what_another_process_left_unfinished_is_taken_over(whole):
     first.wait()
     assert second.wait(timeout=PATIENCE) == 0
     assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert count_runs(out) == dict.fromkeys(undisturbed, 1)
     assert left(out) == []
 
 
 @pytest.mark.slow
-def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
-    folder, _ = whole
+def test_asked_to_end_it_writes_a_checkpoint_and_leaves(undisturbed_study):
+    folder, _ = undisturbed_study
     out = folder / "asked"
     (folder / "alone.toml").write_text(ALONE)
     words = command(folder, out.name, "processes", "alone.toml")
     running = Forked(words, stderr=subprocess.PIPE)
-    wait_until(lambda: in_training(out))
+    wait_until(lambda: is_in_training(out))
     children = descendants(running.pid)
     running.terminate()
     _, said = running.communicate(timeout=PATIENCE)
@@ -94,9 +107,9 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
 
 
 @pytest.mark.slow
-def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
+def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(undisturbed_study):
     """The terminal's end, and whatever it had started, get SIGHUP; what is printed to it then is an error."""
-    folder, _ = whole
+    folder, _ = undisturbed_study
     out = folder / "closed"
     with hangups(signal.SIG_DFL):  # Whatever runs the tests may ignore them.
         running, terminal = on_a_terminal(folder, out)
@@ -110,8 +123,8 @@ def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(whole):
-    folder, _ = whole
+def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(undisturbed_study):
+    folder, _ = undisturbed_study
     out = folder / "disowned"
     with hangups(signal.SIG_IGN):
         running, terminal = on_a_terminal(folder, out)
@@ -139,22 +152,22 @@ def on_a_terminal(folder: Path, out: Path) -> tuple[Forked, int]:
     ours, theirs = pty.openpty()
     running = Forked(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
-    wait_until(lambda: any(out.glob(f"*/{WORK}")) and in_batches(ours))
+    wait_until(lambda: any(out.glob(f"*/{WORK}")) and is_in_batches(ours))
     return running, ours
 
 
-def in_batches(terminal: int) -> bool:
+def is_in_batches(terminal: int) -> bool:
     """Tell whether a training has said how far it is; whoever prints must be read."""
     return b"fine-tuning" in os.read(terminal, 100_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_interruption_is_one_line_and_leaves_no_process(whole):
-    folder, undisturbed = whole
+def test_an_interruption_is_one_line_and_leaves_no_process(undisturbed_study):
+    folder, undisturbed = undisturbed_study
     words = command(folder, "interrupted", "processes")
     running = Forked(words, stderr=subprocess.PIPE, start_new_session=True)
-    wait_until(lambda: in_training(folder / "interrupted"))
+    wait_until(lambda: is_in_training(folder / "interrupted"))
     children = descendants(running.pid)
     os.killpg(running.pid, signal.SIGINT)  # What a terminal does at Ctrl-C.
     _, said = running.communicate(timeout=PATIENCE)

@@ -240,7 +240,7 @@ def rounds(tmp_path_factory):
         patch.setattr(paused, "subprocess", SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL))
         folder = tmp_path_factory.mktemp("paused")
         (folder / "recipe.toml").write_text(paused.SMALL)
-        yield paused, folder, paused.undisturbed(folder, "whole")
+        yield paused, folder, paused.run_undisturbed(folder, "whole")
         for name in ("paused", "kills"):
             sys.modules.pop(name, None)
 
@@ -258,5 +258,5 @@ def rounds(tmp_path_factory):
 def test_paused_at_a_rename_both_processes_end_well(rounds, pause):
     paused, folder, whole = rounds
     side, place, moment = pause
-    found = paused.played(folder, whole, paused.Pause(place, side, moment))
+    found = paused.play_round(folder, whole, paused.Pause(place, side, moment))
     assert found == ((0, 0), 0, {})

@@ -17,8 +17,8 @@ import isogloss
 from isogloss.engine.devices import HIDDEN
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
-from killed import PATIENCE, command, left, made, records, wait_until
-from ray_nodes import NO_CARD, cluster_of, connected, makers, watched
+from killed import PATIENCE, command, count_runs, left, records, wait_until
+from ray_nodes import NO_CARD, cluster_of, connect_to, makers, watch_nodes
 from tiny import as_precise_as, tiny
 
 pytest.importorskip("ray")
@@ -116,10 +116,10 @@ def test_two_models_share_a_gpu_and_all_else_is_made_on_other_nodes(tmp_path: Pa
     meetings = {name: tmp_path / name for name in ("models", "gaps")}
     recipe = tiny(tmp_path, RECIPE.format(**meetings))
     out = tmp_path / "runs"
-    with cluster_of(**NODES) as (cluster, _), connected(cluster), watched() as nodes:
+    with cluster_of(**NODES) as (cluster, _), connect_to(cluster), watch_nodes() as nodes:
         outcome = isogloss.run(recipe, out=out, engine="ray", gpu_share=0.5, report=False).outcome
     assert not outcome.failed
-    assert made(out) == dict.fromkeys(outcome.made, 1)
+    assert count_runs(out) == dict.fromkeys(outcome.made, 1)
     places = nodes_by_kind(out, nodes)
     assert places == {
         "align": {"head", "plain"},
@@ -179,7 +179,7 @@ def kill_node(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path
 def kill_worker(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
     """Kill a process that makes a run."""
     del nodes, driver
-    kill(int(leases_in(out).holder(in_training(out)).partition(" ")[0]))
+    kill(int(leases_in(out).holder(find_training(out)).partition(" ")[0]))
 
 
 def kill_driver(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
@@ -193,7 +193,7 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def in_training(out: Path) -> str:
+def find_training(out: Path) -> str:
     """Return a current run with a checkpoint; empty without one."""
     runs = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
     return next((run for run in sorted(runs) if leases_in(out).holder(run)), "")
@@ -220,14 +220,14 @@ SUPERVISOR_LOST = r"isogloss: Ray's process on this node \(the raylet, \S+:\d+\)
     ],
 )
 def test_whatever_is_killed_the_same_folder_is_finished_and_nothing_made_twice(
-    whole, disturb, status: int, message: str
+    undisturbed_study, disturb, status: int, message: str
 ):
-    folder, undisturbed = whole
+    folder, undisturbed = undisturbed_study
     out = as_precise_as(folder, folder / disturb.__name__)
     with cluster_of(head={"num_cpus": 1}, other={"num_cpus": 1}) as (cluster, nodes):
         words = [*command(folder, out.name, "ray"), "--address", cluster.address]
         driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: in_training(out) or driver.poll() is not None)
+        wait_until(lambda: find_training(out) or driver.poll() is not None)
         disturb(nodes, driver, out)
         printed, told = driver.communicate(timeout=PATIENCE)
     assert (driver.returncode, printed) == (status, ""), told
@@ -237,5 +237,5 @@ def test_whatever_is_killed_the_same_folder_is_finished_and_nothing_made_twice(
     isogloss.run(folder / "r.toml", out=out, jobs=1, report=False)
     assert finished.items() <= records(out).items()
     assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert count_runs(out) == dict.fromkeys(undisturbed, 1)
     assert left(out) == []

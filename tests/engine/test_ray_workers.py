@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.processes import Interrupted, request_interruption
 from isogloss.store.leases import LEASES, leases_in
 from isogloss.store.store import WORK
-from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
+from killed import RECIPE, command, count_runs, descendants, is_alive, left, records, wait_until
 from tiny import TINY, as_precise_as, tiny
 
 pytest.importorskip("ray")
@@ -42,8 +42,8 @@ class Failing(Method):
 """A method of the user, in a module next to the recipe."""
 
 
-def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
-    folder, uninterruptible = whole
+def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, undisturbed_study):
+    folder, uninterruptible = undisturbed_study
     out, killed, told, said = as_precise_as(folder, folder / "task"), [], [], []
 
     def kill_once(progress):
@@ -68,7 +68,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     why = r"its process ended without giving the run back \(\d+ on .+\); it .+"
     assert re.fullmatch(why, outcome.died[key])
     assert records(out) == uninterruptible
-    assert made(out) == dict.fromkeys(uninterruptible, 1)
+    assert count_runs(out) == dict.fromkeys(uninterruptible, 1)
     assert left(out) == []
     makers = {path.name for path in (out / LEASES / "log").iterdir() if "finished" in path.read_text()}
     assert len(makers) >= 2
@@ -77,8 +77,8 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
 
 
 @pytest.mark.nightly
-def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
-    folder, _ = whole
+def test_asked_to_leave_tasks_write_a_checkpoint(cluster, undisturbed_study):
+    folder, _ = undisturbed_study
     recipe = folder / "seldom.toml"
     text = RECIPE.replace("checkpoint_every = 4", "checkpoint_every = 1000")
     recipe.write_text(text.replace("epochs = 2", "epochs = 100"))
@@ -142,8 +142,8 @@ def command_line(pid: int) -> str:
 
 
 @pytest.mark.nightly
-def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, whole):
-    folder, uninterruptible = whole
+def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, undisturbed_study):
+    folder, uninterruptible = undisturbed_study
     out = folder / "driver"
     running = subprocess.Popen(command(folder, out.name, "ray"), stdout=subprocess.PIPE)
     wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
@@ -160,8 +160,8 @@ def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_sam
 
 
 @pytest.mark.nightly
-def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, whole):
-    folder, undisturbed = whole
+def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, undisturbed_study):
+    folder, undisturbed = undisturbed_study
     out, killed = as_precise_as(folder, folder / "queue"), []
 
     def kill_queue(progress):

@@ -154,10 +154,10 @@ def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
 
 
 def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_path, monkeypatch):
-    def scored(trial, request, planned, outcome):
+    def score_trial(trial, request, planned, outcome):
         return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
 
-    monkeypatch.setattr("isogloss.engine.searching._score_trial", scored)
+    monkeypatch.setattr("isogloss.engine.searching._score_trial", score_trial)
     methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
     text = (
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.

@@ -15,7 +15,7 @@ from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
-from killed import LONG, descendants, is_alive, left, made, records, wait_until
+from killed import LONG, count_runs, descendants, is_alive, left, records, wait_until
 from tiny import as_precise_as
 
 pytest.importorskip("submitit")
@@ -40,7 +40,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
         )
     assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})
     assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert count_runs(out) == dict.fromkeys(undisturbed, 1)
     assert left(out) == []
     assert said == [(1, 3), (2, 3), (3, 3)]
     assert len(jobs(out)) == 2

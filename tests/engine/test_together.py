@@ -123,9 +123,9 @@ def undisturbed_runs(tmp_path_factory):
     return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
 
 
-def in_two_processes(recipe, folder, alone, **said):
+def run_in_two_processes(recipe, folder, alone, **said):
     """Make a recipe's runs in two processes of torchrun, as precise as one did; return what they print."""
-    words = written(recipe, folder, alone)
+    words = write_command(recipe, folder, alone)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
     launcher = Forked([*command, *words[1:]], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -134,9 +134,9 @@ def in_two_processes(recipe, folder, alone, **said):
     return errors
 
 
-def in_two_forked_processes(recipe, folder, alone, **said):
+def run_in_two_forks(recipe, folder, alone, **said):
     """Do the same as another launcher does, which sets the same variables."""
-    words = written(recipe, folder, alone)
+    words = write_command(recipe, folder, alone)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -148,7 +148,7 @@ def in_two_forked_processes(recipe, folder, alone, **said):
     return "".join(process.communicate()[1] for process in running)
 
 
-def written(recipe, folder, alone):
+def write_command(recipe, folder, alone):
     """Write the recipe; return the words that make its runs."""
     path = folder / "together.toml"
     path.write_text(recipe, encoding="utf-8")
@@ -177,7 +177,7 @@ def assert_equal_but_for_rounding(record, ours, theirs):
 @pytest.mark.nightly
 def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
-    printed = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
+    printed = run_in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
     made, failed = len(undisturbed_runs.outcome.made), len(undisturbed_runs.outcome.failed)
     assert failed
     assert f"{made} runs made in 2 processes, 0 had been made before, {failed} failed." in printed
@@ -194,7 +194,7 @@ def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
 @pytest.mark.slow
 def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_runs, tmp_path):
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
-    printed = in_two_forked_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
+    printed = run_in_two_forks(RECIPE, tmp_path, undisturbed_runs.out, **said)
     made = [one for one in undisturbed_runs.records if (tmp_path / "two" / one.id / "record.json").exists()]
     failed = len(undisturbed_runs.outcome.failed)
     assert f"{len(made)} runs made in 2 processes, 0 had been made before, {failed} failed." in printed

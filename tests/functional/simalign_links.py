@@ -27,7 +27,7 @@ def sentences():
     return [*pairs, *shuffled, *others]
 
 
-def by_simalign():
+def compute_links():
     """Return the links of each pair, by layer and matching."""
     import simalign
 
@@ -43,5 +43,5 @@ def by_simalign():
 
 
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(links)}" for name, links in by_simalign().items())
+    lines = (f"{json.dumps(name)}: {json.dumps(links)}" for name, links in compute_links().items())
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

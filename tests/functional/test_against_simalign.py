@@ -4,7 +4,7 @@ import importlib.util
 import json
 
 import pytest
-from simalign_links import FILE, LAYERS, MATCHINGS, by_simalign, sentences
+from simalign_links import FILE, LAYERS, MATCHINGS, compute_links, sentences
 
 import isogloss
 
@@ -35,4 +35,4 @@ def test_links_are_those_that_simalign_found(matching, layer):
 
 @pytest.mark.skipif(importlib.util.find_spec("simalign") is None, reason="simalign is not installed")
 def test_the_links_on_record_are_those_of_simalign():
-    assert by_simalign() == LINKS
+    assert compute_links() == LINKS

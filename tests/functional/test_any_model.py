@@ -233,7 +233,7 @@ def test_states_of_words_of_any_family_are_those_that_transformers_computes(name
     check_words(name)
 
 
-def adapted(model, kind="LoraConfig", **fields):
+def add_adapters(model, kind="LoraConfig", **fields):
     """Return a model of peft whose adapters change its states."""
     import peft
 
@@ -246,7 +246,7 @@ def adapted(model, kind="LoraConfig", **fields):
     return wrapped.eval()
 
 
-def in_processes(model):
+def distribute_model(model):
     if not torch.distributed.is_initialized():
         store = torch.distributed.HashStore()
         torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -279,26 +279,26 @@ class SentenceModel(nn.Sequential):
             return {"sentence_embedding": nn.functional.normalize(features["sentence_embedding"], dim=1)}
 
 
-def of_sentences(model):
+def make_sentence_model(model):
     parts = SentenceModel.Transformer(model), SentenceModel.Pooling(), SentenceModel.Normalize()
     return SentenceModel(*parts).eval()
 
 
 WRAPPED = {
     "DataParallel": nn.DataParallel,
-    "DistributedDataParallel": in_processes,
+    "DistributedDataParallel": distribute_model,
     "compiled": lambda model: torch.compile(model, backend="eager"),
     "compiled in place": compiled_in_place,
-    "LoRA": lambda model: adapted(model, target_modules="all-linear"),
-    "IA3": lambda model: adapted(
+    "LoRA": lambda model: add_adapters(model, target_modules="all-linear"),
+    "IA3": lambda model: add_adapters(
         model,
         "IA3Config",
         target_modules="all-linear",
         feedforward_modules=[],
         task_type="FEATURE_EXTRACTION",
     ),
-    "LoRA in DataParallel": lambda model: nn.DataParallel(adapted(model, target_modules="all-linear")),
-    "sentence-transformers": of_sentences,
+    "LoRA in DataParallel": lambda model: nn.DataParallel(add_adapters(model, target_modules="all-linear")),
+    "sentence-transformers": make_sentence_model,
     "in training": lambda model: model.train(),
     "float16": lambda model: model.half(),
     "bfloat16": lambda model: model.bfloat16(),
@@ -319,7 +319,7 @@ def plain(wrapped):
 
 
 @pytest.fixture(params=WRAPPED)
-def wrapped(request):
+def wrapped_case(request):
     """A small model, as wrapped by each in turn."""
     model, tokenizer = make_model("bert")
     yield Case(WRAPPED[request.param](model), tokenizer)
@@ -327,26 +327,26 @@ def wrapped(request):
         torch.distributed.destroy_process_group()
 
 
-def test_states_of_a_wrapped_model_are_those_of_the_model_in_float32(wrapped):
-    found = isogloss.states(*wrapped.loaded, FIRST).vectors
+def test_states_of_a_wrapped_model_are_those_of_the_model_in_float32(wrapped_case):
+    found = isogloss.states(*wrapped_case.loaded, FIRST).vectors
     torch.testing.assert_close(
-        found, reference(plain(wrapped.model), wrapped.tokenizer, FIRST), rtol=1e-4, atol=1e-5
+        found, reference(plain(wrapped_case.model), wrapped_case.tokenizer, FIRST), rtol=1e-4, atol=1e-5
     )
 
 
 @pytest.mark.slow
 @pytest.mark.every_case
-def test_each_function_of_a_wrapped_model_gives_a_result_or_says_what_to_do(wrapped):
-    refused = [call for call in CALLS if isinstance(check(wrapped, call), str)]
+def test_each_function_of_a_wrapped_model_gives_a_result_or_says_what_to_do(wrapped_case):
+    refused = [call for call in CALLS if isinstance(check(wrapped_case, call), str)]
     in_parallel = {"AlignmentLoss", "MetaLearner of names", "MetaLearner of languages"}
-    has_own_gradients = isinstance(wrapped.model, nn.DataParallel | nn.parallel.DistributedDataParallel)
+    has_own_gradients = isinstance(wrapped_case.model, nn.DataParallel | nn.parallel.DistributedDataParallel)
     assert set(refused) == (in_parallel if has_own_gradients else set())
 
 
 @pytest.mark.parametrize("normalized", [0, 1])
 def test_the_pooling_of_a_sentence_model_is_used_where_it_is_asked_for(normalized):
     model, tokenizer = make_model("bert")
-    sentences = of_sentences(model)[: 2 + normalized]
+    sentences = make_sentence_model(model)[: 2 + normalized]
     sentences.max_seq_length = 5
     found = isogloss.states(sentences, tokenizer, FIRST, pooling="model").vectors
     with torch.no_grad():
@@ -377,7 +377,7 @@ def meta(case):
     return Case(deepcopy(case.model).to("meta"), case.tokenizer)
 
 
-def prompted(case):
+def add_prompt(case):
     import peft
 
     config = peft.PromptTuningConfig(num_virtual_tokens=2, task_type="FEATURE_EXTRACTION")
@@ -386,7 +386,7 @@ def prompted(case):
 
 UNREADABLE = {
     "weights that are not loaded": (meta, ("BertModel", "meta device", "from_pretrained")),
-    "virtual subwords": (prompted, ("PROMPT_TUNING", "LoRA")),
+    "virtual subwords": (add_prompt, ("PROMPT_TUNING", "LoRA")),
     "a tokenizer as model": (
         lambda case: SimpleNamespace(loaded=case.loaded[::-1]),
         ("found a ", "expected a model"),
@@ -425,7 +425,7 @@ def test_layers_of_other_families_are_rows_of_a_conflict():
 
 def test_layers_of_a_peft_model_are_rows_of_a_conflict():
     model, tokenizer = make_model("bert")
-    case = Case(adapted(model, target_modules=["query", "dense"]), tokenizer)
+    case = Case(add_adapters(model, target_modules=["query", "dense"]), tokenizer)
     rows = isogloss.gradient_conflict(case.model, case.batches(), case.loss, **QUIET)
     modules = set(zip(rows["layer"].fillna(-1), rows["module"], strict=True))
     assert modules >= {(1, "attention"), (3, "feed-forward")}

@@ -23,7 +23,7 @@ class Weights(nn.Module):
         self.weight = nn.Parameter(values.clone(), requires_grad=False)
 
 
-def drawn(seed, size=97, kind=torch.float64):
+def draw_tensor(seed, size=97, kind=torch.float64):
     return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(kind)
 
 
@@ -31,7 +31,7 @@ def drawn(seed, size=97, kind=torch.float64):
 @pytest.mark.parametrize("density", [0.1, 0.2, 0.5, 0.9])
 def test_ties_with_scale_1_is_that_of_peft(count, density):
     merging = pytest.importorskip("peft.utils.merge_utils")
-    origin, vectors = drawn(0), [drawn(seed) for seed in range(1, count + 1)]
+    origin, vectors = draw_tensor(0), [draw_tensor(seed) for seed in range(1, count + 1)]
     size = len(origin)
     kept = round(density * size)
     expected = merging.ties(vectors, torch.ones(count, dtype=torch.float64), kept / size + 1e-9)

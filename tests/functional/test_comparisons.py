@@ -25,19 +25,19 @@ def rows(answers):
     ]
 
 
-def shuffled(answers):
+def reverse_rows(answers):
     return rows(answers)[::-1]
 
 
 def dataset(answers):
     datasets = pytest.importorskip("datasets")
-    return datasets.Dataset.from_list(shuffled(answers))
+    return datasets.Dataset.from_list(reverse_rows(answers))
 
 
 TABLES = {
     "rows": rows,
-    "rows in another order": shuffled,
-    "DataFrame": lambda answers: pd.DataFrame(shuffled(answers), index=range(100, 112)),
+    "rows in another order": reverse_rows,
+    "DataFrame": lambda answers: pd.DataFrame(reverse_rows(answers), index=range(100, 112)),
     "Dataset": dataset,
 }
 COLUMNS = {

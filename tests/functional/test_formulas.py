@@ -24,7 +24,7 @@ QUIET = {"on_progress": lambda _: None}
 
 
 @cache
-def loaded(family, side="right"):
+def load_side(family, side="right"):
     model, tokenizer = make_model(family)
     tokenizer = deepcopy(tokenizer)
     tokenizer.padding_side = side
@@ -34,7 +34,7 @@ def loaded(family, side="right"):
 @cache
 def states_of(family, texts):
     """Return the mean states of texts [layer text dim] in float64."""
-    model, tokenizer = loaded(family)
+    model, tokenizer = load_side(family)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     vectors = []
     for text in texts:
@@ -92,7 +92,7 @@ def csls(similarity, neighbours):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cka_is_its_formula(family, padding):
     x, y = sides(family)
-    model, tokenizer = loaded(family, padding)
+    model, tokenizer = load_side(family, padding)
     for debiased, formula in ((False, linear_cka), (True, unbiased_cka)):
         found = isogloss.cka(model, tokenizer, FIRST, SECOND, debiased=debiased, **QUIET)
         expected = [formula(*layers) for layers in zip(x, y, strict=True)]
@@ -110,7 +110,7 @@ def ties(similarity):
 def test_retrieval_is_the_share_of_nearest_sentences(family, how):
     x, y = sides(family)
     options = {"centred": how == "centred", "csls": 3 if how == "CSLS" else 0}
-    found = isogloss.retrieval(*loaded(family, "left"), FIRST, SECOND, **options, **QUIET)
+    found = isogloss.retrieval(*load_side(family, "left"), FIRST, SECOND, **options, **QUIET)
     for layer, (queries, keys) in enumerate(zip(x, y, strict=True)):
         similarity = cosines(queries, keys, centred=options["centred"])
         similarity = csls(similarity, 3) if options["csls"] else similarity
@@ -122,7 +122,7 @@ def test_retrieval_is_the_share_of_nearest_sentences(family, how):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_anisotropy_is_the_mean_cosine_of_pairs(family):
     x, _ = sides(family)
-    found = isogloss.anisotropy(isogloss.states(*loaded(family), FIRST))
+    found = isogloss.anisotropy(isogloss.states(*load_side(family), FIRST))
     above = np.triu_indices(len(FIRST), 1)
     expected = [cosines(layer, layer)[above].mean() for layer in x]
     assert found.tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
@@ -131,7 +131,7 @@ def test_anisotropy_is_the_mean_cosine_of_pairs(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_map_has_the_first_two_principal_components(family):
     x, y = (side[-1] for side in sides(family))
-    states = [isogloss.states(*loaded(family), texts) for texts in (FIRST, SECOND)]
+    states = [isogloss.states(*load_side(family), texts) for texts in (FIRST, SECOND)]
     found = isogloss.representation_map({"en": states[0], "de": states[1]})
     both = np.concatenate([x, y])
     left, sizes, _ = np.linalg.svd(both - both.mean(axis=0), full_matrices=False)
@@ -145,7 +145,7 @@ def test_a_map_has_the_first_two_principal_components(family):
 @pytest.mark.parametrize("margin", ["ratio", "distance", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_best_mined_pair_has_the_highest_margin(family, margin):
-    states = [isogloss.states(*loaded(family), texts) for texts in (FIRST, SECOND)]
+    states = [isogloss.states(*load_side(family), texts) for texts in (FIRST, SECOND)]
     found = isogloss.mine(*states, margin=margin, neighbours=3)
     similarity = cosines(*(side[-1] for side in sides(family)))
     of_rows = np.sort(similarity, axis=1)[:, -3:].mean(axis=1)
@@ -160,7 +160,7 @@ def test_the_best_mined_pair_has_the_highest_margin(family, margin):
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_related_words_have_the_mean_distance_of_their_states(family, distance):
-    model, tokenizer = loaded(family, "left")
+    model, tokenizer = load_side(family, "left")
     words = [isogloss.states(model, tokenizer, texts, words="average") for texts in (FIRST, SECOND)]
     found = isogloss.word_distances(model, tokenizer, FIRST, SECOND, LINKS, distance=distance, **QUIET)
     x, y = (
@@ -181,7 +181,8 @@ def test_related_words_have_the_mean_distance_of_their_states(family, distance):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_links_do_not_depend_on_the_side_of_padding(family):
     found = [
-        isogloss.align(FIRST, SECOND, *loaded(family, side), layer=2, **QUIET) for side in ("left", "right")
+        isogloss.align(FIRST, SECOND, *load_side(family, side), layer=2, **QUIET)
+        for side in ("left", "right")
     ]
     assert found[0] == found[1] and all(found[0])
 
@@ -193,7 +194,7 @@ NOTHING = "\u200b"
 @pytest.mark.parametrize("place", [0, 2, 5])
 @pytest.mark.parametrize("family", ["bert", "distilbert", "electra"])
 def test_a_word_without_a_subword_is_read_as_an_unknown_one(family, place):
-    model, tokenizer = loaded(family)
+    model, tokenizer = load_side(family)
     sentence = FIRST[0].split()
     words = [*sentence[:place], NOTHING, *sentence[place:]]
     encoded = tokenizer(words, is_split_into_words=True)
@@ -209,7 +210,7 @@ def test_a_word_without_a_subword_is_read_as_an_unknown_one(family, place):
 
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_other_words_keep_their_numbers_beside_a_word_without_a_subword(place):
-    model, tokenizer = loaded("bert")
+    model, tokenizer = load_side("bert")
     texts = [text.split() for text in FIRST[:6]]
     holed = [[*words[:place], NOTHING, *words[place:]] for words in texts]
     unknown = [[*words[:place], tokenizer.unk_token, *words[place:]] for words in texts]

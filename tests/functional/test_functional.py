@@ -51,7 +51,7 @@ def encoder(bert_folder):
     return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
 
 
-def diagnosed(encoder, diagnostic):
+def run_diagnostic(encoder, diagnostic):
     """Return the rows of a diagnostic of a recipe on the same sentences, as a frame."""
     bitext = [
         Translation(id=str(number), first=first, second=second, links=tuple(links))
@@ -82,7 +82,7 @@ def test_each_function_has_an_example_that_holds(module):
 
 
 def test_cka_equals_the_diagnostic(encoder):
-    rows = diagnosed(encoder, Cka()).set_index("layer")
+    rows = run_diagnostic(encoder, Cka()).set_index("layer")
     cka = partial(isogloss.cka, *encoder, FIRST, SECOND, precision="auto")
     assert cka().tolist() == rows["cka"].tolist()
     assert cka(debiased=True).tolist() == rows["debiased"].tolist()
@@ -98,7 +98,7 @@ def test_results_name_their_precision_which_is_float32_by_default(encoder, funct
 
 @pytest.mark.parametrize(("csls", "similarity"), [(0, "cosine"), (3, "CSLS 3")])
 def test_retrieval_equals_the_diagnostic(encoder, csls, similarity):
-    rows = diagnosed(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
+    rows = run_diagnostic(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
     rows = rows[rows["similarity"] == similarity].set_index("layer")
     frame = isogloss.retrieval(*encoder, FIRST, SECOND, csls=csls, centred=True, precision="auto")
     assert frame["forward"].tolist() == rows["accuracy_forward"].tolist()
@@ -109,7 +109,7 @@ def test_word_distances_equal_the_diagnostic(encoder):
     # Unrelated words are drawn by the pair's name.
     how = {"languages": ("en", "de"), "layers": (0, 1, 2), "precision": "auto"}
     frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, **how)
-    rows = diagnosed(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
+    rows = run_diagnostic(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
     rows = rows[rows["auc"].notna()].set_index("layer")
     assert frame["auc"].tolist() == rows["auc"].tolist()
     assert frame["related"].tolist() == rows["related_mean"].tolist()

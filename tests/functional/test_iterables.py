@@ -27,7 +27,7 @@ def square(model, batch):
     return model(**batch)[0].square().mean()
 
 
-def collated(rows):
+def collate_rows(rows):
     return rows[0]
 
 
@@ -104,7 +104,7 @@ def test_batches_may_be_a_loader(function):
     options = {"steps": 2, "draws": 1} if function == "language_gates" else {}
     expected = getattr(isogloss, function)(MODEL, loaders, square, **options, **QUIET)
     of_loaders = {
-        language: DataLoader(batches, batch_size=1, collate_fn=collated)
+        language: DataLoader(batches, batch_size=1, collate_fn=collate_rows)
         for language, batches in loaders.items()
     }
     found = getattr(isogloss, function)(MODEL, of_loaders, square, **options, **QUIET)

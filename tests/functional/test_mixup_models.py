@@ -164,10 +164,10 @@ def test_without_mixing_the_loss_is_that_of_transformers(bert_folder, head, coun
 def test_without_mixing_the_loss_of_any_family_is_that_of_transformers(family, request):
     folder = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
     outcomes = {case: check_neutral(folder, family, *case) for case in HEADS}
-    assert outcomes == {case: expected(family, *case) for case in HEADS}
+    assert outcomes == {case: find_expected(family, *case) for case in HEADS}
 
 
-def expected(family, head, _, problem, labels):
+def find_expected(family, head, _, problem, labels):
     """Return the expected result: None if transformers lacks the class, False if refused."""
     if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
         return None

@@ -47,7 +47,7 @@ def test_words_that_are_spelt_alike_are_dropped():
     assert all(map(torch.equal, found.state_dict().values(), expected.state_dict().values()))
 
 
-def tagged(tokenizer, texts):
+def tag_texts(tokenizer, texts):
     encoded = tokenizer(texts, padding=True, return_tensors="pt")
     inputs = {name: encoded[name] for name in ("input_ids", "attention_mask")}
     labels = torch.where(inputs["attention_mask"].bool(), inputs["input_ids"] % 3, -100)
@@ -57,7 +57,7 @@ def tagged(tokenizer, texts):
 @pytest.mark.parametrize("back", [False, True])
 def test_a_released_batch_of_back_translations_has_the_loss_of_its_target(back):
     model, tokenizer = make_model("bert", "AutoModelForTokenClassification", num_labels=3)
-    sides = tagged(tokenizer, FIRST), tagged(tokenizer, SECOND)
+    sides = tag_texts(tokenizer, FIRST), tag_texts(tokenizer, SECOND)
     released = isogloss.MixupLoss(model, preset="released", layer=2)
     alpha = 0.0 if back else 0.8
     by_hand = isogloss.MixupLoss(model, layer=2, learned_ratio=False, alpha=alpha)

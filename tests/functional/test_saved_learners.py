@@ -19,7 +19,7 @@ def loss_of(model, batch):
 
 
 @pytest.fixture(params=FAMILIES)
-def learned(request):
+def learner_case(request):
     """A model after a step of meta-learning, its tokenizer, the learner, and a batch."""
     model, tokenizer = make_model(request.param)
     encoded = tokenizer(TEXTS[:1], return_tensors="pt")
@@ -29,8 +29,8 @@ def learned(request):
     return model, tokenizer, meta, batch
 
 
-def test_all_parameters_of_a_model_still_require_gradients(learned):
-    model, _, _, _ = learned
+def test_all_parameters_of_a_model_still_require_gradients(learner_case):
+    model, _, _, _ = learner_case
     assert not [name for name, weight in model.named_parameters() if not weight.requires_grad]
     missing = [name for name, weight in model.named_parameters() if weight.grad is None]
     assert missing and not [
@@ -38,8 +38,8 @@ def test_all_parameters_of_a_model_still_require_gradients(learned):
     ]
 
 
-def test_isogloss_reads_each_language_as_it_was_learned(learned, tmp_path):
-    _, tokenizer, meta, batch = learned
+def test_isogloss_reads_each_language_as_it_was_learned(learner_case, tmp_path):
+    _, tokenizer, meta, batch = learner_case
     folder = meta.save(tmp_path / "saved", tokenizer)
     loaded = isogloss.load_encoder(folder)
     for language in ("en", "sw"):
@@ -52,10 +52,10 @@ def test_isogloss_reads_each_language_as_it_was_learned(learned, tmp_path):
         assert bool(expected.isfinite().all())
 
 
-def test_transformers_loads_the_shared_weights_without_a_remark(learned, tmp_path, caplog):
+def test_transformers_loads_the_shared_weights_without_a_remark(learner_case, tmp_path, caplog):
     from transformers import AutoModel
 
-    model, tokenizer, meta, _ = learned
+    model, tokenizer, meta, _ = learner_case
     folder = meta.save(tmp_path / "saved", tokenizer)
     with caplog.at_level(logging.WARNING, logger="transformers"):
         loaded, report = AutoModel.from_pretrained(folder, output_loading_info=True)
@@ -66,8 +66,8 @@ def test_transformers_loads_the_shared_weights_without_a_remark(learned, tmp_pat
     assert all(torch.equal(own[name], weight) for name, weight in found.items())
 
 
-def test_a_model_that_reads_no_language_says_how_one_is_named(learned):
-    model, _, _, batch = learned
+def test_a_model_that_reads_no_language_says_how_one_is_named(learner_case):
+    model, _, _, batch = learner_case
     with says(ConfigError, "unspecified", "en, sw", "MetaLearner"):
         model(**batch)
 

@@ -17,14 +17,14 @@ from shared_models import (
     LOSSES,
     MEASUREMENTS,
     batches,
-    changed,
     differences,
     equal,
+    list_changes,
+    list_state,
     mean_square,
     numbers,
-    observed,
+    observe,
     random_states,
-    seen,
     train,
 )  # fmt: skip
 
@@ -81,15 +81,17 @@ def check_untouched(case, name):
     before = None
 
     def look():
-        looks.append((differences(before, seen(case.model)), name in LOSSES or random_states() == drawn))
+        looks.append(
+            (differences(before, list_state(case.model)), name in LOSSES or random_states() == drawn)
+        )
 
-    with observed(case.model, look):
-        before = seen(case.model)
+    with observe(case.model, look):
+        before = list_state(case.model)
         drawn = random_states()
         result = case(name)
         look()
     assert [found for found in looks if found != ([], True)] == []
-    assert changed(values, case.model) == []
+    assert list_changes(values, case.model) == []
     assert all(map(same_gradient, gradients, gradients_of(case.model)))
     return len(looks), result
 
@@ -142,14 +144,14 @@ def check_interrupted(case, name):
         if len(looks) > 1:
             raise Stopped
 
-    with observed(case.model, stop):
-        before = seen(case.model)
+    with observe(case.model, stop):
+        before = list_state(case.model)
         drawn = random_states()
         with pytest.raises(Stopped):
             case(name)
-        assert differences(before, seen(case.model)) == []
+        assert differences(before, list_state(case.model)) == []
     assert random_states() == drawn
-    assert changed(values, case.model) == []
+    assert list_changes(values, case.model) == []
     assert all(map(same_gradient, gradients, gradients_of(case.model)))
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
 
@@ -158,9 +160,9 @@ def check_threads(case, *, seconds):
     """Let threads measure a model that stays and one that this thread trains in the meantime."""
     expected = {name: case(name) for name in MEASUREMENTS}
     alone, together = (deepcopy(case.model).train() for _ in range(2))
-    before = seen(case.model)
+    before = list_state(case.model)
     values = numbers(case.model)
-    of_trained = seen(together)
+    of_trained = list_state(together)
     until = time.monotonic() + seconds
     wrong = []
     turns = iter([*MEASUREMENTS] * 10**6)
@@ -183,10 +185,10 @@ def check_threads(case, *, seconds):
         modes = list(train(together, case.batches["en"], going_on))
     assert wrong == []
     assert modes == list(train(alone, case.batches["en"], range(len(modes))))
-    assert changed(numbers(alone), together) == []
-    assert differences(of_trained, seen(together)) == []
-    assert differences(before, seen(case.model)) == []
-    assert changed(values, case.model) == []
+    assert list_changes(numbers(alone), together) == []
+    assert differences(of_trained, list_state(together)) == []
+    assert differences(before, list_state(case.model)) == []
+    assert list_changes(values, case.model) == []
 
 
 @pytest.mark.nightly

@@ -26,7 +26,7 @@ def encoder(bert_folder):
 
 
 @pytest.fixture(scope="module")
-def tuned(bert_folder):
+def tuned_encoder(bert_folder):
     """The same encoder with other weights."""
     model = load_masked_lm(bert_folder)
     with torch.no_grad(), torch.random.fork_rng():
@@ -93,8 +93,8 @@ def test_cka_of_states_is_that_of_the_model(encoder, sides, debiased):
     pd.testing.assert_series_equal(isogloss.cka(*sides, debiased=debiased), of_model, rtol=1e-10)
 
 
-def test_cka_of_two_models_of_each_layer_with_each_equals_the_formula(sides, tuned):
-    other = isogloss.states(*tuned, FIRST, layers=[0, -1])
+def test_cka_of_two_models_of_each_layer_with_each_equals_the_formula(sides, tuned_encoder):
+    other = isogloss.states(*tuned_encoder, FIRST, layers=[0, -1])
     table = isogloss.cka(sides[0], other, across=True)
     assert (table.index.tolist(), table.columns.tolist()) == ([0, 1, 2, 3], [0, 3])
     expected = [

@@ -17,20 +17,20 @@ LINKS = [[(word, 3 - word) for word in range(4)]] * 8
 
 
 @pytest.fixture(scope="module")
-def loaded():
+def bert_encoder():
     return make_model("bert")
 
 
 @pytest.fixture(scope="module")
-def sides(loaded):
-    return [isogloss.states(*loaded, texts, words="average") for texts in (FIRST, SECOND)]
+def sides(bert_encoder):
+    return [isogloss.states(*bert_encoder, texts, words="average") for texts in (FIRST, SECOND)]
 
 
 @pytest.mark.parametrize("given", ["text", "words"])
-def test_links_are_of_the_words_that_come_with_them(loaded, given):
+def test_links_are_of_the_words_that_come_with_them(bert_encoder, given):
     texts = ["Hello, world!", "The house."]
     sentences = texts if given == "text" else [text.split() for text in texts]
-    for links in (isogloss.align(sentences, sentences), isogloss.align(sentences, sentences, *loaded)):
+    for links in (isogloss.align(sentences, sentences), isogloss.align(sentences, sentences, *bert_encoder)):
         words = [pair.first for pair in links]
         assert words == [("Hello", ",", "world", "!") if given == "text" else ("Hello,", "world!"), words[1]]
         assert all(pair.first == pair.second and (0, 0) in pair for pair in links)
@@ -39,8 +39,8 @@ def test_links_are_of_the_words_that_come_with_them(loaded, given):
 
 
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
-def test_distances_of_states_are_those_of_the_model(loaded, sides, distance):
-    of_model = isogloss.word_distances(*loaded, FIRST, SECOND, LINKS, distance=distance, seed=3)
+def test_distances_of_states_are_those_of_the_model(bert_encoder, sides, distance):
+    of_model = isogloss.word_distances(*bert_encoder, FIRST, SECOND, LINKS, distance=distance, seed=3)
     of_states = isogloss.word_distances(*sides, links=LINKS, distance=distance, seed=3)
     pd.testing.assert_frame_equal(of_states, of_model)
 
@@ -78,10 +78,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_distances_of_words_is_refused(loaded, sides, name):
+def test_what_has_no_distances_of_words_is_refused(bert_encoder, sides, name):
     call, kind, facts = REFUSED[name]
     with says(kind, "word_distances", *facts):
-        call(loaded, sides)
+        call(bert_encoder, sides)
 
 
 UNTAGGED = {

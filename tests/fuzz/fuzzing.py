@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 from doors import Door, doors  # noqa: E402
-from mutations import mutated  # noqa: E402
+from mutations import mutate_text  # noqa: E402
 
 from isogloss.core.errors import InputError  # noqa: E402
 
@@ -54,19 +54,19 @@ class Found:
     peak: int = 0
 
 
-def tried(door: Door, number: int, folder: Path, seconds: float = SECONDS) -> tuple[str, str]:
+def try_door(door: Door, number: int, folder: Path, seconds: float = SECONDS) -> tuple[str, str]:
     """Mutate a file of a door and read it; return right, refused, foreign, hang or badly said, and why."""
-    read, files = _put(door, number, folder), door.variants[number % len(door.variants)][0]
-    before = set(_written(folder))
+    read, files = _put_variant(door, number, folder), door.variants[number % len(door.variants)][0]
+    before = set(_list_files(folder))
     try:
         with (
-            _within(seconds),
+            _limit_time(seconds),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
         ):
             read(folder)
     except InputError as error:
-        return _judged(str(error), folder, files)
+        return _judge_message(str(error), folder, files)
     except Hangs:
         return "hang", f"more than {seconds:g} s of processor time"
     except Exception as error:
@@ -74,23 +74,27 @@ def tried(door: Door, number: int, folder: Path, seconds: float = SECONDS) -> tu
         ours = [f"{Path(one.filename).name}:{one.lineno}" for one in last if "isogloss" in one.filename]
         return "foreign", f"{type(error).__name__} at {' '.join(ours[-2:])}: {str(error)[:120]}"
     new = [
-        name for name in set(_written(folder)) - before if not (door.writes and name.startswith(door.writes))
+        name
+        for name in set(_list_files(folder)) - before
+        if not (door.writes and name.startswith(door.writes))
     ]
     return ("wrote", ", ".join(new)) if new else ("right", "")
 
 
-def _put(door: Door, number: int, folder: Path, *, mutate: bool = True) -> Callable[[Path], object]:
+def _put_variant(door: Door, number: int, folder: Path, *, mutate: bool = True) -> Callable[[Path], object]:
     """Write the files of a variant of a door, one of them mutated; return what reads them."""
     files, target, read = door.variants[number % len(door.variants)]
     for name, body in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         is_mutated = mutate and name == target
-        path.write_bytes(mutated(body, f"{door.name} {number}", binary=door.binary) if is_mutated else body)
+        path.write_bytes(
+            mutate_text(body, f"{door.name} {number}", binary=door.binary) if is_mutated else body
+        )
     return read
 
 
-def _judged(message: str, folder: Path, names: Iterable[str]) -> tuple[str, str]:
+def _judge_message(message: str, folder: Path, names: Iterable[str]) -> tuple[str, str]:
     if "\n" in message or len(message) > LONGEST:
         return (
             "badly said",
@@ -100,12 +104,12 @@ def _judged(message: str, folder: Path, names: Iterable[str]) -> tuple[str, str]
     return ("refused", "") if named else ("badly said", f"no file: {message[:200]!r}")
 
 
-def _written(folder: Path) -> Iterator[str]:
+def _list_files(folder: Path) -> Iterator[str]:
     return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 @contextlib.contextmanager
-def _within(seconds: float) -> Iterator[None]:
+def _limit_time(seconds: float) -> Iterator[None]:
     def end(*_: object) -> None:
         raise Hangs
 
@@ -123,11 +127,11 @@ def fuzz(name: str, numbers: range, folder: Path, seconds: float = SECONDS) -> F
     found, door = Found(), doors()[name]
     warnings.simplefilter("ignore")
     with contextlib.suppress(InputError):  # What is imported takes no part of a file's second.
-        _put(door, 0, folder / "here", mutate=False)(folder / "here")
+        _put_variant(door, 0, folder / "here", mutate=False)(folder / "here")
     shutil.rmtree(folder / "here")
     for number in numbers:
         place = folder / "here"
-        outcome, why = tried(door, number, place, seconds)
+        outcome, why = try_door(door, number, place, seconds)
         found.outcomes[outcome] += 1
         if why:
             found.faults.append((number, f"{outcome}: {why}"))
@@ -175,7 +179,7 @@ def main() -> None:
 
 def _again(name: str, number: int) -> None:
     folder = Path(tempfile.mkdtemp())
-    print(tried(doors()[name], number, folder), folder)  # noqa: T201
+    print(try_door(doors()[name], number, folder), folder)  # noqa: T201
 
 
 def _report(found: dict[str, Found]) -> int:

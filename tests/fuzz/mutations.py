@@ -159,7 +159,7 @@ TEXT: tuple[Mutation, ...] = (flip, cut, splice, splice, swell, lines, lines, ce
 BINARY: tuple[Mutation, ...] = (flip, flip, cut, splice)
 
 
-def mutated(text: bytes, seed: str, *, binary: bool = False) -> bytes:
+def mutate_text(text: bytes, seed: str, *, binary: bool = False) -> bytes:
     """Return a file with one to three mutations that follow from the seed."""
     rng = random.Random(seed)
     for _ in range(rng.choice((1, 1, 2, 3))):

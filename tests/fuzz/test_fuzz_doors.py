@@ -2,7 +2,7 @@
 
 import pytest
 from doors import ROWS, Door, doors
-from fuzzing import fuzz, tried
+from fuzzing import fuzz, try_door
 
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.kinds import KINDS
@@ -63,7 +63,7 @@ def test_every_table_of_readers_has_its_doors():
 )
 def test_a_fault_is_found(read, outcome, tmp_path):
     door = Door("made up", (({"a": b"x"}, "a", read),))
-    assert tried(door, 0, tmp_path)[0] == outcome
+    assert try_door(door, 0, tmp_path)[0] == outcome
 
 
 @pytest.mark.slow
@@ -76,4 +76,4 @@ def test_a_fault_is_found(read, outcome, tmp_path):
     ],
 )
 def test_what_a_million_mutations_once_found_stays_mended(name, number, tmp_path):
-    assert tried(doors()[name], number, tmp_path, seconds=HANGING) == ("refused", "")
+    assert try_door(doors()[name], number, tmp_path, seconds=HANGING) == ("refused", "")

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import with_fields
@@ -49,12 +49,12 @@ def equation_1(folder, pairs, *, form="sum", **encoding):
     return method.loss(model, original, batch_of(folder, pairs, **encoding)), model
 
 
-def by_hand(folder, moved, pairs, *, form="sum", pulled="all", **how):
+def adjust_slowly(folder, moved, pairs, *, form="sum", pulled="all", **how):
     """Return the same with two models, one sentence at a time."""
-    model = in_float64(folder)
+    model = load_in_float64(folder)
     model.load_state_dict({name: value.double() for name, value in moved.state_dict().items()})
     return Slowly(folder, aligned=pulled, **how).equation_1(
-        model, in_float64(folder), pairs, form=form, stay=0.7
+        model, load_in_float64(folder), pairs, form=form, stay=0.7
     ), model
 
 
@@ -63,7 +63,7 @@ def by_hand(folder, moved, pairs, *, form="sum", pulled="all", **how):
 def test_equation_1_is_that_of_two_models_in_every_family(encoder_folder, form):
     pairs = translations(5)
     ours, moved = equation_1(encoder_folder, pairs, form=form)
-    theirs, model = by_hand(encoder_folder, moved, pairs, form=form)
+    theirs, model = adjust_slowly(encoder_folder, moved, pairs, form=form)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
     ours.backward()
     theirs.backward()
@@ -124,7 +124,7 @@ def test_linked_subwords_come_together_by_their_own_links(bert_folder):
 def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how):
     pairs = translations(5, seed=1)
     ours, moved = equation_1(bert_folder, pairs, **how)
-    theirs, _ = by_hand(bert_folder, moved, pairs, **how)
+    theirs, _ = adjust_slowly(bert_folder, moved, pairs, **how)
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
 
 
@@ -271,18 +271,18 @@ def sentences():
 
 
 @pytest.fixture(scope="module")
-def apart(sentences, tmp_path_factory):
+def held_out_distances(sentences, tmp_path_factory):
     """Return the distances in held-out text, once for the encoder as shipped and for each method."""
 
     @cache
-    def found(method=None):
+    def measure_method(method=None):
         if method is None:
             return distances(load_model(SHIPPED), sentences[320:])
         bitext, folder = {"qaa-qac": sentences[:320]}, tmp_path_factory.mktemp("adjusting")
         setting = AdjustSetting(start=SHIPPED, bitext=bitext, folder=folder, seed=0)
         return distances(method.train(setting).model, sentences[320:])
 
-    return found
+    return measure_method
 
 
 def distances(model, pairs):
@@ -308,8 +308,8 @@ QUICKLY = with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="f
     ],
     ids=["sum", "mean", "contrastive"],
 )
-def test_related_words_come_nearer_than_unrelated_ones_do(method, apart):
-    (near, far, source), (nearer, farther, after) = apart(), apart(method)
+def test_related_words_come_nearer_than_unrelated_ones_do(method, held_out_distances):
+    (near, far, source), (nearer, farther, after) = held_out_distances(), held_out_distances(method)
     assert nearer < 0.9 * near
     assert nearer / farther < 0.95 * near / far
     assert float((after - source).norm(dim=1).mean()) < 0.7 * near  # The source moved less than was between.
@@ -317,9 +317,9 @@ def test_related_words_come_nearer_than_unrelated_ones_do(method, apart):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_holding_the_source_keeps_it_nearer_to_where_it_was(apart):
+def test_holding_the_source_keeps_it_nearer_to_where_it_was(held_out_distances):
     held, free = (
-        float((apart(one)[2] - apart()[2]).norm(dim=1).mean())
+        float((held_out_distances(one)[2] - held_out_distances()[2]).norm(dim=1).mean())
         for one in (QUICKLY, with_fields(QUICKLY, stay=0.0))
     )
     assert held < 0.8 * free

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import content, derive
@@ -65,12 +65,12 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, 
     batches, loss = with_auxiliary(own, task.loss, term)
     drawn = sampled_rows(30, 5, step=2, seed=derive(setting.seed, "replay"))
     pairs = [setting.bitext["en-xx"][row] for row in drawn]
-    slow = in_float64(bert_folder)
+    slow = load_in_float64(bert_folder)
     slow.load_state_dict(
         {k: v.double() for k, v in model.state_dict().items() if k in slow.state_dict()}, strict=False
     )
     align = 0.3 * Slowly(bert_folder).equation_1(
-        slow, in_float64(bert_folder), pairs, form=form, stay=stay / 0.3
+        slow, load_in_float64(bert_folder), pairs, form=form, stay=stay / 0.3
     )
     expected = task.loss(model, own[0]).double() + align
     torch.testing.assert_close(loss(model, batches[2]).double(), expected, rtol=1e-4, atol=1e-6)
@@ -125,13 +125,13 @@ def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_
             weight.mul_(1.05)
     save_model(adjusted, load_tokenizer(bert_folder), tmp_path / "adjusted")
 
-    def trained(start, reference):
+    def train_from(start, reference):
         auxiliary = AlignmentTerm(alpha=0.5, pairs=4, reference=reference)
         setting = replace(make(auxiliary, epochs=1), start=str(start), original=str(bert_folder))
         return SourceOnly().train(replace(setting, folder=tmp_path / f"{start.name} {reference}"))
 
-    assert equal(trained(bert_folder, None), trained(bert_folder, "original"))
-    assert not equal(trained(tmp_path / "adjusted", None), trained(tmp_path / "adjusted", "original"))
+    assert equal(train_from(bert_folder, None), train_from(bert_folder, "original"))
+    assert not equal(train_from(tmp_path / "adjusted", None), train_from(tmp_path / "adjusted", "original"))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, softmax
 
-from in_translation import linked, sentences
+from in_translation import link_words, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -40,10 +40,10 @@ def pairs(language, count=24):
     ]
 
 
-def tagged(code, count=24):
+def tagged_sentences(code, count=24):
     """Sentences with tags; translations also have links."""
     examples = sentences(code, count)
-    links = [example.links for example in linked(examples)] if "-" in code else [None] * count
+    links = [example.links for example in link_words(examples)] if "-" in code else [None] * count
     return [replace(example, links=link) for example, link in zip(examples, links, strict=True)]
 
 
@@ -138,8 +138,8 @@ def test_it_reads_the_source_and_its_translations_and_no_target_labels():
 @pytest.mark.parametrize("task_loss", ["both", "source"])
 def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting, bert_folder, task_loss):
     tokenizer, model = load_tokenizer(bert_folder), UPOS.head(bert_folder, seed=0).eval()
-    train = {"en": tagged("en", 6)}
-    train["en-de"] = [replace(example, links=example.links[1:]) for example in tagged("en-de", 6)]
+    train = {"en": tagged_sentences("en", 6)}
+    train["en-de"] = [replace(example, links=example.links[1:]) for example in tagged_sentences("en-de", 6)]
     how = setting("x", task=UPOS)
     batch = paired_batches(
         replace(how, optimization=replace(how.optimization, batch_size=6)), tokenizer, train
@@ -181,7 +181,12 @@ def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting,
 def test_in_tagging_it_learns_a_teachers_labels_or_projected_ones_of_linked_words(
     setting, bert_folder, teacher
 ):
-    how = {"task": UPOS, "train": tagged, "dev": lambda _: sentences("en", 9), "teacher": str(teacher)}
+    how = {
+        "task": UPOS,
+        "train": tagged_sentences,
+        "dev": lambda _: sentences("en", 9),
+        "teacher": str(teacher),
+    }
     taught = Consistency().train(setting("taught", **how))
     projected = Consistency(labels="projected").train(setting("projected", **{**how, "teacher": ""}))
     apart = Consistency(labels="projected", weight=0.0).train(setting("apart", **{**how, "teacher": ""}))

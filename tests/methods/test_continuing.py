@@ -20,7 +20,7 @@ from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from made_up_text import METHOD, known_lines
-from trained import equal, interrupted
+from trained import equal, interrupt_batches
 
 SLOW = pytest.mark.slow
 NOTHING = with_fields(METHOD, steps=0)
@@ -56,7 +56,7 @@ def test_every_family_is_trained_further_and_resumes_to_the_bit(
 ):
     setting = further(start=str(encoder_folder))
     whole = METHOD.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         METHOD.train(setting)
     again = METHOD.train(setting)
     assert equal(again, whole) and not equal(whole, load_whole(encoder_folder))
@@ -200,7 +200,7 @@ def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, mon
     setting = further(text=greek, held_out=greek, vocabulary=new, languages=("sw",), bitext={"en-sw": pairs})
     method = with_fields(METHOD, evaluate_every=4)
     whole = method.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         method.train(setting)
     again = method.train(setting)
     assert equal(again, whole) and again.tokenizer.get_vocab() == whole.tokenizer.get_vocab()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from isogloss.core.run_parts import with_fields
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -34,7 +34,7 @@ def test_words_are_contrasted_as_by_hand(encoder_folder):
     pairs = translations(4)
     model = load_whole(encoder_folder, attention="eager")
     ours = ContrastiveAlignment().loss(model, None, batch_of(encoder_folder, pairs, "words"))
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
+    slow, slowly = load_in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
     linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     texts = [(p.first.split()[i], p.second.split()[j]) for p in pairs for i, j in p.links]
     same = torch.tensor([[a[0] == b[0] or a[1] == b[1] for b in texts] for a in texts])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders.added.active_language import map_states
@@ -23,7 +23,7 @@ def maps_of(folder, bitext, kind, **encoding):
 def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
     pairs = translations(12)
     found = maps_of(encoder_folder, {"en-xx": pairs}, "normalisation").maps["xx"]
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
+    slow, slowly = load_in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
     with torch.no_grad():
         linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     moments = Moments(32)

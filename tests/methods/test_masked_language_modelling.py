@@ -16,7 +16,7 @@ from isogloss.methods import masked_language_modelling as module
 from isogloss.training import pretraining
 from isogloss.training.batching import TextBatches
 from made_up_text import LETTERS, METHOD, line, lines, text_setting
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 
 def translations(first, second):
@@ -34,13 +34,13 @@ two_tokenizers = pytest.mark.parametrize("setting", ["bert", "xlm-roberta"], ind
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_run(tmp_path_factory):
     """Train without an interruption, once for each method."""
 
-    def made(method):
+    def train_whole(method):
         return method.train(text_setting(tmp_path_factory.mktemp("whole"), translations=translations))
 
-    return cache(made)
+    return cache(train_whole)
 
 
 # Pretraining
@@ -85,7 +85,7 @@ def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation
 def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path, monkeypatch, family):
     setting = text_setting(tmp_path / "work", family=family, vocabulary=300)
     whole = METHOD.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         METHOD.train(setting)
     again = METHOD.train(setting)
     assert equal(again, whole)
@@ -108,8 +108,8 @@ def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_pa
     assert "deberta-v2" in message and "bert or " in message
 
 
-def test_another_seed_gives_another_encoder(setting, whole):
-    one = whole(METHOD)
+def test_another_seed_gives_another_encoder(setting, uninterrupted_run):
+    one = uninterrupted_run(METHOD)
     other = METHOD.train(replace(setting, seed=1))
     assert not equal(one, other)
     assert one.tokenizer.get_vocab() == other.tokenizer.get_vocab()
@@ -120,18 +120,20 @@ def test_another_seed_gives_another_encoder(setting, whole):
 @pytest.mark.parametrize(
     "how", [{}, {"evaluate_every": 3}, {"evaluate_every": 3, "accumulation": 3}], ids=str
 )
-def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, whole, monkeypatch, stop, how):
+def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(
+    setting, uninterrupted_run, monkeypatch, stop, how
+):
     method = with_fields(METHOD, translation=0.3, **how)
-    with interrupted(TextBatches, monkeypatch, at=stop):
+    with interrupt_batches(TextBatches, monkeypatch, at=stop):
         method.train(setting)
     again = method.train(setting)
-    expected = whole(method)
+    expected = uninterrupted_run(method)
     assert equal(again, expected)
     assert again.rows == expected.rows
 
 
 @pytest.mark.parametrize("stop", range(0, 180, 25))
-def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monkeypatch, stop):
+def test_an_interruption_while_text_is_read_changes_nothing(setting, uninterrupted_run, monkeypatch, stop):
     from isogloss.tasks import masked_lm
 
     def stopping(language):
@@ -146,22 +148,22 @@ def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monk
     with pytest.raises(KeyboardInterrupt):
         method.train(replace(setting, text=stopping))
     again = method.train(setting)
-    assert equal(again, whole(method))
+    assert equal(again, uninterrupted_run(method))
 
 
 def test_text_is_read_once_and_not_at_all_when_resuming(setting, monkeypatch):
     read = []
 
-    def noted(language):
+    def note_language(language):
         for number, text in enumerate(lines(language)):
             read.append((language, number))
             yield text
 
     method = with_fields(METHOD, vocabulary_lines=30)
-    method.train(replace(setting, text=noted))
+    method.train(replace(setting, text=note_language))
     assert sorted(read) == sorted((language, number) for language in LETTERS for number in range(60))
     read.clear()
-    method.train(replace(setting, text=noted))
+    method.train(replace(setting, text=note_language))
     assert read == []
 
 
@@ -169,11 +171,11 @@ def test_the_vocabulary_sees_the_same_number_of_lines_of_each_language(setting, 
     seen = []
     train = pretraining.train_tokenizer
 
-    def noted(given, **how):
+    def note_training(given, **how):
         seen.extend(given)
         return train(seen, **how)
 
-    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", note_training)
     with_fields(METHOD, vocabulary_lines=30).train(setting)
     assert seen == [line(language, number) for language in LETTERS for number in range(10)]
 
@@ -197,20 +199,24 @@ def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(s
 
 @pytest.mark.slow
 def test_dropout_may_be_asked_for_in_pretraining_and_changes_what_is_learned_alone(setting, tmp_path):
-    def trained(name, start="", **how):
+    def train_named(name, start="", **how):
         shape = {"start": start, "architecture": None} if start else {}
         trained = with_fields(METHOD, steps=2, **how).train(replace(setting, folder=tmp_path / name, **shape))
         save_model(trained.model, trained.tokenizer, tmp_path / f"{name} saved")
         return trained
 
-    plain, none, dropped = trained("plain"), trained("none", dropout=0.0), trained("dropped", dropout=0.1)
+    plain, none, dropped = (
+        train_named("plain"),
+        train_named("none", dropout=0.0),
+        train_named("dropped", dropout=0.1),
+    )
     assert equal(plain, none) and not equal(plain, dropped)
     rates = {
         load_masked_lm(tmp_path / f"{one} saved").config.hidden_dropout_prob for one in ("plain", "dropped")
     }
     assert rates == {setting.architecture.dropout}
     start = str(tmp_path / "plain saved")
-    assert not equal(trained("further", start), trained("further dropped", start, dropout=0.1))
+    assert not equal(train_named("further", start), train_named("further dropped", start, dropout=0.1))
 
 
 # Perplexity on held-out text
@@ -228,8 +234,8 @@ def test_perplexity_is_noted_for_each_language_after_each_epoch_and_the_last_ste
     assert all(row["score"] > 1 for row in rows)
 
 
-def test_perplexity_chooses_nothing_and_changes_nothing(setting, whole):
-    plain = whole(METHOD)
+def test_perplexity_chooses_nothing_and_changes_nothing(setting, uninterrupted_run):
+    plain = uninterrupted_run(METHOD)
     evaluated = EVALUATED.train(setting)
     assert equal(plain, evaluated)
     assert plain.rows == [row for row in evaluated.rows if "metric" not in row]
@@ -239,11 +245,11 @@ def test_perplexity_chooses_nothing_and_changes_nothing(setting, whole):
 def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monkeypatch):
     seen, train = [], pretraining.train_tokenizer
 
-    def noted(given, **how):
+    def note_training(given, **how):
         seen.extend(given)
         return train(seen, **how)
 
-    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", note_training)
     other = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
     tokenizer, streams, held_out = pretraining._read(other, EVALUATED)
     assert not any("x" in text for text in seen)
@@ -252,8 +258,8 @@ def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monk
         assert tokenizer.unk_token_id in held_out[language].subwords
 
 
-def test_the_same_update_in_parts_is_the_same_within_rounding(setting, whole):
-    at_once = whole(METHOD)
+def test_the_same_update_in_parts_is_the_same_within_rounding(setting, uninterrupted_run):
+    at_once = uninterrupted_run(METHOD)
     parts = with_fields(METHOD, accumulation=3).train(setting)
     assert all(
         torch.allclose(one, other, atol=1e-4)

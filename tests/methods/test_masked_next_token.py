@@ -27,7 +27,7 @@ METHOD = with_fields(
 
 
 @pytest.fixture
-def lifted(request, tmp_path):
+def lifted_folder(request, tmp_path):
     def make(name):
         return prepare_folder(
             request.getfixturevalue(f"{name}_folder"), "bidirectional", tmp_path / f"{name}-lifted"
@@ -40,22 +40,22 @@ def masking(tokenizer, **fields):
     return Masking(vocabulary=Vocabulary.from_tokenizer(tokenizer, mask="e"), share=0.3, **fields)
 
 
-def test_the_state_before_a_hidden_subword_predicts_it(llama_folder, lifted):
+def test_the_state_before_a_hidden_subword_predicts_it(llama_folder, lifted_folder):
     tokenizer, rows = load_tokenizer(llama_folder), [[np.arange(60, 75)], [np.arange(80, 90)]]
     inplace = masking(tokenizer).batch(rows, seed=3)
     before = masking(tokenizer, next_token=True).batch(rows, seed=3)
     assert torch.equal(before.masked, inplace.masked - 1)
     assert torch.equal(before.gold, inplace.gold) and torch.equal(before.subwords, inplace.subwords)
-    model = load_to_continue(lifted("llama"), seed=0)
+    model = load_to_continue(lifted_folder("llama"), seed=0)
     with torch.no_grad():
         logits = model(**before.inputs()).logits
         expected = torch.nn.functional.cross_entropy(
-            logits[:, :-1].flatten(0, 1)[shifted(before)], before.gold
+            logits[:, :-1].flatten(0, 1)[shift_places(before)], before.gold
         )
         torch.testing.assert_close(masked_lm_loss(model, before), expected)
 
 
-def shifted(batch):
+def shift_places(batch):
     """The places of the predicting states in a batch without its last column."""
     width = batch.subwords.size(1)
     return batch.masked // width * (width - 1) + batch.masked % width
@@ -63,8 +63,8 @@ def shifted(batch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3_text"])
-def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp_path):
-    start = lifted(name)
+def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted_folder, tmp_path):
+    start = lifted_folder(name)
     trained = with_fields(METHOD, steps=0, evaluate_every=None).train(further(start, tmp_path / "0"))
     save_model(trained.model, trained.tokenizer, tmp_path / "saved")
     assert equal(load_model(tmp_path / "saved"), load_model(start))
@@ -76,8 +76,8 @@ def test_without_steps_a_decoder_stays_and_with_some_it_learns(name, lifted, tmp
 
 
 @pytest.mark.parametrize("part", ["modules", "layers"])
-def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lifted, tmp_path):
-    start = lifted("llama")
+def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lifted_folder, tmp_path):
+    start = lifted_folder("llama")
     given = further(start, tmp_path, trained=part, modules=Modules(kind="adapter"))
     then = weights(load_to_continue(start, seed=0))
     trained = with_fields(METHOD, steps=4, evaluate_every=None).train(given)
@@ -89,7 +89,7 @@ def test_of_a_decoder_a_part_is_trained_and_the_rest_stays_to_the_bit(part, lift
     assert moved == {*own, *expected}
 
 
-def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted, tmp_path):
+def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted_folder, tmp_path):
     def refusal(method, start):
         with pytest.raises(ConfigError) as caught:
             method.train(further(start, tmp_path))
@@ -99,5 +99,7 @@ def test_what_cannot_be_trained_is_refused(bert_folder, llama_folder, lifted, tm
     assert "bert" in refusal(METHOD, bert_folder)
     assert "method masked-next-token" in refusal(MaskedLanguageModelling(), llama_folder)
     own = with_fields(METHOD, mask="")
-    assert "mask_token" in refusal(own, lifted("llama"))
-    assert "has no subword 'unheard of'" in refusal(with_fields(METHOD, mask="unheard of"), lifted("llama"))
+    assert "mask_token" in refusal(own, lifted_folder("llama"))
+    assert "has no subword 'unheard of'" in refusal(
+        with_fields(METHOD, mask="unheard of"), lifted_folder("llama")
+    )

@@ -19,7 +19,7 @@ from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, MetaLearningModel, Validation, meta_batches
 from isogloss.training.pretraining import begin
 from made_up_text import TINY, lines, text_setting
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 LANGUAGES = ("en", "sw")
 METHOD = with_fields(MetaLearning(), **TINY, batch_subwords=48, validation=0.2, evaluate_every=4)
@@ -129,7 +129,7 @@ def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monke
     whole = method.train(replace(setting, folder=tmp_path / "whole"))
     for stop in (0, 4, 7):
         stopped = replace(setting, folder=tmp_path / str(stop))
-        with interrupted(MetaBatches, monkeypatch, at=stop):
+        with interrupt_batches(MetaBatches, monkeypatch, at=stop):
             method.train(stopped)
         again = method.train(stopped)
         assert equal(again, whole)

@@ -42,7 +42,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from tiny import lines
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 LANGUAGES = ("en", "de", "fr")
 WITH = AlignmentTerm(bitext="x", alpha=1.0, pairs=4)
@@ -159,7 +159,7 @@ def with_modules(bert_folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def mapped(bert_folder, tmp_path_factory):
+def mapped_folder(bert_folder, tmp_path_factory):
     """Add a map of de to a copy of the encoder: the identity, or a rotation."""
     from shutil import copytree
 
@@ -187,7 +187,7 @@ def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, 
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def train_once(tmp_path_factory):
     """Train each method on each encoder with each seed once; read the result, do not change it."""
 
     @cache
@@ -205,25 +205,25 @@ EACH_LOSS = pytest.mark.parametrize("name", ["source-only", *OWN_LOSS])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN)
-def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, trained, bert_folder):
-    plain = trained(PLAIN[name], None, bert_folder)
-    without = trained(PLAIN[name], AlignmentTerm(bitext="x", alpha=0.0), bert_folder)
+def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, train_once, bert_folder):
+    plain = train_once(PLAIN[name], None, bert_folder)
+    without = train_once(PLAIN[name], AlignmentTerm(bitext="x", alpha=0.0), bert_folder)
     assert equal(without, plain)
     assert without.rows == plain.rows
-    assert not equal(trained(PLAIN[name], WITH, bert_folder), plain)
+    assert not equal(train_once(PLAIN[name], WITH, bert_folder), plain)
 
 
 @pytest.mark.slow
 @EACH
 def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
-    name, trained, with_modules, tmp_path, monkeypatch
+    name, train_once, with_modules, tmp_path, monkeypatch
 ):
     """The checkpoint has no moments of the modules of fr, which no batch is in."""
     method, auxiliary, _ = FINE_TUNING[name]
     encoder = with_modules("adapter")
-    whole = trained(method, auxiliary, encoder)
-    assert not equal(trained(method, auxiliary, encoder, seed=1), whole)
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    whole = train_once(method, auxiliary, encoder)
+    assert not equal(train_once(method, auxiliary, encoder, seed=1), whole)
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(method, auxiliary, encoder, tmp_path)
     assert list(tmp_path.glob("checkpoint-*"))
     again = train(method, auxiliary, encoder, tmp_path)
@@ -236,11 +236,13 @@ def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
 
 @pytest.mark.slow
 @EACH_LOSS
-def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(name, trained, with_modules, tmp_path):
+def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(
+    name, train_once, with_modules, tmp_path
+):
     """With dropout, modules of languages and hooks: all is as it was when a layer runs again."""
     method, auxiliary, _ = FINE_TUNING[name]
     for kind in ("adapter", "attention") if name == "x-mixup" else ("adapter",):
-        whole, encoder = trained(method, auxiliary, with_modules(kind)), with_modules(kind)
+        whole, encoder = train_once(method, auxiliary, with_modules(kind)), with_modules(kind)
         found = train(method, auxiliary, encoder, tmp_path / kind, gradient_checkpointing=True)
         assert equal(found, whole)
         assert found.rows == whole.rows
@@ -248,7 +250,7 @@ def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(name, trai
 
 
 @pytest.fixture(scope="module")
-def undropped(with_modules, tmp_path_factory):
+def undropped_folder(with_modules, tmp_path_factory):
     """Save an encoder with modules that drops nothing."""
     model = load_whole(with_modules("adapter"))
     set_dropout(model.config, 0.0)
@@ -259,15 +261,23 @@ def undropped(with_modules, tmp_path_factory):
 
 @pytest.mark.slow
 @EACH_LOSS
-def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped, tmp_path):
+def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped_folder, tmp_path):
     method, auxiliary, _ = FINE_TUNING[name]
     # Adam's ε is large, so that it does not make rounding as large as gradients.
     whole, parts = (
-        train(method, auxiliary, undropped, tmp_path / str(count), epsilon=0.1, accumulation=count, epochs=1)
+        train(
+            method,
+            auxiliary,
+            undropped_folder,
+            tmp_path / str(count),
+            epsilon=0.1,
+            accumulation=count,
+            epochs=1,
+        )
         for count in (1, 3)
     )
     assert not equal(whole, parts)
-    found, before = weights(parts), weights(load_whole(undropped))
+    found, before = weights(parts), weights(load_whole(undropped_folder))
     for one, weight in weights(whole).items():
         torch.testing.assert_close(found[one], weight, rtol=1e-4, atol=2e-6)
     moved = [float((weight - before[one]).abs().max()) for one, weight in found.items() if one in before]
@@ -275,10 +285,10 @@ def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped, t
 
 
 @EACH
-def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, trained, with_modules):
+def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, train_once, with_modules):
     method, auxiliary, moved = FINE_TUNING[name]
     before = load_whole(with_modules("adapter"))
-    found = trained(method, auxiliary, with_modules("adapter"))
+    found = train_once(method, auxiliary, with_modules("adapter"))
     for language in LANGUAGES:
         same = same_modules(language, before, found.model)
         assert not any(same) if language in moved.split() else all(same), language
@@ -314,8 +324,8 @@ def same_modules(language, *models):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention"])
-def test_modules_of_every_kind_move(kind, trained, with_modules):
-    before, found = load_whole(with_modules(kind)), trained(Bilingual(), None, with_modules(kind))
+def test_modules_of_every_kind_move(kind, train_once, with_modules):
+    before, found = load_whole(with_modules(kind)), train_once(Bilingual(), None, with_modules(kind))
     moved = {language: not any(same_modules(language, before, found.model)) for language in LANGUAGES}
     assert moved == {"en": True, "de": True, "fr": False}
 
@@ -323,11 +333,11 @@ def test_modules_of_every_kind_move(kind, trained, with_modules):
 @pytest.mark.slow
 @EACH
 def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
-    name, trained, bert_folder, with_modules
+    name, train_once, bert_folder, with_modules
 ):
     method, auxiliary, _ = FINE_TUNING[name]
-    plain = trained(method, auxiliary, bert_folder)
-    found = trained(method, auxiliary, with_modules("attention", ("en",), fallback="en", stir=0.0))
+    plain = train_once(method, auxiliary, bert_folder)
+    found = train_once(method, auxiliary, with_modules("attention", ("en",), fallback="en", stir=0.0))
     assert equal(found, plain)
     assert found.rows == plain.rows
 
@@ -350,18 +360,18 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
 
 @pytest.mark.slow
 @EACH
-def test_each_language_is_read_through_its_map(name, trained, bert_folder, mapped):
+def test_each_language_is_read_through_its_map(name, train_once, bert_folder, mapped_folder):
     method, auxiliary, languages = FINE_TUNING[name]
-    plain = trained(method, auxiliary, bert_folder)
-    assert equal(trained(method, auxiliary, mapped(False)), plain)
-    found = trained(method, auxiliary, mapped(True))
+    plain = train_once(method, auxiliary, bert_folder)
+    assert equal(train_once(method, auxiliary, mapped_folder(False)), plain)
+    found = train_once(method, auxiliary, mapped_folder(True))
     assert equal(found, plain) == (languages == "en")
     assert language_maps_of(found.model) is not None
 
 
 @pytest.mark.parametrize("method", [SourceOnly(), FewShot(shots=8)], ids=lambda one: one.name)
-def test_what_goes_on_from_a_model_has_its_modules(method, trained, with_modules, tmp_path):
-    first = trained(SourceOnly(), None, with_modules("adapter"))
+def test_what_goes_on_from_a_model_has_its_modules(method, train_once, with_modules, tmp_path):
+    first = train_once(SourceOnly(), None, with_modules("adapter"))
     save_model(first.model, first.tokenizer, tmp_path / "first")
     again = train(method, None, tmp_path / "first", tmp_path / "again")
     assert modules_of(again.model) == modules_of(first.model)
@@ -394,7 +404,7 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
     )
     save_model(whole.model, whole.tokenizer, tmp_path / "model", whole.extra_writers, whole.difference)
     assert equal(whole, TASKS["nli"].head(tmp_path / "model", seed=1))
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
     again = train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
     assert equal(again, whole) and again.rows == whole.rows
@@ -413,20 +423,22 @@ def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, t
 
 
 @pytest.fixture
-def adjusted(tmp_path):
-    def adjusted(method, encoder, name="work", *, bitext=None):
+def adjust_encoder(tmp_path):
+    def adjust_encoder(method, encoder, name="work", *, bitext=None):
         bitext = {"en-de": translations(24)} if bitext is None else bitext
         return method.train(AdjustSetting(start=str(encoder), bitext=bitext, folder=tmp_path / name, seed=0))
 
-    return adjusted
+    return adjust_encoder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADJUSTING)
-def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folder, with_modules, adjusted):
-    plain = adjusted(ADJUSTING[name], bert_folder, "plain")
+def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(
+    name, bert_folder, with_modules, adjust_encoder
+):
+    plain = adjust_encoder(ADJUSTING[name], bert_folder, "plain")
     folder = with_modules("feed-forward", ("en",), fallback="en", stir=0.0)
-    found = adjusted(ADJUSTING[name], folder, "found")
+    found = adjust_encoder(ADJUSTING[name], folder, "found")
     expected, there = weights(plain.model), weights(found.model)
     assert expected and all(torch.equal(there[one], expected[one]) for one in expected)
     if maps := language_maps_of(plain.model):
@@ -438,24 +450,24 @@ TRAINED = [name for name in ADJUSTING if not ADJUSTMENTS[name].maps]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
-def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjusted):
+def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjust_encoder):
     start, method = load_whole(bert_folder), ADJUSTING[name]
-    assert equal(adjusted(method, bert_folder, bitext={}).model, start)
-    assert equal(adjusted(method, bert_folder, bitext={"en-de": []}).model, start)
-    assert equal(adjusted(with_fields(method, epochs=0), bert_folder).model, start)
+    assert equal(adjust_encoder(method, bert_folder, bitext={}).model, start)
+    assert equal(adjust_encoder(method, bert_folder, bitext={"en-de": []}).model, start)
+    assert equal(adjust_encoder(with_fields(method, epochs=0), bert_folder).model, start)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
-    name, bert_folder, adjusted, monkeypatch, tmp_path
+    name, bert_folder, adjust_encoder, monkeypatch, tmp_path
 ):
     method = with_fields(ADJUSTING[name], checkpoint_every=1)
-    whole = adjusted(method, bert_folder, "whole")
-    with interrupted(Bucketed, monkeypatch, at=-1):
-        adjusted(method, bert_folder)
+    whole = adjust_encoder(method, bert_folder, "whole")
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
+        adjust_encoder(method, bert_folder)
     assert list((tmp_path / "work").glob("checkpoint-*"))
-    again = adjusted(method, bert_folder)
+    again = adjust_encoder(method, bert_folder)
     assert equal(again.model, whole.model)
     assert again.rows == whole.rows
 
@@ -463,8 +475,8 @@ def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter"])
 @pytest.mark.parametrize("name", TRAINED)
-def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjusted):
-    before, found = load_whole(with_modules(kind)), adjusted(ADJUSTING[name], with_modules(kind)).model
+def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjust_encoder):
+    before, found = load_whole(with_modules(kind)), adjust_encoder(ADJUSTING[name], with_modules(kind)).model
     still = {language: all(same_modules(language, before, found)) for language in LANGUAGES}
     assert still == {"en": False, "de": False, "fr": True}
 
@@ -473,20 +485,20 @@ def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, 
 @pytest.mark.parametrize("dropout", [True, False])
 @pytest.mark.parametrize("name", TRAINED)
 def test_adjusting_with_layers_that_are_computed_anew_is_the_same_to_the_bit(
-    name, dropout, with_modules, adjusted
+    name, dropout, with_modules, adjust_encoder
 ):
     method = with_fields(ADJUSTING[name], dropout=dropout)
-    whole = adjusted(method, with_modules("attention"), "whole")
-    found = adjusted(with_fields(method, gradient_checkpointing=True), with_modules("attention"))
+    whole = adjust_encoder(method, with_modules("attention"), "whole")
+    found = adjust_encoder(with_fields(method, gradient_checkpointing=True), with_modules("attention"))
     assert equal(found, whole)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
-def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjusted):
+def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjust_encoder):
     method = with_fields(ADJUSTING["cross-lingual-adjustment"], dropout=False, form=form, epsilon=0.1)
-    whole = adjusted(method, with_modules("adapter"), "whole")
-    found = adjusted(with_fields(method, accumulation=3), with_modules("adapter"))
+    whole = adjust_encoder(method, with_modules("adapter"), "whole")
+    found = adjust_encoder(with_fields(method, accumulation=3), with_modules("adapter"))
     assert not equal(found, whole)
     for one, weight in weights(whole.model).items():
         torch.testing.assert_close(weights(found.model)[one], weight, rtol=1e-4, atol=2e-6)
@@ -498,14 +510,14 @@ def test_contrast_in_parts_is_refused():
 
 
 @pytest.mark.parametrize("name", ADJUSTING)
-def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjusted):
+def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjust_encoder):
     with pytest.raises(ConfigError, match="'de'"):
-        adjusted(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
+        adjust_encoder(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
 
 
 @pytest.mark.slow
-def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
-    found = adjusted(ADJUSTING["procrustes"], with_modules("adapter"))
+def test_an_encoder_carries_modules_and_maps(with_modules, adjust_encoder, tmp_path):
+    found = adjust_encoder(ADJUSTING["procrustes"], with_modules("adapter"))
     save_model(found.model, found.tokenizer, tmp_path / "both")
     again = load_whole(tmp_path / "both")
     assert modules_of(again) is not None and language_maps_of(again) is not None

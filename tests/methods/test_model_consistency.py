@@ -19,7 +19,7 @@ EACH = pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 
 
 @pytest.fixture
-def prepared(bert_folder, tmp_path):
+def loss_case(bert_folder, tmp_path):
     """Prepare the loss of a model and a teacher, which is a different or the same model."""
 
     def make(task, *, teacher_seed=9, weight=2.0, steps=30):
@@ -33,7 +33,7 @@ def prepared(bert_folder, tmp_path):
     return make
 
 
-def by_hand(task, batch, ours, theirs):
+def compute_divergence(task, batch, ours, theirs):
     """KL(f(x; θ*) ‖ f(x; θ)), one example, word or end of a span after the other."""
     own, first = (TASKS[task].scores(one, batch).double() for one in (ours, theirs))
     if task == "qa":
@@ -49,29 +49,29 @@ def by_hand(task, batch, ours, theirs):
 
 
 @EACH
-def test_the_loss_is_the_divergence_from_the_first_model(prepared, task):
-    _, model, term, teacher = prepared(task)
+def test_the_loss_is_the_divergence_from_the_first_model(loss_case, task):
+    _, model, term, teacher = loss_case(task)
     for step in (0, 11):
         batch, loss = term.batches[step], term.loss(term.batches[step])
         assert not len(batch.gold)
         torch.testing.assert_close(
-            loss.double(), 2 * by_hand(task, batch, model, teacher), rtol=1e-4, atol=1e-6
+            loss.double(), 2 * compute_divergence(task, batch, model, teacher), rtol=1e-4, atol=1e-6
         )
     loss.backward()
     assert any(bool(weight.grad.abs().sum()) for weight in model.parameters() if weight.grad is not None)
 
 
 @EACH
-def test_a_model_is_consistent_with_itself_and_nothing_moves_it(prepared, task):
-    _, model, term, _ = prepared(task, teacher_seed=1)
+def test_a_model_is_consistent_with_itself_and_nothing_moves_it(loss_case, task):
+    _, model, term, _ = loss_case(task, teacher_seed=1)
     loss = term.loss(term.batches[0])
     loss.backward()
     assert float(loss.detach()) == 0
     assert all(weight.grad is None or float(weight.grad.abs().max()) < 1e-6 for weight in model.parameters())
 
 
-def test_examples_and_their_translations_are_read_each_once_a_pass(prepared):
-    setting, _, term, _ = prepared("upos", steps=30)
+def test_examples_and_their_translations_are_read_each_once_a_pass(loss_case):
+    setting, _, term, _ = loss_case("upos", steps=30)
     passes = len(setting.train("en")) * 2 // 4
     assert len(term.batches) == 36 >= 30 and term.batches.steps_per_epoch == passes == 12
     languages = [term.batches[step].languages for step in range(12)]

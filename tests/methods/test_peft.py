@@ -70,7 +70,7 @@ def stir(model):
     return model
 
 
-def scored(model, encoder):
+def score_model(model, encoder):
     setting = in_translation.setting("upos", encoder, Path(), epochs=1)
     return evaluation(setting.task, setting.dev("en"), load_tokenizer(encoder), setting.optimization).scores(
         model
@@ -80,9 +80,9 @@ def scored(model, encoder):
 @EACH
 def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder, tmp_path):
     model = TASKS["upos"].head(encoder_folder, seed=0)
-    before, scores = weights(model), scored(model, encoder_folder)
+    before, scores = weights(model), score_model(model, encoder_folder)
     put_into(KINDS[name], model, tmp_path)
-    now = scored(model, encoder_folder)
+    now = score_model(model, encoder_folder)
     assert all(torch.equal(one, other) for one, other in zip(now, scores, strict=True))
     KINDS[name].finish(model, str(encoder_folder))
     found = {key: one for key, one in weights(model).items() if ADDED not in key}
@@ -94,39 +94,39 @@ def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder,
 def test_what_is_kept_scores_as_it_did_in_training_where_weights_are_tied(name, mt5_folder, tmp_path):
     model = TASKS["upos"].head(mt5_folder, seed=0)
     put_into(KINDS[name], model, tmp_path)
-    trained = scored(stir(model), mt5_folder)
+    trained = score_model(stir(model), mt5_folder)
     KINDS[name].finish(model, str(mt5_folder))
-    for one, other in zip(scored(model, mt5_folder), trained, strict=True):
+    for one, other in zip(score_model(model, mt5_folder), trained, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture
-def stirred(tmp_path):
-    def adapted(peft, encoder, task="upos"):
+def stirred_adapters(tmp_path):
+    def adapt_model(peft, encoder, task="upos"):
         model = TASKS[task].head(encoder, seed=0)
         put_into(peft, model, tmp_path)
         difference = peft.finish(stir(model), str(encoder))
         save_model(model, load_tokenizer(encoder), tmp_path / "run" / "model", difference=difference)
         return model, tmp_path / "run" / "model"
 
-    return adapted
+    return adapt_model
 
 
 @EACH
-def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred):
-    model, folder = stirred(KINDS[name], encoder_folder)
+def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred_adapters):
+    model, folder = stirred_adapters(KINDS[name], encoder_folder)
     assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 
 @EACH
 @pytest.mark.parametrize("task", TASKS)
-def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred):
-    model, folder = stirred(KINDS[name], bert_folder, task)
+def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred_adapters):
+    model, folder = stirred_adapters(KINDS[name], bert_folder, task)
     assert equal(TASKS[task].head(folder, seed=5), model)
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, bert_folder):
+def train_adapters(tmp_path_factory, bert_folder):
     @cache
     def train(method, peft):
         setting = in_translation.setting("upos", bert_folder, tmp_path_factory.mktemp("work"))
@@ -145,9 +145,9 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_weights_around_the_adapters_stay_to_the_bit(name, trained, bert_folder):
+def test_weights_around_the_adapters_stay_to_the_bit(name, train_adapters, bert_folder):
     before = weights(TASKS["upos"].head(bert_folder, seed=0))
-    found = weights(trained(SourceOnly(), KINDS[name]))
+    found = weights(train_adapters(SourceOnly(), KINDS[name]))
     moved = {key for key in found if key not in before or not torch.equal(found[key], before[key])}
     assert moved and all(
         key.startswith("classifier") or any(one in key for one in OWN[name]) for key in moved
@@ -155,9 +155,11 @@ def test_weights_around_the_adapters_stay_to_the_bit(name, trained, bert_folder)
 
 
 @pytest.mark.slow
-def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(trained, bert_folder):
+def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(train_adapters, bert_folder):
     before = encoder_weights(TASKS["upos"].head(bert_folder, seed=0))
-    whole, found = (encoder_weights(trained(SourceOnly(), one).model) for one in (None, KINDS["lt-sft"]))
+    whole, found = (
+        encoder_weights(train_adapters(SourceOnly(), one).model) for one in (None, KINDS["lt-sft"])
+    )
     changes = torch.cat([(whole[name] - before[name]).abs().flatten() for name in before])
     moved = torch.cat([(found[name] != before[name]).flatten() for name in before])
     assert 0 < moved.sum() <= round(0.1 * len(moved))
@@ -165,8 +167,8 @@ def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(t
 
 
 @pytest.mark.slow
-def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
-    plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
+def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(train_adapters):
+    plain, ticket = train_adapters(SourceOnly(), None), train_adapters(SourceOnly(), LotteryTicket(share=1.0))
     assert equal(plain, ticket)
     assert plain.rows == ticket.rows
 
@@ -218,32 +220,35 @@ def test_modules_that_a_family_has_not_are_refused():
 
 
 @pytest.fixture(scope="module")
-def ends(trained, bert_folder, tmp_path_factory):
+def ends(train_adapters, bert_folder, tmp_path_factory):
     """Two models whose adapters had the same start, as runs save them."""
     folders = []
     for method in (SourceOnly(), Bilingual()):
-        found, folder = trained(method, KINDS["lora"]), tmp_path_factory.mktemp("end") / "run" / "model"
+        found, folder = (
+            train_adapters(method, KINDS["lora"]),
+            tmp_path_factory.mktemp("end") / "run" / "model",
+        )
         folder.parent.mkdir()
         save_model(found.model, found.tokenizer, folder, difference=found.difference)
         folders.append(folder)
     return folders
 
 
-def loaded(folder):
+def load_head(folder):
     return TASKS["upos"].head(folder, seed=0)
 
 
-def unmerged(folder):
-    model = loaded(folder)
+def load_unmerged(folder):
+    model = load_head(folder)
     unmerge(model, folder)
     return model
 
 
-def along(ends, part, alphas=(0.0, 0.5, 1.0)):
+def follow_path(ends, part, alphas=(0.0, 0.5, 1.0)):
     """Return the weights that a path passes, merged."""
     found = []
 
-    def seen(model):
+    def note_model(model):
         copy = deepcopy(model)
         if part == "factors":
             merge_adapters(copy)
@@ -255,13 +260,13 @@ def along(ends, part, alphas=(0.0, 0.5, 1.0)):
         languages=("en",),
         split="dev",
         source=("en",),
-        load=lambda one: loaded(one.folder),
-        load_factors=lambda one: unmerged(one.folder),
+        load=lambda one: load_head(one.folder),
+        load_factors=lambda one: load_unmerged(one.folder),
         evaluation=lambda _: SimpleNamespace(
             metric="accuracy",
             examples=[SimpleNamespace(id="0")],
             gold=[()],
-            score_by_example=lambda model: (seen(model), Contributions([0.0], [1.0]), [()]),
+            score_by_example=lambda model: (note_model(model), Contributions([0.0], [1.0]), [()]),
         ),
         encoder=lambda _: None,
         bitext=lambda _: [],
@@ -273,23 +278,26 @@ def along(ends, part, alphas=(0.0, 0.5, 1.0)):
 
 
 def test_a_path_of_merged_weights_ends_at_the_models_to_the_bit(ends):
-    first, middle, last = along(ends, "all")
-    assert equal(first, loaded(ends[0])) and equal(last, loaded(ends[1]))
+    first, middle, last = follow_path(ends, "all")
+    assert equal(first, load_head(ends[0])) and equal(last, load_head(ends[1]))
     assert all(torch.equal(middle[name], torch.lerp(first[name], last[name], 0.5)) for name in middle)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
-    merged, factors = along(ends, "all"), along(ends, "factors")
+    merged, factors = follow_path(ends, "all"), follow_path(ends, "factors")
     for one, other in zip((merged[0], merged[2]), (factors[0], factors[2]), strict=True):
         assert equal(one, other)  # Merged as they are when loaded: to the bit.
     name = "bert.encoder.layer.0.attention.self.query.weight"
     a, b = (
-        [unmerged(one).get_parameter(name.replace("weight", f"lora_{side}.default.weight")) for one in ends]
+        [
+            load_unmerged(one).get_parameter(name.replace("weight", f"lora_{side}.default.weight"))
+            for one in ends
+        ]
         for side in "AB"
     )
-    before = loaded(ends[0]).get_parameter(name) - 2 * b[0] @ a[0]  # alpha / rank = 2
+    before = load_head(ends[0]).get_parameter(name) - 2 * b[0] @ a[0]  # alpha / rank = 2
     expected = before + 2 * (sum(b) / 2) @ (sum(a) / 2)
     assert torch.allclose(factors[1][name], expected, atol=1e-5)
     assert not torch.allclose(factors[1][name], merged[1][name], atol=1e-7)
@@ -297,7 +305,7 @@ def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
 
 def test_models_without_adapters_have_no_factors(bert_folder):
     with pytest.raises(ModelError, match="adapters"):
-        unmerge(loaded(bert_folder), bert_folder)
+        unmerge(load_head(bert_folder), bert_folder)
 
 
 def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_path):
@@ -308,9 +316,9 @@ def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_
         put_into(LoRA(modules=("attention_output",)), model, tmp_path)
 
 
-def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, stirred):
+def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, stirred_adapters):
     commit = hub_cache("someone/bert", bert_folder)
-    model, folder = stirred(LoRA(), f"someone/bert@{commit}")
+    model, folder = stirred_adapters(LoRA(), f"someone/bert@{commit}")
     about = json.loads((folder / "adapter_config.json").read_text())
     assert (about["base_model_name_or_path"], about["revision"]) == ("someone/bert", commit)
     assert equal(TASKS["upos"].head(folder, seed=5), model)

@@ -29,7 +29,7 @@ from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import collate
 from isogloss.training.batching import Bucketed
 from isogloss.training.pairs import paired_batches
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 STRONG = R3F(sigma=0.3, weight=2.0)
 """With noise as large as embeddings, so that rounding does not matter."""
@@ -150,14 +150,14 @@ def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path
     model = kind.head(bert_folder, seed=0).eval()
     batch = paired_batches(setting, tokenizer, train_pairs)[0][0]
 
-    def seeded(rows):
+    def compute_seeded_loss(rows):
         torch.manual_seed(0)
         return float(STRONG.loss(kind, model, rows).detach())
 
-    shares = [seeded(part) / seeded(part.joined) for part, _ in batch.parts(3)]
+    shares = [compute_seeded_loss(part) / compute_seeded_loss(part.joined) for part, _ in batch.parts(3)]
     units = [part.source.terms + part.target.terms for part, _ in batch.parts(3)]
     assert shares == pytest.approx([count / sum(units) for count in units], rel=1e-5)
-    assert seeded(batch) == pytest.approx(seeded(batch.joined))
+    assert compute_seeded_loss(batch) == pytest.approx(compute_seeded_loss(batch.joined))
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_a_training_with_it_resumes_to_the_bit(
 ):
     about = {"method": method, "precision": precision, "task": "nli", "accumulation": 2}
     whole = train(auxiliary, bert_folder, tmp_path / "whole", **about)
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(auxiliary, bert_folder, tmp_path / "again", **about)
     again = train(auxiliary, bert_folder, tmp_path / "again", **about)
     assert equal(again, whole)
@@ -202,7 +202,7 @@ def test_minimized_sharpness_resumes_to_the_bit_with_any_method(
         method = replace(method, labels="projected")
         about |= {"method": method}
     whole = train(STRONG, bert_folder, tmp_path / "whole", **about)
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(STRONG, bert_folder, tmp_path / "again", **about)
     again = train(STRONG, bert_folder, tmp_path / "again", gradient_checkpointing=True, **about)
     assert equal(again, whole)

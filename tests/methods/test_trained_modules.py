@@ -21,7 +21,7 @@ from isogloss.training.fit import fit, training_only
 from isogloss.training.meta_learning import MetaBatches
 from isogloss.training.pretraining import begin
 from isogloss.training.setting import TextSetting
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 LETTERS = {"en": "abcdef", "sw": "mnopqr"}
 SAME = {
@@ -58,7 +58,7 @@ def setting(tmp_path):
     )
 
 
-def before(setting, method):
+def begin_before(setting, method):
     return begin(replace(setting, folder=setting.folder / "before"), method).model
 
 
@@ -67,7 +67,7 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     modules = Modules(kind=kind) if kind in KINDS else STACK
     method = with_fields(MLM, mixed=True) if kind == "mixed" else META if kind == "meta" else MLM
     setting, method = replace(setting, modules=modules), with_fields(method, steps=8)
-    then = before(setting, method)
+    then = begin_before(setting, method)
     trained = method.train(setting)
     own = module_parameters(trained.model, setting.languages)
     there = weights(then)
@@ -78,7 +78,7 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
 
 def test_layers_move_and_the_embeddings_do_not_to_the_bit(setting):
     setting = replace(setting, trained="layers", modules=None)
-    then = weights(before(setting, MLM))
+    then = weights(begin_before(setting, MLM))
     trained = MLM.train(setting)
     still = {name for name, weight in weights(trained).items() if torch.equal(weight, then[name])}
     assert still == {name for name in then if "embeddings" in name}
@@ -92,7 +92,7 @@ def batch(languages, seed=0):
 
 
 @pytest.fixture
-def stacked(encoder_folder):
+def stacked_model(encoder_folder):
     model = load_masked_lm(encoder_folder)
     ensure_modules(model, STACK, ("en", "sw", "to"), seed=0)
     with torch.no_grad():
@@ -101,42 +101,42 @@ def stacked(encoder_folder):
     return model
 
 
-def test_text_of_a_language_moves_its_modules_alone(stacked):
-    then, batches = weights(stacked), [batch(("sw",), seed=seed) for seed in range(3)]
-    with training_only(stacked, module_parameters(stacked, ("en", "sw", "to")).values()):
-        fit(stacked, batches, masked_lm_loss, updates=MLM.updates, seed=0)
-    own = language_parameters(stacked, "sw")
-    assert {name for name, weight in weights(stacked).items() if not torch.equal(weight, then[name])} == {
-        *own
-    }
+def test_text_of_a_language_moves_its_modules_alone(stacked_model):
+    then, batches = weights(stacked_model), [batch(("sw",), seed=seed) for seed in range(3)]
+    with training_only(stacked_model, module_parameters(stacked_model, ("en", "sw", "to")).values()):
+        fit(stacked_model, batches, masked_lm_loss, updates=MLM.updates, seed=0)
+    own = language_parameters(stacked_model, "sw")
+    assert {
+        name for name, weight in weights(stacked_model).items() if not torch.equal(weight, then[name])
+    } == {*own}
 
 
-def test_the_scores_of_each_row_are_those_in_its_language(stacked):
+def test_the_scores_of_each_row_are_those_in_its_language(stacked_model):
     mixed = batch(("sw", "en", "sw", "to"))
     with torch.no_grad():
-        whole = masked_lm_loss(stacked, mixed)
-        each = [(masked_lm_loss(stacked, part), share) for part, share in mixed.parts(4)]
-        other = masked_lm_loss(stacked, replace(mixed, languages=("sw", "en", "sw", "sw")))
+        whole = masked_lm_loss(stacked_model, mixed)
+        each = [(masked_lm_loss(stacked_model, part), share) for part, share in mixed.parts(4)]
+        other = masked_lm_loss(stacked_model, replace(mixed, languages=("sw", "en", "sw", "sw")))
     torch.testing.assert_close(whole, sum(loss * share for loss, share in each))
     assert not torch.allclose(whole, other)
 
 
-def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
-    then = weights(stacked)
-    ensure_modules(stacked, STACK, ("sw", "fr"), seed=0)
-    assert modules_of(stacked).languages == ("en", "sw", "to", "fr")
-    assert equal({name: weights(stacked)[name] for name in then}, then)
-    ensure_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
-    assert modules_of(stacked).of("xx") == "fr"
+def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked_model):
+    then = weights(stacked_model)
+    ensure_modules(stacked_model, STACK, ("sw", "fr"), seed=0)
+    assert modules_of(stacked_model).languages == ("en", "sw", "to", "fr")
+    assert equal({name: weights(stacked_model)[name] for name in then}, then)
+    ensure_modules(stacked_model, replace(STACK, fallback="fr"), ("fr",), seed=0)
+    assert modules_of(stacked_model).of("xx") == "fr"
     said = "= adapter, reduction = 2.*= adapter, reduction = 4"
     with pytest.raises(ConfigError, match=said):
-        ensure_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
+        ensure_modules(stacked_model, Modules(kind="adapter"), ("fr",), seed=0)
 
 
 @pytest.mark.slow
 def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
     whole = META.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(MetaBatches, monkeypatch, at=3):
+    with interrupt_batches(MetaBatches, monkeypatch, at=3):
         META.train(setting)
     again = META.train(setting)
     assert equal(again, whole) and again.rows == whole.rows

@@ -28,7 +28,7 @@ from isogloss.methods.translation_modelling import (
 from isogloss.training.setting import Trained
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting
-from trained import equal, interrupted
+from trained import equal, interrupt_batches
 
 SMALL = with_fields(
     TranslationModelling(),
@@ -72,14 +72,14 @@ def brief():
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained_translator(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return SMALL.train(setting(tmp_path_factory.mktemp("trained")))
 
 
 @pytest.fixture(scope="module")
-def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(trained_translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("saved") / "model"
-    save_model(trained.model, trained.tokenizer, place)
+    save_model(trained_translator.model, trained_translator.tokenizer, place)
     return place
 
 
@@ -93,8 +93,8 @@ def test_texts_are_as_long_as_longest_says(tmp_path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
-    rows = [row for row in trained.rows if "score" in row]
+def test_both_directions_of_every_pair_are_scored_on_dev(trained_translator) -> None:
+    rows = [row for row in trained_translator.rows if "score" in row]
     assert [(row["step"], row["language"]) for row in rows] == [
         (step, way) for step in (6, 12) for way in ("qaa-qab", "qab-qaa", "qaa-qac", "qac-qaa")
     ]
@@ -115,9 +115,9 @@ def test_less_memory_gives_the_same_model(tmp_path, less, tolerance) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=tolerance)
 
 
-def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained) -> None:
-    model, padding = trained.model, trained.tokenizer.pad_token_id
-    assert padding == len(trained.tokenizer) - 1
+def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained_translator) -> None:
+    model, padding = trained_translator.model, trained_translator.tokenizer.pad_token_id
+    assert padding == len(trained_translator.tokenizer) - 1
     assert not model.model.shared.weight[padding].any()
     assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
 
@@ -125,24 +125,28 @@ def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained)
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
-    trained, tmp_path, monkeypatch
+    trained_translator, tmp_path, monkeypatch
 ) -> None:
-    with interrupted(_PairBatches, monkeypatch, at=8):
+    with interrupt_batches(_PairBatches, monkeypatch, at=8):
         SMALL.train(setting(tmp_path))
     assert list(tmp_path.glob("checkpoint-*"))
     again = SMALL.train(setting(tmp_path))
-    assert equal(again, trained)
-    assert again.tokenizer.get_vocab() == trained.tokenizer.get_vocab()
-    assert again.rows == trained.rows
+    assert equal(again, trained_translator)
+    assert again.tokenizer.get_vocab() == trained_translator.tokenizer.get_vocab()
+    assert again.rows == trained_translator.rows
 
 
-def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
+def test_the_saved_tokenizer_is_the_one_trained(trained_translator, folder) -> None:
     from transformers import AutoTokenizer
 
     text = "fodu zonfuposa ﬁ tuyindoga ."
     loaded = AutoTokenizer.from_pretrained(folder)
     again = read_translation_tokenizer(folder / "tokenizer.json")
-    assert loaded(text)["input_ids"] == again(text)["input_ids"] == trained.tokenizer(text)["input_ids"]
+    assert (
+        loaded(text)["input_ids"]
+        == again(text)["input_ids"]
+        == trained_translator.tokenizer(text)["input_ids"]
+    )
     assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
 
 
@@ -158,8 +162,8 @@ def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folde
         assert sum(same) >= len(texts) - 1  # A tie may fall the other way.
 
 
-def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained) -> None:
-    model, padding = trained.model, trained.tokenizer.pad_token_id
+def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained_translator) -> None:
+    model, padding = trained_translator.model, trained_translator.tokenizer.pad_token_id
     rows = [
         TranslationRow(np.array([2, 9, 8, 0]), np.array([9, 0])),
         TranslationRow(np.array([2, 9, 0]), np.array([7] * 9 + [0])),

@@ -28,12 +28,12 @@ from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation, pair_with_translations
 from isogloss.training.pairs import paired_batches, pseudo_labels
 from isogloss.training.sides import RowPair, collate_pairs
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)
 
 
-def saved(trained, folder):
+def save_trained(trained, folder):
     folder.mkdir(parents=True, exist_ok=True)
     for write in trained.extra_writers:
         write(folder)
@@ -256,12 +256,12 @@ def test_without_a_ratio_the_layer_decides_nothing(train, task):
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, monkeypatch, task, sampling):
     method = XMixup(decay=3, sampling=sampling)
     whole = train(method, task, name="whole")
-    with interrupted(Bucketed, monkeypatch, at=5):
+    with interrupt_batches(Bucketed, monkeypatch, at=5):
         train(method, task, name="x")
     again = train(method, task, name="x")
     assert equal(again, whole)
     assert again.rows == whole.rows
-    before, after = saved(whole, tmp_path / "a"), saved(again, tmp_path / "b")
+    before, after = save_trained(whole, tmp_path / "a"), save_trained(again, tmp_path / "b")
     assert torch.equal(before.ratio_module.weight, after.ratio_module.weight)
     assert torch.equal(before.ratio_module.bias, after.ratio_module.bias)
 
@@ -375,7 +375,7 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     start = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
     given = setting(task, start, tmp_path / "work", teacher=teacher, learning_rate=1e-2)
     trained = XMixup().train(given)
-    found = saved(trained, tmp_path / "model")
+    found = save_trained(trained, tmp_path / "model")
     assert found.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
     assert found.ratio_module.weight.item() != 0
     read = given.dev
@@ -393,7 +393,7 @@ def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp
     spreads = []
     for times in (None, 1.0, 30.0):
         trained = train(XMixup(ratio_rate=times))
-        found, given = saved(trained, tmp_path / f"saved {times}"), setting("nli", "", tmp_path)
+        found, given = save_trained(trained, tmp_path / f"saved {times}"), setting("nli", "", tmp_path)
         own = evaluation(given.task, given.dev("de"), trained.tokenizer, given.optimization)
         scorer = pair_with_translations(
             own, given.dev("en"), trained.tokenizer, given.optimization, mixup=found
@@ -418,7 +418,7 @@ def test_by_states_every_family_is_trained_and_what_is_saved_mixes_again(
 ):
     method = XMixup(mixed="states", ratio_rate=30.0)
     trained = train(method, task, start=request.getfixturevalue(f"{family}_folder"))
-    mixup, own = saved(trained, tmp_path / "saved"), setting(task, "", tmp_path)
+    mixup, own = save_trained(trained, tmp_path / "saved"), setting(task, "", tmp_path)
     assert mixup.mixed == "states" and mixup.ratio_module.weight.item() != 0
     alone = evaluation(own.task, own.dev("de"), trained.tokenizer, own.optimization)
     paired = pair_with_translations(alone, own.dev("en"), trained.tokenizer, own.optimization, mixup=mixup)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import linked, sentences, setting
+from in_translation import link_words, sentences, setting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.mixup import Mixup, load_mixup
@@ -22,7 +22,7 @@ UPOS = TASKS["upos"]
 
 def read(code, *args, **more):
     found = sentences(code, *args, **more)
-    return linked(found) if "-" in code else found
+    return link_words(found) if "-" in code else found
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, 
     assert found.ratio_module.weight.item() != 0
     given = setting("upos", bert_folder, tmp_path)
     own = evaluation(UPOS, given.dev("de"), trained.tokenizer, given.optimization)
-    there = linked(given.dev("en"))
+    there = link_words(given.dev("en"))
     scorer = pair_with_translations(own, there, trained.tokenizer, given.optimization, mixup=found)
     ratios = scorer.ratios(trained.model)
     assert bool(((ratios > 0) & (ratios < 0.5)).all()) and ratios.std() > 0

@@ -32,7 +32,7 @@ numbers = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=2, max_
 )
 
 
-def drawn(rng, units, ratio):
+def draw_differences(rng, units, ratio):
     """Draw differences [unit example] of two systems that are equally good."""
     of_units = rng.standard_normal((units, 1)) * math.sqrt(ratio / EXAMPLES)
     of_examples = rng.standard_normal((1, EXAMPLES))
@@ -179,13 +179,13 @@ def test_the_interval_holds_what_is_not_rejected(values, example_error):
 def test_a_true_null_is_rejected_no_more_often_than_said(units, ratio):
     rng = np.random.default_rng(0)
     rounds = 4000
-    rejected = sum(estimate_of(drawn(rng, units, ratio)).p_value() < LEVEL for _ in range(rounds))
+    rejected = sum(estimate_of(draw_differences(rng, units, ratio)).p_value() < LEVEL for _ in range(rounds))
     assert rejected / rounds <= (0.055 if ratio <= 4 else 0.06)  # 5.6 % at the worst, in 20,000 rounds
 
 
 def test_a_large_effect_is_detected():
     rng = np.random.default_rng(0)
-    found = [estimate_of(drawn(rng, 5, 0.25) + 1.0).p_value() < LEVEL for _ in range(200)]
+    found = [estimate_of(draw_differences(rng, 5, 0.25) + 1.0).p_value() < LEVEL for _ in range(200)]
     assert np.mean(found) > 0.95
 
 
@@ -195,7 +195,7 @@ def test_the_smallest_detectable_effect_is_detected_four_times_in_five():
     units, ratio = 40, 1.0
     error = math.sqrt((1 + ratio / units + RESIDUAL**2 / units) / EXAMPLES)
     effect = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error
-    found = [estimate_of(drawn(rng, units, ratio) + effect) for _ in range(600)]
+    found = [estimate_of(draw_differences(rng, units, ratio) + effect) for _ in range(600)]
     assert np.mean([one.p_value() < LEVEL for one in found]) == pytest.approx(0.8, abs=0.05)
     assert np.median([one.smallest_seen() for one in found]) == pytest.approx(effect, rel=0.1)
 

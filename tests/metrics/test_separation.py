@@ -13,7 +13,7 @@ from isogloss.metrics.ranks import BITS, FineCounts, histogram, separation
 NUMBERS = st.lists(st.floats(0, 1000, width=32), min_size=1, max_size=60)
 
 
-def counted(*parts):
+def count_errors(*parts):
     found = FineCounts()
     for part in parts:
         found.add(np.array(part, np.float32))
@@ -31,7 +31,7 @@ def exact(lower, upper):
 @given(NUMBERS, NUMBERS)
 def test_auc_is_scikit_learns_within_the_stated_error(lower, upper):
     lower, upper = ([number if number > 2**-20 else 0.0 for number in part] for part in (lower, upper))
-    found = separation(counted(lower), counted(upper))
+    found = separation(count_errors(lower), count_errors(upper))
     assert abs(found.auc - exact(lower, upper)) <= found.within + 1e-9
 
 
@@ -39,7 +39,7 @@ def test_auc_is_scikit_learns_within_the_stated_error(lower, upper):
 def test_the_error_is_small_for_many_numbers(shift):
     random = np.random.default_rng(0)
     lower, upper = random.gamma(8, 1, 20_000), shift + random.gamma(8, 1, 30_000)
-    found = separation(counted(lower), counted(upper))
+    found = separation(count_errors(lower), count_errors(upper))
     assert found.within < 1e-4
     assert abs(found.auc - exact(lower.astype(np.float32), upper.astype(np.float32))) < 1e-6
 
@@ -47,16 +47,19 @@ def test_the_error_is_small_for_many_numbers(shift):
 @pytest.mark.slow
 @given(NUMBERS, NUMBERS)
 def test_exchanging_the_groups_turns_auc_around(lower, upper):
-    one, other = separation(counted(lower), counted(upper)), separation(counted(upper), counted(lower))
+    one, other = (
+        separation(count_errors(lower), count_errors(upper)),
+        separation(count_errors(upper), count_errors(lower)),
+    )
     assert one.auc + other.auc == pytest.approx(1)
     assert one.within == other.within
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.randoms())
 def test_neither_order_nor_parts_matter(parts, random):
-    whole = counted(list(chain(*parts)))
+    whole = count_errors(list(chain(*parts)))
     random.shuffle(parts)
-    apart = counted(*parts)
+    apart = count_errors(*parts)
     assert (whole.counts == apart.counts).all()
     assert whole.mean == pytest.approx(apart.mean)
     assert whole.number == sum(map(len, parts))
@@ -67,21 +70,24 @@ def test_neither_order_nor_parts_matter(parts, random):
 def test_scale_by_a_power_of_two_changes_nothing(lower, upper, power):
     lower, upper = ([number for number in part if number > 2**-10] or [1.0] for part in (lower, upper))
     scaled = [[number * 2.0**power for number in part] for part in (lower, upper)]
-    found, other = separation(counted(lower), counted(upper)), separation(*map(counted, scaled))
+    found, other = (
+        separation(count_errors(lower), count_errors(upper)),
+        separation(*map(count_errors, scaled)),
+    )
     assert (other.auc, other.within) == pytest.approx((found.auc, found.within))
 
 
 def test_groups_apart_have_auc_1_and_equal_zeros_one_half():
-    assert separation(counted([1, 2]), counted([3, 4])).auc == 1
-    assert separation(counted([3, 4]), counted([1, 2])).auc == 0
-    both_zero = separation(counted([0, 0]), counted([0]))
+    assert separation(count_errors([1, 2]), count_errors([3, 4])).auc == 1
+    assert separation(count_errors([3, 4]), count_errors([1, 2])).auc == 0
+    both_zero = separation(count_errors([0, 0]), count_errors([0]))
     assert (both_zero.auc, both_zero.within) == (0.5, 0)
 
 
 @pytest.mark.slow
 @given(NUMBERS, NUMBERS, st.integers(1, 50))
 def test_a_histogram_is_numpys_with_its_edges(one, other, bins):
-    rows = list(histogram((counted(one), counted(other)), bins))
+    rows = list(histogram((count_errors(one), count_errors(other)), bins))
     assert 1 <= len(rows) <= bins
     edges = [rows[0][0], *(high for _, high, _ in rows)]
     assert edges == sorted(set(edges))
@@ -95,7 +101,7 @@ def test_a_histogram_is_numpys_with_its_edges(one, other, bins):
 
 
 def test_bins_are_equally_wide_up_to_the_fine_ones():
-    rows = list(histogram((counted(np.linspace(5, 25, 1000)),), 20))
+    rows = list(histogram((count_errors(np.linspace(5, 25, 1000)),), 20))
     assert [high - low for low, high, _ in rows] == pytest.approx([1] * 20, abs=25 / 2**BITS * 2)
 
 
@@ -110,11 +116,11 @@ def test_memory_does_not_grow_with_the_numbers():
 @pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
 def test_what_is_no_distance_is_refused(number):
     with pytest.raises(InputError, match="negative"):
-        counted([1.0, number])
+        count_errors([1.0, number])
 
 
 def test_an_empty_group_is_refused():
     with pytest.raises(InputError, match="group"):
-        separation(counted([1.0]), FineCounts())
+        separation(count_errors([1.0]), FineCounts())
     assert list(histogram((FineCounts(),), 3)) == []
     assert np.isnan(FineCounts().mean)

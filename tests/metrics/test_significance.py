@@ -44,7 +44,7 @@ def drawn_means(rng, *, seeds=3, examples=200, gain=0.0):
 
 
 @st.composite
-def counted(draw, *, most_examples=7, most_seeds=3):
+def draw_counts(draw, *, most_examples=7, most_seeds=3):
     """Draw a pair whose measure is a ratio of counts, as F1 is; wholes may be 0."""
     seeds, examples = draw(st.integers(1, most_seeds)), draw(st.integers(1, most_examples))
     sides = []
@@ -89,7 +89,7 @@ def test_mcnemars_test_refuses_shares():
         mcnemar_test([0.5], [1])
 
 
-def by_enumeration(pair):
+def enumerate_swaps(pair):
     """Swap every choice of sentences, all seeds at once."""
     sums = [(side.part.sum(axis=0), side.whole.sum(axis=0)) for side in (pair.system, pair.baseline)]
 
@@ -106,12 +106,12 @@ def by_enumeration(pair):
     return fmean(abs(one) >= abs(found[0]) - 1e-12 for one in found)
 
 
-@given(counted())
+@given(draw_counts())
 def test_the_permutation_test_of_few_sentences_is_the_enumeration_of_all(pair):
-    assert permutation_test(pair).p_value == pytest.approx(by_enumeration(pair), abs=1e-12)
+    assert permutation_test(pair).p_value == pytest.approx(enumerate_swaps(pair), abs=1e-12)
 
 
-@given(counted(), st.integers(0, 40))
+@given(draw_counts(), st.integers(0, 40))
 def test_sentences_that_both_treat_alike_change_no_exact_p_value(pair, more):
     alike = [np.full((len(pair.system.part), more), number, dtype=float) for number in (1, 2)]
 
@@ -134,7 +134,7 @@ def test_random_rounds_come_near_the_enumeration():
         part = np.minimum(whole, rng.integers(0, 5, whole.shape))
         other = np.clip(part + np.sign(rng.random(whole.shape) - 0.5 - gain), 0, 9)
         pair = SystemPair(System(part, whole), System(other, whole + 1))
-        assert permutation_test(pair, rounds=4000).p_value == pytest.approx(by_enumeration(pair), abs=0.03)
+        assert permutation_test(pair, rounds=4000).p_value == pytest.approx(enumerate_swaps(pair), abs=0.03)
 
 
 def test_the_same_seed_gives_the_same_p_value_and_no_round_can_be_beaten_for_certain():
@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_p_value_and_no_round_can_be_beaten_for_cer
 
 
 @pytest.mark.slow
-@given(counted())
+@given(draw_counts())
 def test_a_permutation_test_does_not_care_which_system_comes_first(pair):
     turned = permutation_test(SystemPair(pair.baseline, pair.system))
     assert turned.p_value == permutation_test(pair).p_value
@@ -240,7 +240,7 @@ def difference(pair):
     return float((pair.system.scores() - pair.baseline.scores()).mean())
 
 
-@given(counted())
+@given(draw_counts())
 def test_a_systems_scores_are_its_totals_and_what_examples_add_has_their_difference_as_mean(pair):
     totals = [
         total(Contributions(part.tolist(), whole.tolist()))

@@ -14,10 +14,10 @@ TEXTS = st.text(alphabet="abcd éж中 ", max_size=20)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_chrf_is_the_f2_of_its_n_grams(pairs: list[tuple[str, str]]) -> None:
     references, translations = zip(*pairs, strict=True)
-    assert chrf(references, translations) == pytest.approx(by_hand(pairs))
+    assert chrf(references, translations) == pytest.approx(compute_chrf(pairs))
 
 
-def by_hand(pairs: list[tuple[str, str]]) -> float:
+def compute_chrf(pairs: list[tuple[str, str]]) -> float:
     """Compute chrF, without orders of n-grams for which a reference is too short."""
     shares = []
     for length in range(1, 7):

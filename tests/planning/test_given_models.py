@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.planning.plan import plan_recipe
-from tiny import of
+from tiny import select_kind
 
 LABELS = ("entailment", "neutral", "contradiction")
 RECIPE = """
@@ -120,7 +120,7 @@ def accuracy_of(folder: Path, language: str) -> float:
 def test_models_of_a_trainer_have_their_scores_and_a_path(recipe):
     result = isogloss.run(recipe, out=recipe.parent / "runs", jobs=1, report=False)
     assert not result.outcome.failed
-    first, second, few = of("fine-tune", result.records)
+    first, second, few = select_kind("fine-tune", result.records)
     assert (first.title, few.title) == (
         "given (model=first-0): xnli nli qaa, seed 0",
         "few-shot (shots=4) after given (model=first-0): xnli nli qaa+qab, seed 0",
@@ -131,7 +131,7 @@ def test_models_of_a_trainer_have_their_scores_and_a_path(recipe):
         for code in ("qaa", "qab")
     }
     assert len({*expected.values()}) > 1
-    measured = of("measure", result.records)
+    measured = select_kind("measure", result.records)
     scored = {
         (one.needs[0], row["language"]): row["score"]
         for one in measured

@@ -15,7 +15,7 @@ from isogloss.runs.align import Align
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, read_bitext
 from isogloss.runs.translate import TrainTranslator, Translate
-from tiny import changed, of, tiny
+from tiny import dotted_changes, select_kind, tiny
 
 RECIPE = """
 title = "Limits"
@@ -82,7 +82,7 @@ def data(tmp_path) -> Path:
 
 def runs_of(tmp_path, data, text=RECIPE, **changes):
     plan = plan_recipe(
-        str(tiny(tmp_path, text)), out=tmp_path / "runs", data=data, changes=changed(**changes)
+        str(tiny(tmp_path, text)), out=tmp_path / "runs", data=data, changes=dotted_changes(**changes)
     )
     return plan.runs
 
@@ -97,13 +97,13 @@ def whole(data, run) -> str:
 def test_runs_without_a_limit_keep_their_ids(tmp_path, data):
     found = runs_of(tmp_path, data, grid__examples=0, grid__dev_examples=0, measure__0__examples=0)
     assert [run.data for run in found if run.data] == [whole(data, run) for run in found if run.data]
-    assert of(FineTune, found) and of(Measure, found)
+    assert select_kind(FineTune, found) and select_kind(Measure, found)
 
 
 def test_runs_of_the_built_in_languages_keep_their_ids_under_a_limit(tmp_path, data):
     found = runs_of(tmp_path, data, grid__source="qaa", grid__targets=["qab"])
     assert [run.data for run in found if run.data] == [whole(data, run) for run in found if run.data]
-    assert of(FineTune, found) and of(Measure, found)
+    assert select_kind(FineTune, found) and select_kind(Measure, found)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_runs_of_the_built_in_languages_keep_their_ids_under_a_limit(tmp_path, d
     ],
 )
 def test_a_limit_of_files_makes_another_run(tmp_path, data, kind, changes):
-    found = of(kind, runs_of(tmp_path, data, **changes))
+    found = select_kind(kind, runs_of(tmp_path, data, **changes))
     assert found and all(run.data != whole(data, run) for run in found)
 
 
 def test_a_measurement_without_a_limit_of_models_with_one_keeps_its_data(tmp_path, data):
-    found = of(Measure, runs_of(tmp_path, data, measure__0__examples=0))
+    found = select_kind(Measure, runs_of(tmp_path, data, measure__0__examples=0))
     assert [run.data for run in found] == [whole(data, run) for run in found]
     assert found
 
@@ -128,12 +128,12 @@ def test_a_measurement_without_a_limit_of_models_with_one_keeps_its_data(tmp_pat
 def test_limited_translations_and_alignments_of_files_are_other_runs(tmp_path, data):
     found = runs_of(tmp_path, data, TRANSLATING)
     for kind in (TrainTranslator, Translate, Align):
-        made = of(kind, found)
+        made = select_kind(kind, found)
         assert made and all(run.data != whole(data, run) for run in made), kind
 
 
 def test_every_seed_reads_the_same_files_and_the_same_draw(tmp_path, data):
-    first, second = of(FineTune, runs_of(tmp_path, data))
+    first, second = select_kind(FineTune, runs_of(tmp_path, data))
     assert first.seed != second.seed and first.data == second.data
 
 

@@ -166,7 +166,7 @@ def test_one_method_twice_needs_labels(plan):
 
 
 @pytest.mark.parametrize("inputs", ["paired", "translated"])
-def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inputs):
+def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, get_refusal, inputs):
     methods = [
         {"name": "x-mixup", "layer": 1},
         {"name": "x-mixup", "layer": 1, "ratio": 0.0, "label": "none"},
@@ -181,7 +181,7 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
         **how,
     }
     if inputs == "paired":
-        said = refused(**mixed)
+        said = get_refusal(**mixed)
         assert "source-only" in said and "x-mixup" in said
     else:
         assert len(measures(plan(**mixed), "interpolation")) == 2
@@ -191,16 +191,16 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
     "other",
     [{"layer": 2}, {"layer": 0}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}],
 )
-def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused, other):
+def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(get_refusal, other):
     methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
     table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
-    said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
+    said = get_refusal(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
     assert "measure[0]: inputs:" in said
 
 
-def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
+def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(plan_changed):
     twice = [{"name": "source-only"}, {"name": "source-only", "label": "long", "epochs": 3}]
-    titles = planned(grid__method=twice, grid__seeds=[0], measure=[]).titles
+    titles = plan_changed(grid__method=twice, grid__seeds=[0], measure=[]).titles
     assert [*titles.values()] == [f"source-only: wikiann ner qaa, seed 0 (epochs={n})" for n in (1, 3)]
 
 
@@ -532,21 +532,21 @@ Indented lines continue the previous line.
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))
-def test_a_mistake_is_found_before_anything_is_made(refused, line):
+def test_a_mistake_is_found_before_anything_is_made(get_refusal, line):
     changes, said = line.split(" -> ")
     place, *facts = said.split(" … ")
-    message = refused(**dict(map(parse_change, changes.split("; "))))
+    message = get_refusal(**dict(map(parse_change, changes.split("; "))))
     assert message.startswith(f"tiny.toml: {place}")
     assert [fact for fact in facts if fact not in message] == []
 
 
-def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
+def test_patience_needs_a_dev_set_that_chooses(plan, get_refusal, monkeypatch):
     ids, patient = ({*map(identity, plan(grid__optimization__patience=count))} for count in (0, 2))
     assert ids == {*map(identity, plan())}
     assert not ids & patient
     monkeypatch.setattr(SourceOnly, "reads", lambda _, source, __: Reads(train=source))
     assert plan()
-    assert refused(grid__optimization__patience=2) == (
+    assert get_refusal(grid__optimization__patience=2) == (
         "tiny.toml: grid.method[0]: patience: no dev set chooses the epoch of source-only, so none says when "
         "to stop. Leave patience out, or let the method read a dev set."
     )
@@ -622,8 +622,8 @@ def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeyp
     assert engine.default_jobs([]) == 1
 
 
-def test_no_password_of_a_url_is_written_into_a_plan(planned):
-    made = planned(title='"of https://me:s3cr3t@host"')
+def test_no_password_of_a_url_is_written_into_a_plan(plan_changed):
+    made = plan_changed(title='"of https://me:s3cr3t@host"')
     made.write("isogloss run --data https://me:s3cr3t@host/data?token=s3cr3t")
     text = (made.store.root / "plan.json").read_text()
     assert "s3cr3t" not in text

@@ -14,7 +14,7 @@ from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs
 from isogloss.runs.translate import TrainTranslator, Translate
 from says import says
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Translated"
@@ -49,15 +49,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def test_without_the_table_translations_are_read_from_files_and_ids_say_nothing_of_them(plan):
     runs = plan()
-    assert not of(Translate, runs)
-    assert all(run.translated is None for run in of(FineTune, runs) + of(Measure, runs))
-    (trained, *_) = (run for run in of(FineTune, runs) if run.method.name == "translate-train")
+    assert not select_kind(Translate, runs)
+    assert all(run.translated is None for run in select_kind(FineTune, runs) + select_kind(Measure, runs))
+    (trained, *_) = (run for run in select_kind(FineTune, runs) if run.method.name == "translate-train")
     assert "translated" not in content(trained)
     assert content(trained.method) == {"kind": "translate-train", "with_source": True}
 
 
 def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
-    made = of(Translate, plan(translate=BUILT_IN))
+    made = select_kind(Translate, plan(translate=BUILT_IN))
     assert Counter((run.languages, run.split, run.examples) for run in made) == {
         ("qaa-qab", "train", 16): 1,
         ("qaa-qad", "train", 16): 1,
@@ -81,7 +81,7 @@ def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
 )
 def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):
     asked = {"grid__corpus": "wikiann", "grid__method": [method], "measure": [{"name": "scores"}]}
-    made = of(Translate, plan(translate=BUILT_IN, **asked))
+    made = select_kind(Translate, plan(translate=BUILT_IN, **asked))
     assert {(run.tags, run.aligner) for run in made} == {(tags, None)}
 
 
@@ -97,9 +97,9 @@ TAGGING = {
 
 def test_consistency_reads_links_in_tagging_alone(plan):
     method = {"grid__method": [{"name": "consistency"}], "measure": [{"name": "scores"}]}
-    in_tagging = of(Translate, plan(translate=BUILT_IN, **{**TAGGING, **method}))
+    in_tagging = select_kind(Translate, plan(translate=BUILT_IN, **{**TAGGING, **method}))
     assert {(run.links, run.tags) for run in in_tagging} == {("links", None)}
-    assert {(run.links, run.tags) for run in of(Translate, plan(translate=BUILT_IN, **method))} == {
+    assert {(run.links, run.tags) for run in select_kind(Translate, plan(translate=BUILT_IN, **method))} == {
         (None, None)
     }
 
@@ -109,27 +109,27 @@ def test_links_are_kept_for_a_method_that_reads_them_and_nothing_else_changes(pl
     before = plan(translate=BUILT_IN, **TAGGING, grid__method=methods)
     runs = plan(translate=BUILT_IN, **TAGGING, grid__method=[*methods, LINKED])
     assert {*map(identity, before)} < {*map(identity, runs)}
-    assert all("links" not in content(run) for run in of(Translate, before))
+    assert all("links" not in content(run) for run in select_kind(Translate, before))
     added = [run for run in runs if identity(run) not in {*map(identity, before)}]
-    made = {run.languages: run for run in of(Translate, added)}
+    made = {run.languages: run for run in select_kind(Translate, added)}
     assert made.keys() == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
     assert {(run.links, run.tags, run.aligner) for run in made.values()} == {("links", None, None)}
     assert made["qaa-qad-qaa"].start == made["qaa-qad"]
-    (model,) = of(FineTune, added)
+    (model,) = select_kind(FineTune, added)
     assert model.translated == (made["qaa-qad"], made["qaa-qad-qaa"])
-    assert {run.translated for run in of(Measure, added)} == {None, (made["qad-qaa"],)}
+    assert {run.translated for run in select_kind(Measure, added)} == {None, (made["qad-qaa"],)}
 
 
 def test_a_translator_that_knows_no_links_has_them_from_the_recipes_aligner(plan):
     seq2seq = {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qad"]}}
     runs = plan(translate=seq2seq, align={"name": "eflomal"}, **TAGGING, grid__method=[LINKED])
-    made = of(Translate, runs)
+    made = select_kind(Translate, runs)
     assert {(run.links, run.tags, run.aligner.name) for run in made} == {("alignment", None, "eflomal")}
     assert {run.languages for run in made} == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
 
 
 def test_what_is_translated_back_was_translated_there(plan):
-    made = {run.languages: run for run in of(Translate, plan(translate=BUILT_IN))}
+    made = {run.languages: run for run in select_kind(Translate, plan(translate=BUILT_IN))}
     assert made["qaa-qab-qaa"].start == made["qaa-qab"]
     assert needs(made["qaa-qab-qaa"]) == (made["qaa-qab"],)
     assert made["qaa-qab-qaa"].translator == made["qaa-qab"].translator
@@ -139,7 +139,7 @@ def test_models_need_the_translations_they_read_and_no_files_of_them(plan):
     runs = plan(translate=BUILT_IN)
     (mixed,) = (
         run
-        for run in of(FineTune, runs)
+        for run in select_kind(FineTune, runs)
         if run.method.name == "x-mixup" and run.target == ("qab",) and not run.seed
     )
     assert [one.languages for one in mixed.translated] == ["qaa-qab", "qaa-qab-qaa"]
@@ -166,12 +166,12 @@ def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their
         grid__seeds=[0],
         grid__targets=["qad"],
     )
-    assert Counter(run.method.name for run in of(FineTune, runs)) == {
+    assert Counter(run.method.name for run in select_kind(FineTune, runs)) == {
         "source-only": 1,
         "translate-train": 2,
         "x-mixup": 2,
     }
-    looked_at = of(Measure, runs)
+    looked_at = select_kind(Measure, runs)
     assert len({run.title for run in looked_at}) == len(looked_at) == 5 + 2 + (2 + 2 + 2)
     for run in looked_at:
         own = {one.translator for one in run.subjects[0].translated or ()}
@@ -181,9 +181,9 @@ def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their
         translate={**BUILT_IN, "noise": list(noises)},
         measure=[{"name": "scores", "methods": ["translate-train (noise=0.2)"]}],
     )
-    assert {one.translator.noise for run in of(Measure, by_label) for one in run.subjects[0].translated} == {
-        0.2
-    }
+    assert {
+        one.translator.noise for run in select_kind(Measure, by_label) for one in run.subjects[0].translated
+    } == {0.2}
 
 
 def test_answers_are_looked_for_in_training_and_leave_no_trace_where_models_are_tested(plan):
@@ -195,35 +195,35 @@ def test_answers_are_looked_for_in_training_and_leave_no_trace_where_models_are_
         "translate__train": TRAIN,
     }
     runs = plan(**changes, translate__name="seq2seq", measure=measured)
-    ways = {(run.languages, run.split, run.answers) for run in of(Translate, runs)}
+    ways = {(run.languages, run.split, run.answers) for run in select_kind(Translate, runs)}
     assert ways == {
         ("qaa-qad", "train", ("marks", "alone")),
         ("qaa-qad-qaa", "train", ("marks", "alone")),
         ("qad-qaa", "dev", ()),
         ("qad-qaa", "dev", ("alone",)),
     }
-    (paired,) = (run for run in of(Measure, runs) if run.inputs == "paired")
+    (paired,) = (run for run in select_kind(Measure, runs) if run.inputs == "paired")
     assert [one.answers for one in paired.translated] == [()]
-    links = of(Translate, plan(**{**changes, "translate__train": {}}, translate__name="built-in"))
+    links = select_kind(Translate, plan(**{**changes, "translate__train": {}}, translate__name="built-in"))
     assert {run.answers for run in links if run.split == "train"} == {("links", "alone")}
 
 
 def test_answers_found_by_alignment_take_the_recipes_aligner_and_its_encoder(plan):
     asked = {**BUILT_IN, "answers": ["alignment"]}
     changes = {"grid__corpus": "squad", "align": {"name": "encoder"}, "translate": asked, "measure": []}
-    (there, *_) = of(Translate, plan(**changes))
+    (there, *_) = select_kind(Translate, plan(**changes))
     assert there.aligner.name == "encoder"
     assert isinstance(there.encoder, Pretrained)
-    nli = of(Translate, plan(**{**changes, "grid__corpus": "xnli"}))
+    nli = select_kind(Translate, plan(**{**changes, "grid__corpus": "xnli"}))
     assert all((run.aligner, run.encoder, run.answers) == (None, None, None) for run in nli)
 
 
 def test_a_translator_that_is_trained_serves_every_direction(plan):
     runs = plan(translate={"name": "seq2seq", "train": {**TRAIN, "steps": 7}, "scored": ["bitext"]})
-    (trained,) = of(TrainTranslator, runs)
+    (trained,) = select_kind(TrainTranslator, runs)
     assert trained.method.steps == 7
-    assert {run.model for run in of(Translate, runs)} == {trained}
-    scored = {run.languages for run in of(Translate, runs) if run.corpus == "bitext"}
+    assert {run.model for run in select_kind(Translate, runs)} == {trained}
+    scored = {run.languages for run in select_kind(Translate, runs) if run.corpus == "bitext"}
     assert scored == {"qaa-qab", "qab-qaa", "qaa-qad", "qad-qaa"}
     assert [(one.language, one.split) for one in trained.splits_read] == [
         ("qaa-qab", "train"),
@@ -240,11 +240,11 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
         "grid__seeds": [0],
         "grid__targets": ["qad"],
     }
-    plain, trained = of(FineTune, plan(**changes, translate=BUILT_IN, grid__method=taught))
+    plain, trained = select_kind(FineTune, plan(**changes, translate=BUILT_IN, grid__method=taught))
     assert trained.teacher == plain
-    (trained,) = (run for run in of(FineTune, plan(**changes, grid__method=taught)) if run.teacher)
+    (trained,) = (run for run in select_kind(FineTune, plan(**changes, grid__method=taught)) if run.teacher)
     assert trained.translated is None
-    nli = of(FineTune, plan(translate=BUILT_IN, grid__method=taught, measure=[]))
+    nli = select_kind(FineTune, plan(translate=BUILT_IN, grid__method=taught, measure=[]))
     assert all(run.teacher is None for run in nli)
 
 
@@ -342,5 +342,5 @@ def test_languages_a_translator_does_not_know_are_refused_at_once(plan, tmp_path
 @pytest.mark.parametrize("name", ["translate", "translation_noise"])
 def test_the_examples_for_the_built_in_languages_are_what_they_say(name):
     runs = plan_recipe(str(EXAMPLES / f"{name}.toml")).runs
-    assert of(Translate, runs)
+    assert select_kind(Translate, runs)
     assert {type(run).__name__ for run in runs} >= {"FineTune", "Measure", "Translate"}

@@ -163,13 +163,13 @@ def _topic(tags) -> str:
     return next((tag[2:].lower() for tag in tags if tag != "O"), "none")
 
 
-def of(kind, runs):
+def select_kind(kind, runs):
     return [run for run in runs if isinstance(run, kind)]
 
 
 def test_the_plan_knows_tasks_labels_and_names(folder):
     runs = plan_recipe(str(folder / "own.toml")).runs
-    models = of(FineTune, runs)
+    models = select_kind(FineTune, runs)
     assert {(run.corpus, run.task) for run in models} == {
         ("topics", "text-classification"),
         ("dates", "span-tagging"),
@@ -179,7 +179,7 @@ def test_the_plan_knows_tasks_labels_and_names(folder):
     }
     assert {run.labels for run in models if run.corpus == "topics"} == {("loc", "none", "org", "per")}
     assert not any(str(folder) in repr(run) for run in runs)
-    assert {(run.corpus, run.languages, run.tags) for run in of(Translate, runs)} == {
+    assert {(run.corpus, run.languages, run.tags) for run in select_kind(Translate, runs)} == {
         ("topics", "qaa-qab", None),
         ("topics", "qaa-qab-qaa", None),
         ("dates", "qaa-qab", None),  # x-mixup, whose teacher labels it
@@ -248,8 +248,8 @@ def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     runs = plan_recipe(str(tmp_path / "own.toml")).runs
-    assert {(run.task, run.labels) for run in of(FineTune, runs)} == {("nli", None)}
-    assert {run.diagnostic.name: run.corpus for run in of(Measure, runs)} == {
+    assert {(run.task, run.labels) for run in select_kind(FineTune, runs)} == {("nli", None)}
+    assert {run.diagnostic.name: run.corpus for run in select_kind(Measure, runs)} == {
         "scores": "own-nli",
         "retrieval": "own-lines",
     }
@@ -288,7 +288,7 @@ def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_pa
 
 
 def test_a_plan_of_choices_refuses_what_mixes_parts_of_pairs(choices):
-    (corpus,) = {run.corpus for run in of(FineTune, plan_recipe(str(choices / "own.toml")).runs)}
+    (corpus,) = {run.corpus for run in select_kind(FineTune, plan_recipe(str(choices / "own.toml")).runs)}
     assert corpus == "picks"
     with says(ConfigError, "'mixed-first'", "translated"):
         plan_recipe(str(choices / "own.toml"), changes={"measure.0.inputs": "mixed-first"})

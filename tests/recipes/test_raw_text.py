@@ -64,7 +64,7 @@ class CountsWords(Diagnostic):
 
 
 @pytest.fixture(autouse=True)
-def _known(monkeypatch):
+def _register_diagnostic(monkeypatch):
     monkeypatch.setitem(DIAGNOSTICS.places, "counts-words", f"{__name__}:CountsWords")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_up_rows import Row, delta, measured, path, plane, score
+from made_up_rows import Row, delta, make_measurements, path, plane, score
 
 from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.reports.report import CLAIMS
@@ -46,7 +46,7 @@ class Trial:
 
 def verdict(claim: str, frames: Frames) -> Verdict:
     """Judge one claim."""
-    m = measured(answers_of(frames), **frames)
+    m = make_measurements(answers_of(frames), **frames)
     (outcome,) = judge([one for one in CLAIMS if one.id == claim], m)
     return outcome.verdict
 
@@ -73,7 +73,7 @@ def answers_of(frames: Frames) -> dict[str, dict[str, StoredPredictions]]:
     return stored
 
 
-def answered(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
+def answer_along(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
     """Return the right examples along a curve of true scores; some are redrawn at each point."""
     points = []
     for accuracy in curve:
@@ -89,7 +89,7 @@ def paths(
     rows: list[Row] = []
     for seed in range(seeds):
         moved = rng.normal(0, spread)
-        rows += path_of(answered(rng, (curve(at) + moved for at in ALPHAS)), seed=seed, **facts)
+        rows += path_of(answer_along(rng, (curve(at) + moved for at in ALPHAS)), seed=seed, **facts)
     return rows
 
 
@@ -113,7 +113,7 @@ def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) ->
     for seed in range(seeds):
         points = [(first, second) for first in grid for second in grid]
         true = (min(0.99, start + slope * (1 - first)) for first, _ in points)
-        answers = answered(rng, true)
+        answers = answer_along(rng, true)
         scores = {at: float(right.mean()) for at, right in zip(points, answers, strict=True)}
         made = plane(
             lambda first, second, scores=scores: scores[first, second], grid=grid, seed=seed, **facts
@@ -155,9 +155,9 @@ def parts(rng: Rng, seeds: int, encoder: float, head: float) -> Frames:
     rows = []
     for seed in range(seeds):
         start = 0.5 + rng.normal(0, 0.01)
-        first = answered(rng, [start])
+        first = answer_along(rng, [start])
         for part, gain in gains.items():
-            others = answered(rng, (start + gain * at for at in ALPHAS[1:]))
+            others = answer_along(rng, (start + gain * at for at in ALPHAS[1:]))
             rows += path_of([*first, *others], seed=seed, part=part)
     return {"interpolation": rows}
 
@@ -175,7 +175,7 @@ def encoders(rng: Rng, seeds: int, better: float, worse: float, make: Callable[.
     return rows
 
 
-def along(rng: Rng, seeds: int, drop: float, rise: float, **facts: object) -> Frames:
+def make_paths(rng: Rng, seeds: int, drop: float, rise: float, **facts: object) -> Frames:
     """Return paths of Eq. 2: the target drops by a share of the last score, the source rises."""
     last = 0.8
     stays = paths(rng, seeds, lambda at: last * (1 + drop * (1 - at)), 0.005, start="target-only", **facts)
@@ -223,7 +223,7 @@ TRIALS = (
     Trial("1g", lambda rng, n: deltas(rng, n, 1, 65), lambda rng, n: deltas(rng, n, 1, 55)),
     Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005), seeds=9),
     Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=10),
-    Trial("1j", lambda rng, n: along(rng, n, 0.03, 0.0), lambda rng, n: along(rng, n, 0.0, 0.3)),
+    Trial("1j", lambda rng, n: make_paths(rng, n, 0.03, 0.0), lambda rng, n: make_paths(rng, n, 0.0, 0.3)),
     Trial("1k", lambda rng, n: slopes(rng, n, 0.0), lambda rng, n: slopes(rng, n, 0.3)),
     Trial(
         "1l",
@@ -258,7 +258,7 @@ def generators(trial: Trial, seeds: int, draws: int) -> Iterator[Rng]:
         yield from repeat(rng, min(BLOCK, draws - block))
 
 
-def tried(trial: Trial, seeds: int, draws: int) -> Tally:
+def try_draws(trial: Trial, seeds: int, draws: int) -> Tally:
     """Judge draws of a claim's frames, each once with its effect and once without."""
     pairs = [
         tuple(verdict(trial.claim, make(rng, seeds)) for make in (trial.absent, trial.present))

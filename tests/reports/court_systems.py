@@ -18,12 +18,12 @@ from made_up_studies import (
     MODEL,
     WITHIN,
     ZERO_SHOT,
-    adjusted,
-    by_kind,
+    adjusted_facts,
     distances,
-    layered,
+    kind_cosines,
+    layer_cosines,
     meta,
-    pretrained,
+    pretrained_facts,
     scores,
     seeds,
     similar,
@@ -60,7 +60,7 @@ NO_MIXUP = {**MIXES, "method.ratio": 0.0}
 NLI = {"task": "nli", "corpus": "xnli"}
 
 
-def tagged(
+def score_tagged(
     drawn: Seeds, about: Mapping[str, Any], mean: float, inputs: str = "", language: str = "qad"
 ) -> list[Row]:
     """Return the scores of a system of the second paper."""
@@ -82,7 +82,7 @@ def mixup(rng: Rng, number: int, *systems: tuple[Mapping[str, Any], float, str, 
         "scores": [
             row
             for about, mean, inputs, language in by_id.values()
-            for row in tagged(drawn, {**about, **facts}, mean, inputs, language)
+            for row in score_tagged(drawn, {**about, **facts}, mean, inputs, language)
         ]
     }
 
@@ -107,7 +107,7 @@ def ratios(rng: Rng, number: int, share: float) -> Frames:
     }
 
 
-def ranked(rng: Rng, _: int, rho: float) -> Frames:
+def rank_languages(rng: Rng, _: int, rho: float) -> Frames:
     """Return CKA and scores of ten languages with a correlation."""
     pairs = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], len(LANGUAGES))
     return {
@@ -122,7 +122,7 @@ def ranked(rng: Rng, _: int, rho: float) -> Frames:
     }
 
 
-def gained(rng: Rng, _: int, rho: float) -> Frames:
+def draw_gains(rng: Rng, _: int, rho: float) -> Frames:
     """Return gains of a hundred languages in CKA and in score, with a correlation."""
     pairs = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], 100)
     codes = [f"x{number}" for number in range(len(pairs))]
@@ -137,7 +137,7 @@ def gained(rng: Rng, _: int, rho: float) -> Frames:
     return frames
 
 
-def tuned(drawn: Seeds, mean: float, task: str, spread: float = SPREAD, **facts: Any) -> list[Row]:
+def score_tuned(drawn: Seeds, mean: float, task: str, spread: float = SPREAD, **facts: Any) -> list[Row]:
     """Return the scores of a system of the third paper, above .5 by a mean."""
     return scores(drawn.around(mean, spread), task=task, **facts)
 
@@ -151,8 +151,8 @@ def gains(
         "scores": [
             row
             for task, gain in by_task.items()
-            for mean, how in ((0.0, {}), (gain, adjusted()))
-            for row in tuned(drawn, mean, task, spread, **{**how, **facts})
+            for mean, how in ((0.0, {}), (gain, adjusted_facts()))
+            for row in score_tuned(drawn, mean, task, spread, **{**how, **facts})
         ]
     }
 
@@ -165,12 +165,12 @@ def sizes(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
             row
             for task, gain in by_task.items()
             for step, size in enumerate((5, 30, 250))
-            for row in tuned(drawn, gain * step, task, **adjusted(size))
+            for row in score_tuned(drawn, gain * step, task, **adjusted_facts(size))
         ]
     }
 
 
-def pulled(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
+def score_pulled(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
     """Return scores of encoders with all words pulled, above those with [CLS] alone by a gain."""
     drawn = Seeds(rng, number)
     return {
@@ -178,7 +178,7 @@ def pulled(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
             row
             for task, gain in by_task.items()
             for mean, words in ((gain, "all"), (0.0, "opening"))
-            for row in tuned(drawn, mean, task, **adjusted(pulled=words))
+            for row in score_tuned(drawn, mean, task, **adjusted_facts(pulled=words))
         ]
     }
 
@@ -195,7 +195,7 @@ def mixed_inputs(rng: Rng, number: int, by_form: Mapping[str, float]) -> Frames:
     return {"scores": [*plain, *mixed]}
 
 
-def moved(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
+def measure_moved(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
     """Return distances of words, moved by fine-tuning."""
     drawn = Seeds(rng, number)
     before = distances("", (0.0,), **ENCODER)
@@ -205,14 +205,14 @@ def moved(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
 
 def continual(rng: Rng, number: int, by_task: Mapping[str, float], auc: Mapping[str, float]) -> Frames:
     """Return scores and AUC of continual models of an adjusted encoder, above source-only ones by a gain."""
-    drawn, ways = Seeds(rng, number), (adjusted(), {**adjusted(), **CONTINUAL})
+    drawn, ways = Seeds(rng, number), (adjusted_facts(), {**adjusted_facts(), **CONTINUAL})
     flat = [0.0] * number
     return {
         "scores": [
             row
             for task, gain in by_task.items()
             for mean, how in zip((0.0, gain), ways, strict=True)
-            for row in tuned(drawn, mean, task, **how)
+            for row in score_tuned(drawn, mean, task, **how)
         ],
         "word_distance": [
             row
@@ -223,9 +223,9 @@ def continual(rng: Rng, number: int, by_task: Mapping[str, float], auc: Mapping[
     }
 
 
-JOINT = pretrained()
+JOINT = pretrained_facts()
 FFN, ATTENTION, ADAPTER, SHARED_ADAPTER = map(
-    pretrained, ("feed-forward", "attention", "adapter", "shared-adapter")
+    pretrained_facts, ("feed-forward", "attention", "adapter", "shared-adapter")
 )
 LITTLE = {"lines": '[["qad", 100]]'}
 TARGET = {"language": "qad", "method": "target-only", "source": "", "target": "qad"}
@@ -291,7 +291,7 @@ def speeds(rng: Rng, number: int, adapter: float, learned: float) -> Frames:
 
 def parts(rng: Rng, number: int, frame: str, slope: float, attention: float) -> Frames:
     """Return similarities of two languages in layers and modules: their slope, and attention's lead."""
-    make = by_kind if frame == "language_gates" else layered
+    make = kind_cosines if frame == "language_gates" else layer_cosines
     drawn = Seeds(rng, number)
     lines = zip(drawn.around(slope), drawn.around(attention), strict=True)
     # A rank correlation is of noise, not of a slope: each layer has its own.
@@ -307,7 +307,10 @@ def parts(rng: Rng, number: int, frame: str, slope: float, attention: float) -> 
 
 def conflicts(rng: Rng, number: int, distant: float, closer: float) -> Frames:
     """Return cosines in training of a close and a distant pair, where a language has .8 with itself."""
-    drawn, pairs = Seeds(rng, number), ((JOINT, 0.9, closer), (pretrained(languages="qaa+qab"), 0.1, 0.0))
+    drawn, pairs = (
+        Seeds(rng, number),
+        ((JOINT, 0.9, closer), (pretrained_facts(languages="qaa+qab"), 0.1, 0.0)),
+    )
     rows = {"training_conflict": list[Row](), "gradient_conflict": list[Row]()}
     for encoder, overlap, lead in pairs:
         for seed, cosine in enumerate(drawn.around(distant + lead)):
@@ -318,7 +321,7 @@ def conflicts(rng: Rng, number: int, distant: float, closer: float) -> Frames:
 
 def close_pair(rng: Rng, number: int, effect: float) -> Frames:
     """Return scores in the common language of two pairs, with more shared subwords in one pair."""
-    near, far = pretrained(languages="qaa+qab"), JOINT
+    near, far = pretrained_facts(languages="qaa+qab"), JOINT
     overlaps = [
         row
         for encoder, overlap in ((near, 0.9), (far, 0.1))
@@ -327,7 +330,7 @@ def close_pair(rng: Rng, number: int, effect: float) -> Frames:
     return encoders(rng, number, (near, WITHIN, effect), (far, WITHIN, 0.0), gradient_conflict=overlaps)
 
 
-def owned(rng: Rng, number: int, effect: float) -> Frames:
+def score_owned(rng: Rng, number: int, effect: float) -> Frames:
     """Return own modules that help within languages, own feed-forward by an effect, and hurt zero-shot."""
     systems = [*both_halves(JOINT, 0.0, 0.0), *both_halves(FFN, effect, -EFFECT)]
     systems += [*both_halves(ATTENTION, EFFECT, -EFFECT), *both_halves(ADAPTER, EFFECT, -EFFECT)]
@@ -337,7 +340,7 @@ def owned(rng: Rng, number: int, effect: float) -> Frames:
     return encoders(rng, number, *systems, perplexity=settled)
 
 
-def learned(rng: Rng, number: int, effect: float) -> Frames:
+def score_learned(rng: Rng, number: int, effect: float) -> Frames:
     """Return meta-learned adapters that help zero-shot, and within languages by an effect."""
     systems = [
         *both_halves(JOINT, 0.0, 0.0),
@@ -349,7 +352,7 @@ def learned(rng: Rng, number: int, effect: float) -> Frames:
 
 def little(rng: Rng, number: int, effect: float) -> Frames:
     """Return a joint encoder with little text of a language, above the monolingual one by an effect."""
-    joint, alone = pretrained(**LITTLE), pretrained(languages="qad", **LITTLE)
+    joint, alone = pretrained_facts(**LITTLE), pretrained_facts(languages="qad", **LITTLE)
     systems = [(JOINT, WITHIN, 0.0), (joint, WITHIN, 0.0), (joint, TARGET, effect), (alone, TARGET, 0.0)]
     by_heart = curves(alone, 2, (50.0, 55.0, 60.0), "qad")
     return encoders(rng, number, *systems, perplexity=by_heart)
@@ -357,7 +360,7 @@ def little(rng: Rng, number: int, effect: float) -> Frames:
 
 def third(rng: Rng, number: int, effect: float) -> Frames:
     """Return an encoder of three languages, above the zero-shot score of one of two by an effect."""
-    three = pretrained(languages="qaa+qad+qab")
+    three = pretrained_facts(languages="qaa+qad+qab")
     return encoders(rng, number, *both_halves(JOINT, 0.0, 0.0), *both_halves(three, 0.0, effect))
 
 
@@ -371,7 +374,7 @@ def trial(claim: str, make: Callable[..., Frames], absent: Any, present: Any, se
     )
 
 
-def of_tasks(claim: str, make: Callable[..., Frames], task: str, absent: float, **present: float) -> Trial:
+def try_tasks(claim: str, make: Callable[..., Frames], task: str, absent: float, **present: float) -> Trial:
     """Return the trial of effects by task, with one effect absent."""
     return trial(claim, make, {**present, task: absent}, present)
 
@@ -379,7 +382,7 @@ def of_tasks(claim: str, make: Callable[..., Frames], task: str, absent: float, 
 SYSTEM_TRIALS = (
     trial("2a", lambda rng, n, x: mixup(rng, n, (MIXES, 0.7 + x, "paired", "qad")), 0.0, EFFECT),
     trial("2b", partial(states, make=cka, frame="cka"), 0.0, EFFECT),
-    trial("2c", ranked, 0.0, 0.95),
+    trial("2c", rank_languages, 0.0, 0.95),
     trial(
         "2d",
         lambda rng, n, x: mixup(
@@ -439,10 +442,10 @@ SYSTEM_TRIALS = (
         EFFECT,
     ),
     trial("2l", partial(states, make=centroid, frame="representation_map"), 0.0, -EFFECT),
-    trial("2m", gained, 0.5, 0.0),
-    of_tasks("3a", gains, "nli", 0.0, nli=EFFECT, ner=EFFECT, qa=-POINT),
-    of_tasks("3b", sizes, "nli", 0.0, nli=EFFECT, ner=EFFECT),
-    of_tasks("3c", moved, "nli", 0.0, nli=-EFFECT, ner=-EFFECT, qa=-EFFECT),
+    trial("2m", draw_gains, 0.5, 0.0),
+    try_tasks("3a", gains, "nli", 0.0, nli=EFFECT, ner=EFFECT, qa=-POINT),
+    try_tasks("3b", sizes, "nli", 0.0, nli=EFFECT, ner=EFFECT),
+    try_tasks("3c", measure_moved, "nli", 0.0, nli=-EFFECT, ner=-EFFECT, qa=-EFFECT),
     Trial(
         "3d",
         lambda rng, n: continual(rng, n, {"nli": EFFECT}, {"nli": 0.0}),
@@ -454,7 +457,7 @@ SYSTEM_TRIALS = (
         {"mixed": 0.0, "mixed-question": EFFECT, "mixed-passage": EFFECT},
         dict.fromkeys(("mixed", "mixed-question", "mixed-passage"), EFFECT),
     ),
-    of_tasks(
+    try_tasks(
         "3f",
         partial(gains, source="en", language="es", **{"encoder.pairs": "en-es"}),
         "ner",
@@ -462,9 +465,9 @@ SYSTEM_TRIALS = (
         ner=-POINT,
         qa=-POINT,
     ),
-    of_tasks("3g", partial(gains, spread=0.003, language="qaa"), "nli", POINT, nli=0.0, qa=0.0),
-    of_tasks("3h", sizes, "qa", 0.0, qa=-EFFECT),
-    of_tasks("3i", pulled, "nli", 0.0, nli=EFFECT, ner=EFFECT),
+    try_tasks("3g", partial(gains, spread=0.003, language="qaa"), "nli", POINT, nli=0.0, qa=0.0),
+    try_tasks("3h", sizes, "qa", 0.0, qa=-EFFECT),
+    try_tasks("3i", score_pulled, "nli", 0.0, nli=EFFECT, ner=EFFECT),
     Trial(
         "3j",
         lambda rng, n: continual(rng, n, {"ner": POINT, "qa": -POINT}, {}),
@@ -472,16 +475,18 @@ SYSTEM_TRIALS = (
     ),
     trial(
         "4a",
-        lambda rng, n, x: encoders(rng, n, (JOINT, WITHIN, 0.0), (pretrained(languages="qaa"), WITHIN, x)),
+        lambda rng, n, x: encoders(
+            rng, n, (JOINT, WITHIN, 0.0), (pretrained_facts(languages="qaa"), WITHIN, x)
+        ),
         0.0,
         EFFECT,
     ),
     trial("4b", lambda rng, n, x: conflicts(rng, n, 0.5, x), 0.0, EFFECT),
     trial("4c", lambda rng, n, x: parts(rng, n, "gradient_conflict", x, EFFECT), 0.0, -EFFECT),
-    trial("4d", owned, 0.0, EFFECT),
-    trial("4e", learned, 0.0, EFFECT),
+    trial("4d", score_owned, 0.0, EFFECT),
+    trial("4e", score_learned, 0.0, EFFECT),
     trial("4f", lambda rng, n, x: parts(rng, n, "language_gates", x, EFFECT), 0.0, -EFFECT),
-    trial("4g", learned, 0.0, EFFECT),
+    trial("4g", score_learned, 0.0, EFFECT),
     trial("4h", lambda rng, n, x: encoders(rng, n, (FFN, WITHIN, x), (ATTENTION, WITHIN, 0.0)), 0.0, EFFECT),
     trial("4i", lambda rng, n, x: speeds(rng, n, EFFECT, x), 0.0, -EFFECT),
     trial(

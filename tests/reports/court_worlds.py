@@ -246,7 +246,7 @@ def draw(part: Part, world: World, seeds: int, strength: float) -> list[Check]:
     return DRAWS[part.kind](part, world, seeds, value, sign)
 
 
-def paired(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+def check_pairs(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
     ours, theirs = system_scores(world, seeds, value, part.spread, sign)
     return [check_of(ours - theirs, "paired", part.bounds)]
 
@@ -258,17 +258,17 @@ def independent(part: Part, world: World, seeds: int, value: float, sign: float)
 
 
 def mean(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    numbers = value + part.spread * sign * of_seeds(part, world, seeds)
+    numbers = value + part.spread * sign * draw_seed_noise(part, world, seeds)
     return [check_of(numbers, "mean", {**part.bounds, "of_median": part.median})]
 
 
-def of_seeds(part: Part, world: World, seeds: int) -> Array:
+def draw_seed_noise(part: Part, world: World, seeds: int) -> Array:
     """Return the noise of seeds, whose median is 0 where the statement is about the median seed."""
     return world.ours(seeds) - (world.median if part.median else 0.0)
 
 
 def path(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    noise = part.spread * sign * of_seeds(part, world, seeds)
+    noise = part.spread * sign * draw_seed_noise(part, world, seeds)
     numbers = value + noise + EXAMPLE_ERROR * world.rng.normal()
     estimate = crossed_estimate([*numbers], example_error=EXAMPLE_ERROR, examples=EXAMPLES)
     bounds = {**part.bounds, "of_median": part.median}
@@ -364,7 +364,7 @@ def languages(part: Part, world: World, _: int, value: float, __: float) -> list
 
 
 DRAWS: Mapping[str, Callable[[Part, World, int, float, float], list[Check]]] = {
-    "paired": paired,
+    "paired": check_pairs,
     "independent": independent,
     "mean": mean,
     "path": path,

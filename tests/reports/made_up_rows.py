@@ -177,7 +177,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return made.astype(dict.fromkeys(made.select_dtypes("str"), object)).copy()
 
 
-def measured(
+def make_measurements(
     predictions: Mapping[str, dict[str, StoredPredictions]] | None = None,
     **frames: Iterable[Mapping[str, Any]],
 ) -> Measurements:
@@ -198,7 +198,7 @@ def stored_predictions(rows: Iterable[Row], right: Any) -> dict[str, dict[str, S
     return found
 
 
-def shuffled(rows: Iterable[Row], seed: int = 0) -> list[Row]:
+def shuffle_rows(rows: Iterable[Row], seed: int = 0) -> list[Row]:
     """Return the rows in a different order."""
     own = list(rows)
     return [own[at] for at in np.random.default_rng(seed).permutation(len(own))]

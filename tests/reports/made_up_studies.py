@@ -47,7 +47,7 @@ def scores(gains: Sequence[float], at: float = 0.5, **facts: Any) -> Rows:
     return [{**row, "run": f"{row['encoder']}-{row['task']}-{row['way']}-{row['seed']}"} for row in rows]
 
 
-def adjusted(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
+def adjusted_facts(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
     """Give the facts of an adjusted encoder."""
     name = f"adjusted-{size}-{pulled}"
     facts = {"encoder.size": size, "encoder.adjusted.pulled": pulled, "encoder": name, "encoder.run": name}
@@ -57,7 +57,7 @@ def adjusted(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
 def gains(task: str, values: Sequence[float], **facts: Any) -> Rows:
     """Give scores of the original and of an adjusted encoder that is better by these values."""
     original = scores([0.0] * len(values), task=task, **facts)
-    return [*original, *scores(values, task=task, **{**adjusted(), **facts})]
+    return [*original, *scores(values, task=task, **{**adjusted_facts(), **facts})]
 
 
 def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, **facts: Any) -> Rows:
@@ -94,7 +94,7 @@ def old_claim(name: str, letter: str) -> str:
 # Encoders pretrained here.
 
 
-def pretrained(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> dict[str, Any]:
+def pretrained_facts(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> dict[str, Any]:
     """Give the facts of an encoder pretrained from scratch."""
     name = f"{modules or 'plain'}-{languages}-{'-'.join(map(str, facts.values()))}"
     about = {"languages": languages, "modules": modules, "method": "masked-language-modelling", "lines": ""}
@@ -110,7 +110,7 @@ def pretrained(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> d
 def meta(**facts: Any) -> dict[str, Any]:
     """Give the facts of meta-learned adapters, by Algorithm 1 unless said."""
     paper = {"method": "meta-learning", "method__inner_step": "plain", "method__second_order": "exact"}
-    return pretrained("adapter", **{**paper, **facts})
+    return pretrained_facts("adapter", **{**paper, **facts})
 
 
 def seeds(encoder: dict[str, Any], values: Sequence[float], at: float = 0.5, **facts: Any) -> Rows:
@@ -149,15 +149,15 @@ def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], flo
     ]
 
 
-def layered(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
+def layer_cosines(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
     """Give cosines that change with the layer, and are higher in attention."""
     layers = {(float(layer), "all"): 0.5 + slope * layer for layer in (1, 2, 3, 4)}
     return {**layers, (np.nan, "attention"): 0.3 + attention, (np.nan, "feed-forward"): 0.3}
 
 
-def by_kind(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
+def kind_cosines(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
     """Give the same with each kind of module apart, as gates are compared."""
-    whole = layered(slope, attention)
+    whole = layer_cosines(slope, attention)
     layers = {
         (layer, kind): value
         for (layer, one), value in whole.items()

@@ -37,10 +37,10 @@ def moving_study(out: Path, number: int, *grids: str) -> None:
     for seed in range(1 + number % 3):
         alone = model(seed=seed)
         targets = dict(zip(("qab", "qad", "qae"), grids, strict=False))
-        runs += _scored(out, alone, {code: random.uniform(0.3, 0.99) for code in ("qaa", *targets)})
+        runs += _write_scores(out, alone, {code: random.uniform(0.3, 0.99) for code in ("qaa", *targets)})
         for target, grid in targets.items():
             both = model("bilingual", target=[target], seed=seed)
-            runs += _scored(out, both, {code: random.uniform(0.5, 0.99) for code in ("qaa", target)})
+            runs += _write_scores(out, both, {code: random.uniform(0.5, 0.99) for code in ("qaa", target)})
             rows = [
                 row
                 for code in ("qaa", target)
@@ -53,7 +53,7 @@ def moving_study(out: Path, number: int, *grids: str) -> None:
     write_plan(out, list(dict.fromkeys(runs)))
 
 
-def _scored(out: Path, content: Content, by_language: dict[str, float]) -> list[str]:
+def _write_scores(out: Path, content: Content, by_language: dict[str, float]) -> list[str]:
     """Write a model and its scores, with predictions, this share of them right."""
     measured = measure("scores", [content], languages=[*by_language])
     runs = [write(out, content), write(out, measured, scores(content, by_language))]

@@ -10,7 +10,7 @@ import test_claims_adjustment as adjustment
 import test_claims_interference as interference
 import test_claims_mixup as mixup
 import test_claims_transfer as transfer
-from made_up_rows import Row, measured, score, shuffled
+from made_up_rows import Row, make_measurements, score, shuffle_rows
 
 from isogloss.reports.measurements import FRAMES, Measurements
 from isogloss.reports.report import CLAIMS
@@ -51,7 +51,9 @@ def test_a_claim_says_whose_its_threshold_is(claim: Claim) -> None:
 BILINGUAL = score(0.5, about={"method": "bilingual", "target": "qad"})
 
 
-@pytest.mark.parametrize("m", [Measurements(runs=[]), measured(scores=[BILINGUAL])], ids=["nothing", "other"])
+@pytest.mark.parametrize(
+    "m", [Measurements(runs=[]), make_measurements(scores=[BILINGUAL])], ids=["nothing", "other"]
+)
 def test_measurements_of_something_else_judge_no_claim(m: Measurements) -> None:
     own = [one for one in CLAIMS if one.paper < 3 or not m._frames]
     assert judge(own, m) == []
@@ -79,7 +81,7 @@ SLOW = {name for name, (claim, _, _) in CASES.items() if claim[0] in "23"}
 )
 def test_a_verdict_follows_the_rule(name: str) -> None:
     claim, frames, verdict = CASES[name]
-    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], make_measurements(**frames))
     assert outcome.verdict == verdict
     rows = check_rows([outcome])
     judged = rows[rows["judged"].eq(True)]
@@ -126,9 +128,9 @@ def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
 )
 def test_the_order_of_rows_changes_nothing(number: int, rows: dict[str, list[Row]], count: int) -> None:
     own = [claim for claim in CLAIMS if claim.paper == number]
-    frames = rows, {name: shuffled(some) for name, some in rows.items()}
+    frames = rows, {name: shuffle_rows(some) for name, some in rows.items()}
     before, after = (
-        {one.claim.id: (one.verdict, one.found) for one in judge(own, measured(**one_order))}
+        {one.claim.id: (one.verdict, one.found) for one in judge(own, make_measurements(**one_order))}
         for one_order in frames
     )
     assert before == after

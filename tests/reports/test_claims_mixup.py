@@ -3,7 +3,16 @@
 from functools import cache
 
 import pytest
-from made_up_rows import MIXES, TRANSLATES, centroid, cka, measured, mixup_ratio, score, stored_predictions
+from made_up_rows import (
+    MIXES,
+    TRANSLATES,
+    centroid,
+    cka,
+    make_measurements,
+    mixup_ratio,
+    score,
+    stored_predictions,
+)
 
 from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
@@ -49,7 +58,7 @@ def bench(effect=0.1, **more):
     ]
 
 
-def unmixed(effect, language="qad"):
+def unmixed_system(effect, language="qad"):
     return system(MIXES, 0.7 + effect, inputs="", language=language)
 
 
@@ -59,10 +68,10 @@ def no_mixup(mean, inputs=""):
 
 
 def source(effect):
-    return unmixed(effect, "qaa") + system(TRANSLATES, 0.7, inputs="", size=SIZE / 8, language="qaa")
+    return unmixed_system(effect, "qaa") + system(TRANSLATES, 0.7, inputs="", size=SIZE / 8, language="qaa")
 
 
-def of_classification(effect):
+def classification_rows(effect):
     """Without MSE by this much above without KL."""
     task = {"task": "nli", "corpus": "xnli"}
     without = {"method.mse": 0.6 + effect, "method.kl": 0.6}
@@ -106,14 +115,14 @@ def ratios(share):
     return [mixup_ratio(0.25, 0.25 * (share + wobble(seed)), seed=seed) for seed in SEEDS]
 
 
-def correlated(order, languages=LANGUAGES):
+def correlated_rows(order, languages=LANGUAGES):
     """CKA and scores of source-only, the languages' ranks by score in this order of their ranks by CKA."""
     alike = [cka(0.5 + 0.01 * n, language=code, about=PLAIN) for n, code in enumerate(languages)]
     scores = [score(0.5 + 0.01 * rank, language=code) for code, rank in zip(languages, order, strict=True)]
     return {"scores": scores, "cka": alike}
 
 
-def gained(order):
+def gain_rows(order):
     """Gains in CKA by rank, and in score in this order of ranks, of one model of many targets."""
     codes = [f"x{n}" for n in range(len(order))]
     target = {"target": "+".join(codes)}
@@ -127,12 +136,12 @@ def gained(order):
     return {"scores": scores, "cka": alike}
 
 
-def ablated(effect):
+def ablation_rows(effect):
     rows = [row for row in bench(0.1) if row["method"] != "x-mixup"] + system(MIXES, 0.8)
     return rows + system({**MIXES, "method.mse": 0.0}, 0.8 - effect, size=0)
 
 
-def unseen(effect):
+def unseen_rows(effect):
     return bench() + bench(effect, language="qae")
 
 
@@ -146,16 +155,16 @@ CASES = {
     ("2b", "supported"): {"cka": states(0.1)},
     ("2b", "contradicted"): {"cka": states(-0.05)},
     ("2b", "undecided"): {"cka": states(UNSURE)},
-    ("2c", "supported"): correlated(range(10)),
-    ("2c", "contradicted"): correlated(range(9, -1, -1)),
-    ("2c", "undecided"): correlated(MIXED_UP),
-    ("2c", "not tested"): correlated([0, 1, 2, 4, 3], LANGUAGES[:5]),
-    ("2d", "supported"): {"scores": ablated(0.1)},
-    ("2d", "contradicted"): {"scores": ablated(-0.1)},
-    ("2d", "undecided"): {"scores": ablated(UNSURE)},
-    ("2e", "supported"): {"scores": unseen(0.1)},
-    ("2e", "contradicted"): {"scores": unseen(-0.1)},
-    ("2e", "undecided"): {"scores": unseen(UNSURE)},
+    ("2c", "supported"): correlated_rows(range(10)),
+    ("2c", "contradicted"): correlated_rows(range(9, -1, -1)),
+    ("2c", "undecided"): correlated_rows(MIXED_UP),
+    ("2c", "not tested"): correlated_rows([0, 1, 2, 4, 3], LANGUAGES[:5]),
+    ("2d", "supported"): {"scores": ablation_rows(0.1)},
+    ("2d", "contradicted"): {"scores": ablation_rows(-0.1)},
+    ("2d", "undecided"): {"scores": ablation_rows(UNSURE)},
+    ("2e", "supported"): {"scores": unseen_rows(0.1)},
+    ("2e", "contradicted"): {"scores": unseen_rows(-0.1)},
+    ("2e", "undecided"): {"scores": unseen_rows(UNSURE)},
     ("2f", "supported"): {"mixup_ratio": ratios(0.2)},
     ("2f", "contradicted"): {"mixup_ratio": ratios(0.01)},
     ("2f", "undecided"): {"mixup_ratio": ratios(0.1 + UNSURE)},
@@ -166,48 +175,52 @@ CASES = {
     ("2h", "supported"): {"scores": bench() + source(0.1)},
     ("2h", "contradicted"): {"scores": bench() + source(-0.1)},
     ("2h", "undecided"): {"scores": bench() + source(UNSURE)},
-    ("2i", "supported"): {"scores": of_classification(0.1)},
-    ("2i", "contradicted"): {"scores": of_classification(-0.1)},
-    ("2i", "undecided"): {"scores": of_classification(UNSURE)},
-    ("2j", "supported"): {"scores": bench() + unmixed(0.1) + no_mixup(0.7)},
-    ("2j", "contradicted"): {"scores": bench() + unmixed(-0.1) + no_mixup(0.7)},
-    ("2j", "undecided"): {"scores": bench() + unmixed(UNSURE) + no_mixup(0.7)},
-    ("2j", "not tested"): {"scores": bench() + unmixed(0.1)},
+    ("2i", "supported"): {"scores": classification_rows(0.1)},
+    ("2i", "contradicted"): {"scores": classification_rows(-0.1)},
+    ("2i", "undecided"): {"scores": classification_rows(UNSURE)},
+    ("2j", "supported"): {"scores": bench() + unmixed_system(0.1) + no_mixup(0.7)},
+    ("2j", "contradicted"): {"scores": bench() + unmixed_system(-0.1) + no_mixup(0.7)},
+    ("2j", "undecided"): {"scores": bench() + unmixed_system(UNSURE) + no_mixup(0.7)},
+    ("2j", "not tested"): {"scores": bench() + unmixed_system(0.1)},
     ("2k", "supported"): {"scores": layers(0.1)},
     ("2k", "contradicted"): {"scores": layers(-0.1)},
     ("2k", "undecided"): {"scores": layers(UNSURE)},
     ("2l", "supported"): {"representation_map": maps(-0.1)},
     ("2l", "contradicted"): {"representation_map": maps(0.1)},
     ("2l", "undecided"): {"representation_map": maps(UNSURE)},
-    ("2m", "supported"): gained([(n * 37) % 101 for n in range(101)]),
-    ("2m", "contradicted"): gained(range(20)),
-    ("2m", "undecided"): gained(MIXED_UP),
+    ("2m", "supported"): gain_rows([(n * 37) % 101 for n in range(101)]),
+    ("2m", "contradicted"): gain_rows(range(20)),
+    ("2m", "undecided"): gain_rows(MIXED_UP),
 }
 
 
 def everything():
     return {
-        "scores": of_classification(0.1) + unseen(0.1) + source(0.05) + unmixed(0.05) + layers(0.1)[:10],
+        "scores": classification_rows(0.1)
+        + unseen_rows(0.1)
+        + source(0.05)
+        + unmixed_system(0.05)
+        + layers(0.1)[:10],
         "cka": states(0.1),
         "mixup_ratio": ratios(0.2),
         "representation_map": maps(-0.1),
     }
 
 
-def found(m):
+def verdicts_by_claim(m):
     return {name: (one.verdict, one.found) for name, one in outcomes(m).items()}
 
 
 def test_alike_states_are_those_of_translate_train_not_of_source_only():
     """Translations raise CKA even without mixup, so a rise by X-Mixup is not a finding then (Table 7)."""
-    one = outcomes(measured(cka=states(-0.05, before=0.2)))["2b"]
+    one = outcomes(make_measurements(cka=states(-0.05, before=0.2)))["2b"]
     assert one.verdict == "contradicted" and "− source-only 0.150" in one.found
 
 
 def test_an_unseen_gain_says_what_inference_adds_and_what_translate_test_scores():
-    rows = unseen(0.1) + unmixed(0.01, "qae")
+    rows = unseen_rows(0.1) + unmixed_system(0.01, "qae")
     rows += system(PLAIN, 0.85, inputs="translated", language="qae", size=0)
-    one = outcomes(measured(scores=rows))["2e"]
+    one = outcomes(make_measurements(scores=rows))["2e"]
     assert one.verdict == "supported"
     assert "without translations at inference 1.0, x-mixup − translate-test −5.0" in one.found
 
@@ -229,7 +242,7 @@ def with_examples(differences, n=2000):
 def test_examples_without_seeds_support_nothing():
     """p = .29 over five seeds, and as good as 0 over two thousand examples of these seeds."""
     rows, predictions = with_examples([0.099, 0.087, -0.003, -0.018, -0.009])
-    one = outcomes(measured(predictions, scores=rows))["2a"]
+    one = outcomes(make_measurements(predictions, scores=rows))["2a"]
     first = one.checks[0]
     assert first.comparison.p_examples < 1e-4 < 0.25 < first.comparison.p_units
     assert one.verdict == "undecided"
@@ -240,19 +253,19 @@ def test_examples_without_seeds_support_nothing():
 def test_without_mixup_is_read_without_translations_as_in_table_5():
     """The stricter system, read paired, changes the sign for topics (36.4, 39.4 paired, 34.6 unpaired)."""
     rows = [row for row in bench() if row["method"] != "x-mixup"] + system(MIXES, 0.364)
-    found = outcomes(measured(scores=rows + no_mixup(0.346) + no_mixup(0.394, "paired")))["2d"]
+    found = outcomes(make_measurements(scores=rows + no_mixup(0.346) + no_mixup(0.394, "paired")))["2d"]
     judged, stricter = found.checks
     assert found.verdict == "supported" and judged.estimate.mean == pytest.approx(0.018)
     assert not stricter.judged and stricter.estimate.mean == pytest.approx(-0.03)
     assert "not judged: upos qaa: whole − without mixup, read paired −3.0" in found.found
     assert "tests" not in found.found
-    paired_alone = outcomes(measured(scores=rows + no_mixup(0.394, "paired")))["2d"]
+    paired_alone = outcomes(make_measurements(scores=rows + no_mixup(0.394, "paired")))["2d"]
     assert paired_alone.verdict == "not tested"
 
 
 def test_mixing_in_training_is_compared_with_training_without_it():
-    rows = bench() + unmixed(-0.1) + no_mixup(0.5)
-    found = outcomes(measured(scores=rows))["2j"]
+    rows = bench() + unmixed_system(-0.1) + no_mixup(0.5)
+    found = outcomes(make_measurements(scores=rows))["2j"]
     assert found.verdict == "supported" and [check.judged for check in found.checks] == [True, False]
     assert [round(check.estimate.mean, 2) for check in found.checks] == [0.1, -0.1]
 
@@ -264,20 +277,20 @@ def test_an_ablation_needs_seeds_too_and_all_of_them_are_corrected_together():
     left = [row for row in left if row["method"] == "x-mixup"]
     level = [{**row, "score": 0.6, "run": f"{row['run']} less"} for row in left]
     predictions |= stored_predictions(level, lambda row: [float(at < 0.6 * 2000) for at in range(2000)])
-    one = outcomes(measured(predictions, scores=rows + level))["2d"]
+    one = outcomes(make_measurements(predictions, scores=rows + level))["2d"]
     assert one.checks[0].comparison.p_examples < 1e-4
     assert one.verdict == "undecided"
-    many = ablated(0.1) + system({**MIXES, "method.schedule": False}, 0.7)
-    assert "of 2 tests" in outcomes(measured(scores=many))["2d"].found
+    many = ablation_rows(0.1) + system({**MIXES, "method.schedule": False}, 0.7)
+    assert "of 2 tests" in outcomes(make_measurements(scores=many))["2d"].found
 
 
 def test_chance_is_undecided_and_says_what_would_have_been_seen():
-    one = outcomes(measured(scores=bench(-UNSURE)))["2a"]
+    one = outcomes(make_measurements(scores=bench(-UNSURE)))["2a"]
     assert one.verdict == "undecided" and "on would have been seen" in one.found
 
 
 def test_five_languages_test_no_correlation():
-    one = outcomes(measured(**CASES["2c", "not tested"]))["2c"]
+    one = outcomes(make_measurements(**CASES["2c", "not tested"]))["2c"]
     assert "5 languages" in one.found and one.verdict == "not tested"
 
 
@@ -290,7 +303,7 @@ def test_every_encoder_counts_whatever_its_depth():
         )
     ]
     lower = [{**row, "layer": 2, "cka": 0.9} for row in small]
-    alone, both = (outcomes(measured(cka=rows))["2b"] for rows in (small, small + deep + lower))
+    alone, both = (outcomes(make_measurements(cka=rows))["2b"] for rows in (small, small + deep + lower))
     assert len(both.checks) == 2 and both.verdict == "mixed"
     assert sorted(round(one.estimate.mean, 3) for one in both.checks) == [-0.05, 0.15]
     assert alone.checks[0].values == next(one for one in both.checks if one.estimate.mean < 0).values
@@ -298,7 +311,7 @@ def test_every_encoder_counts_whatever_its_depth():
 
 @cache
 def verdicts_without_strangers():
-    return found(measured(scores=unseen(0.1)))
+    return verdicts_by_claim(make_measurements(scores=unseen_rows(0.1)))
 
 
 STRANGERS = {
@@ -316,7 +329,7 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_what_the_paper_does_not_have_decides_none_of_its_claims(stranger):
     bad = system({**MIXES, **STRANGERS[stranger]}, 0.1) + system({**TRANSLATES, **STRANGERS[stranger]}, 0.2)
-    assert found(measured(scores=unseen(0.1) + bad)) == verdicts_without_strangers()
+    assert verdicts_by_claim(make_measurements(scores=unseen_rows(0.1) + bad)) == verdicts_without_strangers()
 
 
 @pytest.mark.slow
@@ -325,39 +338,44 @@ def test_the_baseline_is_by_the_same_translator():
     rows = (
         system({**MIXES, **noisy}, 0.5) + system(TRANSLATES, 0.7, inputs="") + system(PLAIN, 0.6, inputs="")
     )
-    assert outcomes(measured(scores=rows))["2a"].verdict == "not tested"
+    assert outcomes(make_measurements(scores=rows))["2a"].verdict == "not tested"
     rows += system({**TRANSLATES, **noisy}, 0.4, inputs="", size=0)
-    first = outcomes(measured(scores=rows))["2a"].checks[0]
+    first = outcomes(make_measurements(scores=rows))["2a"].checks[0]
     assert first.comparison.baseline_score == pytest.approx(0.4)
 
 
 def test_the_baseline_of_several_is_the_one_trained_most_alike():
     faster = {"optimization.learning_rate": 1e-3}
     rows = bench(0.1) + system({**TRANSLATES, **faster}, 0.1, inputs="")
-    assert outcomes(measured(scores=rows))["2a"].checks[0].comparison.baseline_score == pytest.approx(0.7)
+    assert outcomes(make_measurements(scores=rows))["2a"].checks[
+        0
+    ].comparison.baseline_score == pytest.approx(0.7)
 
 
 @pytest.mark.slow
 def test_an_ablation_differs_in_one_part_alone():
-    rows = ablated(0.1)
+    rows = ablation_rows(0.1)
     two = system({**MIXES, "method.mse": 0.0, "method.schedule": False}, 0.9)
     other = system({**MIXES, "method.mse": 0.0, "optimization.learning_rate": 1e-3}, 0.9)
-    assert found(measured(scores=rows))["2d"] == found(measured(scores=rows + two + other))["2d"]
+    assert (
+        verdicts_by_claim(make_measurements(scores=rows))["2d"]
+        == verdicts_by_claim(make_measurements(scores=rows + two + other))["2d"]
+    )
     off = system({**MIXES, "method.ratio": 0.0, "method.learned_ratio": False}, 0.6)
-    assert "without mixup" in found(measured(scores=rows + off))["2d"][1]
+    assert "without mixup" in verdicts_by_claim(make_measurements(scores=rows + off))["2d"][1]
 
 
 def test_kl_is_no_part_where_an_input_has_many_answers():
     """A tagger without KL is the whole X-Mixup."""
     rows = [row for row in bench(0.1) if row["method"] != "x-mixup"]
-    one = outcomes(measured(scores=rows + system({**MIXES, "method.kl": 0.0}, 0.8)))
+    one = outcomes(make_measurements(scores=rows + system({**MIXES, "method.kl": 0.0}, 0.8)))
     assert one["2a"].verdict == "supported" and "2d" not in one
 
 
 @pytest.mark.parametrize("task", CLASSIFICATION)
 def test_kl_is_a_part_wherever_predictions_are_kept_consistent(task):
     rows = bench(0.1, task=task) + system({**MIXES, "task": task, "method.kl": 0.0}, 0.6)
-    one = outcomes(measured(scores=rows))
+    one = outcomes(make_measurements(scores=rows))
     assert len(one["2a"].checks) == 2 and "without KL" in one["2d"].checks[0].about
 
 
@@ -373,7 +391,7 @@ def test_every_target_that_a_model_was_made_for_counts():
     rows += system({**TRANSLATES, **other}, 0.7, inputs="", size=0, language="qab")
     rows += system(PLAIN, 0.6, inputs="", size=0, language="qab")
     rows += system({**TRANSLATES, **other}, 0.1, inputs="", size=0)
-    first = outcomes(measured(scores=rows))["2a"].checks[0]
+    first = outcomes(make_measurements(scores=rows))["2a"].checks[0]
     assert first.comparison.languages == ("qab", "qad")
     assert first.estimate.mean == pytest.approx(0.15)
 
@@ -384,7 +402,7 @@ def test_layers_of_classification_are_judged_as_the_paper_does():
     rows = [row for row in bench(0.1, **task) if row["method"] != "x-mixup"]
     for layer, mean in ((1, 0.8), (2, 0.78), (3, 0.6), (4, 0.5)):
         rows += system({**MIXES, **task, "method.layer": layer}, mean, size=SIZE if layer < 4 else 0)
-    one = outcomes(measured(scores=rows))["2k"]
+    one = outcomes(make_measurements(scores=rows))["2k"]
     assert one.verdict == "supported" and len(one.checks) == 3
 
 
@@ -410,29 +428,32 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
 @pytest.mark.slow
 def test_gains_in_cka_are_those_of_unmixed_states():
     """Mixed states include source states, so their CKA differs."""
-    rows = gained(MIXED_UP)
+    rows = gain_rows(MIXED_UP)
     mixed = [
         {**row, "inputs": "paired", "cka": 1 - row["cka"], "run": f"{row['run']} paired"}
         for row in rows["cka"]
         if row["method"] == "x-mixup"
     ]
     both = {**rows, "cka": rows["cka"] + mixed}
-    assert found(measured(**both))["2m"] == found(measured(**rows))["2m"]
+    assert (
+        verdicts_by_claim(make_measurements(**both))["2m"]
+        == verdicts_by_claim(make_measurements(**rows))["2m"]
+    )
 
 
 @pytest.mark.slow
 def test_gains_of_two_targets_take_nothing_from_those_of_many():
-    many, two = gained(MIXED_UP), {"corpus": "masakhapos", "task": "upos", "model.corpus": "masakhapos"}
+    many, two = gain_rows(MIXED_UP), {"corpus": "masakhapos", "task": "upos", "model.corpus": "masakhapos"}
     both = {
         name: rows
         + [{**row, **two, **{key: f"{row[key]} of two" for key in ("run", "model")}} for row in few]
-        for (name, rows), few in zip(many.items(), gained([0, 1]).values(), strict=True)
+        for (name, rows), few in zip(many.items(), gain_rows([0, 1]).values(), strict=True)
     }
-    (check,) = outcomes(measured(**both))["2m"].checks
+    (check,) = outcomes(make_measurements(**both))["2m"].checks
     assert len(check.values) == len(MIXED_UP)
 
 
-def mapped(between, *languages, **about):
+def map_rows(between, *languages, **about):
     """A map of these languages for each seed."""
     return [
         {
@@ -445,25 +466,29 @@ def mapped(between, *languages, **about):
 
 
 def test_maps_of_models_of_two_sources_are_compared():
-    rows = mapped(0.3, "qaa", "qad", source="qaa+qab", **TRANSLATES)
-    rows += mapped(0.2, "qaa", "qad", source="qaa+qab", **MIXES)
-    assert outcomes(measured(representation_map=rows))["2l"].checks[0].estimate.mean == pytest.approx(-0.1)
+    rows = map_rows(0.3, "qaa", "qad", source="qaa+qab", **TRANSLATES)
+    rows += map_rows(0.2, "qaa", "qad", source="qaa+qab", **MIXES)
+    assert outcomes(make_measurements(representation_map=rows))["2l"].checks[
+        0
+    ].estimate.mean == pytest.approx(-0.1)
 
 
 def test_maps_of_other_languages_are_not_compared():
     """The more languages, the larger the share of variance between them."""
     three, two = ("qaa", "qab", "qad"), ("qaa", "qad")
-    rows = mapped(0.3, *three, **TRANSLATES) + mapped(0.4, *three, **MIXES)
-    paired = mapped(0.2, *two, **MIXES, inputs="paired")
-    one = outcomes(measured(representation_map=rows + paired))["2l"]
+    rows = map_rows(0.3, *three, **TRANSLATES) + map_rows(0.4, *three, **MIXES)
+    paired = map_rows(0.2, *two, **MIXES, inputs="paired")
+    one = outcomes(make_measurements(representation_map=rows + paired))["2l"]
     assert [round(check.estimate.mean, 3) for check in one.checks] == [0.1]
-    alone = mapped(0.3, *three, **TRANSLATES) + paired
-    assert outcomes(measured(representation_map=alone))["2l"].verdict == "not tested"
-    both = outcomes(measured(representation_map=rows + paired + mapped(0.1, *two, **TRANSLATES)))["2l"]
+    alone = map_rows(0.3, *three, **TRANSLATES) + paired
+    assert outcomes(make_measurements(representation_map=alone))["2l"].verdict == "not tested"
+    both = outcomes(make_measurements(representation_map=rows + paired + map_rows(0.1, *two, **TRANSLATES)))[
+        "2l"
+    ]
     assert [round(check.estimate.mean, 3) for check in both.checks] == [0.1, 0.1]
 
 
 @pytest.mark.slow
 def test_without_translate_train_there_are_no_gains_to_compare():
-    own = outcomes(measured(scores=system(MIXES, 0.7), cka=[cka(0.5, about=MIXES)]))
+    own = outcomes(make_measurements(scores=system(MIXES, 0.7), cka=[cka(0.5, about=MIXES)]))
     assert own["2a"].verdict == "not tested" and "2m" not in own

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import pytest
-from made_up_rows import Row, measured
+from made_up_rows import Row, make_measurements
 from test_claims_laws import CASES
 from test_claims_mixup import bench
 
@@ -109,23 +109,23 @@ def is_tuned(row: Row) -> bool:
     return is_model(row) and not is_adjusted(row)
 
 
-def of_encoder(modules: str = "", languages: str = "", method: str = "") -> Callable[[Row], bool]:
+def match_encoder(modules: str = "", languages: str = "", method: str = "") -> Callable[[Row], bool]:
     """Return whether a row is of an encoder with these modules, languages and method."""
     wanted = {"encoder.modules": modules, "encoder.languages": languages, "encoder.method": method}
     return lambda row: all(row.get(name) == value for name, value in wanted.items() if value)
 
 
-META = of_encoder(method="meta-learning")
-FFN = of_encoder("feed-forward")
+META = match_encoder(method="meta-learning")
+FFN = match_encoder("feed-forward")
 TREATED: Mapping[str, Callable[[Row], bool]] = {
-    "4a": of_encoder(languages="qaa"),
-    **dict.fromkeys(("4b", "4c", "4f"), of_encoder()),
+    "4a": match_encoder(languages="qaa"),
+    **dict.fromkeys(("4b", "4c", "4f"), match_encoder()),
     **dict.fromkeys(("4d", "4h"), FFN),
     **dict.fromkeys(("4e", "4g", "4i"), META),
-    "4j": of_encoder("shared-adapter"),
+    "4j": match_encoder("shared-adapter"),
     "4k": lambda row: row["encoder.lines"] != "" and "+" in row["encoder.languages"],
-    "4l": of_encoder(languages="qaa+qab"),
-    "4m": of_encoder(languages="qaa+qad+qab"),
+    "4l": match_encoder(languages="qaa+qab"),
+    "4m": match_encoder(languages="qaa+qad+qab"),
 }
 """The encoders that a claim of the fourth paper is about, one of whose facts is changed."""
 
@@ -144,7 +144,7 @@ Stranger = tuple[str, str, Changes, Callable[[Row], bool], int]
 """Claim, name, changes, mask of rows of systems to change, and number of their seeds in the folder."""
 
 
-def of_pretraining(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
+def pretraining_strangers(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
     """Return the strangers of a claim of the fourth paper: another training, architecture, modules."""
     treated, seeds = TREATED[claim], 2 if claim in ("4b", "4c", "4f") else SEEDS
     changes = PRETRAINED | FINE_TUNED
@@ -188,7 +188,7 @@ def strangers() -> Iterator[Stranger]:
                 everything["another pretraining seed"] = ELSEWHERE, is_main_adjusted, 1
                 everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, SEEDS
             case _:
-                everything = of_pretraining(claim)
+                everything = pretraining_strangers(claim)
         for name, (change, treats, seeds) in everything.items():
             yield claim, name, change, treats, seeds
 
@@ -237,7 +237,7 @@ def test_systems_that_differ_in_one_fact_change_no_verdict(claim: str, factor: f
     frames = with_strangers(claim, others, factor)
     assert len(others) > 15
     assert claim == "2c" or sum(map(len, frames.values())) > 2 * sum(map(len, SUPPORTED[claim].values()))
-    (outcome,) = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    (outcome,) = judge([rule for rule in CLAIMS if rule.id == claim], make_measurements(**frames))
     assert outcome.verdict == "supported", outcome.found
 
 
@@ -279,7 +279,7 @@ def related_rows() -> Iterator[tuple[str, str, str]]:
 
 def judged_with_related_row(claim: str, frame: str, name: str, factor: float) -> str:
     frames = with_related_row(claim, frame, name, factor)
-    outcomes = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    outcomes = judge([rule for rule in CLAIMS if rule.id == claim], make_measurements(**frames))
     return outcomes[0].verdict if outcomes else "not listed"
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from made_up_rows import delta, measured, path, plane, score
+from made_up_rows import delta, make_measurements, path, plane, score
 
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import judge
@@ -180,7 +180,7 @@ def everything():
 
 @cache
 def verdicts_without_strangers():
-    own = outcomes(measured(interpolation=everything()["interpolation"]))
+    own = outcomes(make_measurements(interpolation=everything()["interpolation"]))
     assert len(own) == 7
     return {name: one.found for name, one in own.items()}
 
@@ -200,13 +200,13 @@ def test_a_path_that_is_not_the_papers_changes_no_verdict(stranger):
     down = [
         one for role in ("source", "target") for one in straight(0.9, 0.2, role=role, **STRANGERS[stranger])
     ]
-    after = outcomes(measured(interpolation=rows["interpolation"] + down))
+    after = outcomes(make_measurements(interpolation=rows["interpolation"] + down))
     assert {name: one.found for name, one in after.items()} == verdicts_without_strangers()
 
 
 def test_a_path_of_another_training_has_a_check_of_its_own():
     slow = straight(0.9, 0.5, role="source", about={"optimization.learning_rate": 1e-3})
-    one = outcomes(measured(interpolation=straight(0.9, 0.91, role="source") + slow))["1a"]
+    one = outcomes(make_measurements(interpolation=straight(0.9, 0.91, role="source") + slow))["1a"]
     drops = [check.estimate.mean for check in one.checks if "drop" in check.about]
     assert [round(drop, 2) for drop in drops] == [0.8, -0.01]
     assert "learning_rate=0.001" in one.found
@@ -215,13 +215,13 @@ def test_a_path_of_another_training_has_a_check_of_its_own():
 def test_deltas_of_another_triple_change_no_verdict():
     others = [delta(9.0, 10, seed=seed, **{"second.method": "few-shot"}) for seed in SEEDS]
     others += [delta(9.0, 10, seed=seed, about={"method": "x-mixup"}) for seed in SEEDS]
-    before, after = (outcomes(measured(deltas=deltas(1.0, 56) + more)) for more in ([], others))
+    before, after = (outcomes(make_measurements(deltas=deltas(1.0, 56) + more)) for more in ([], others))
     assert [one.found for one in after.values()] == [one.found for one in before.values()]
     assert {one.verdict for one in after.values()} == {"supported"} and len(after) == 2
 
 
 def test_three_seeds_cannot_tell_a_ratio_of_three_from_chance():
-    one = outcomes(measured(scores=spread_scores(0.01, 0.08, range(3))))["1c"]
+    one = outcomes(make_measurements(scores=spread_scores(0.01, 0.08, range(3))))["1c"]
     assert one.verdict == "undecided" and one.checks[0].estimate.mean > 3
     assert [check.statement for check in one.checks] == ["points", "logits"]
     assert "3 seeds are too few" in one.found
@@ -230,7 +230,7 @@ def test_three_seeds_cannot_tell_a_ratio_of_three_from_chance():
 def test_many_targets_bring_no_more_freedom_than_their_seeds():
     rows = spread_scores(0.01, 0.05, range(3))
     more = [{**row, "language": f"qa{n}"} for row in rows if row["language"] == "qad" for n in range(6)]
-    one, many = (outcomes(measured(scores=own))["1c"] for own in (rows, rows + more))
+    one, many = (outcomes(make_measurements(scores=own))["1c"] for own in (rows, rows + more))
     assert one.checks[0].estimate.low == pytest.approx(many.checks[0].estimate.low)
 
 
@@ -241,7 +241,7 @@ def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
         for seed in (0, 1)
         for row in rows
     ]
-    alone, both = (outcomes(measured(scores=some))["1c"] for some in (rows, runs))
+    alone, both = (outcomes(make_measurements(scores=some))["1c"] for some in (rows, runs))
     points = [one for one in both.checks if one.statement == "points"]
     assert [one.estimate.mean for one in points] == pytest.approx([alone.checks[0].estimate.mean] * 2)
     assert ["pretraining seed 1" in one.about for one in points] == [False, True]
@@ -252,21 +252,25 @@ def test_one_seed_says_nothing_of_the_spread_over_seeds():
     rows = spread_scores(0.002, 0.1)
     alone = [{**row, "encoder": "other", "encoder.run": "other"} for row in rows if row["seed"] == 0]
     for_each = [{**row, "encoder.seed": row["seed"], "encoder.run": f"small-{row['seed']}"} for row in rows]
-    before, after = (outcomes(measured(scores=some))["1c"] for some in (rows, rows + alone))
+    before, after = (outcomes(make_measurements(scores=some))["1c"] for some in (rows, rows + alone))
     assert [one.estimate.mean for one in after.checks] == [one.estimate.mean for one in before.checks]
-    assert "1c" not in outcomes(measured(scores=alone)) and "1c" not in outcomes(measured(scores=for_each))
+    assert "1c" not in outcomes(make_measurements(scores=alone)) and "1c" not in outcomes(
+        make_measurements(scores=for_each)
+    )
 
 
 def test_a_fall_beyond_the_two_models_does_not_count():
     beyond = [point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)]
     rows = straight(0.9, 0.91, role="source")
-    assert outcomes(measured(interpolation=rows + beyond))["1a"].verdict == "supported"
+    assert outcomes(make_measurements(interpolation=rows + beyond))["1a"].verdict == "supported"
 
 
 @pytest.mark.slow
 def test_encoders_are_compared_on_paths_that_both_know():
     alone = straight(0.1, 0.9, about={"encoder": "worse", "target": "qab"})
-    before, after = (outcomes(measured(interpolation=encoders(0.1) + more))["1e"] for more in ([], alone))
+    before, after = (
+        outcomes(make_measurements(interpolation=encoders(0.1) + more))["1e"] for more in ([], alone)
+    )
     assert before.found == after.found
     assert [check.judged for check in before.checks] == [True, False]  # The slope; its share of the gap.
 
@@ -306,13 +310,13 @@ def test_pretraining_seeds_are_the_units_of_an_encoder_that_has_several():
             about={"encoder": "small", "encoder.seed": encoder_seed, "encoder.kind": "pretrain"},
         )
     ]
-    one = outcomes(measured(interpolation=rows))["1b"].checks[1]
+    one = outcomes(make_measurements(interpolation=rows))["1b"].checks[1]
     assert (one.unit, len(one.values)) == ("pretraining seed", 3)
     assert one.p_value > 0.2
 
 
 def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
-    def of(name, slopes):
+    def points_of(name, slopes):
         return [
             point
             for encoder_seed, slope in enumerate(slopes)
@@ -324,8 +328,8 @@ def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
             )
         ]
 
-    rows = of("worse", (0.26, 0.28, 0.27)) + of("better", (0.10, 0.50, 0.12))
-    check, share = outcomes(measured(interpolation=rows))["1e"].checks
+    rows = points_of("worse", (0.26, 0.28, 0.27)) + points_of("better", (0.10, 0.50, 0.12))
+    check, share = outcomes(make_measurements(interpolation=rows))["1e"].checks
     assert check.judged and not share.judged and "share of the gap" in share.about
     assert (check.unit, len(check.values)) == ("pretraining seed", 3)
     assert check.p_value > 0.5
@@ -334,5 +338,5 @@ def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
 def test_a_lowrank_model_is_none_of_the_papers():
     rows = straight(0.9, 0.91, role="source")
     other = [{**row, "peft": "lora"} for row in straight(0.9, 0.5, role="source")]
-    before, after = (outcomes(measured(interpolation=own))["1a"] for own in (rows, rows + other))
+    before, after = (outcomes(make_measurements(interpolation=own))["1a"] for own in (rows, rows + other))
     assert before.found == after.found

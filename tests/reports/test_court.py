@@ -7,7 +7,7 @@ import pytest
 from court import TRIALS, Frames, Trial, generators, verdict
 from court_systems import SYSTEM_TRIALS
 from court_worlds import PARTS, FailingOnAverage, SkewedOnAverage, rates, worlds_of
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from each import each
 from isogloss.reports.checks import check_of
@@ -35,11 +35,11 @@ def test_noise_is_no_evidence(trial: Trial) -> None:
     absent, present = zip(*pairs, strict=True)
     # Equal systems contradict no difference; a path without its rise or fall does contradict a claim of one.
     wrong = [{"supported"}, *([{"contradicted", "mixed"}] if trial in SYSTEM_TRIALS else [])]
-    assert hold(trial, absent, *(lambda found, no=no: found not in no for no in wrong))
-    assert hold(trial, present, lambda found: found == "supported")
+    assert is_lawful(trial, absent, *(lambda found, no=no: found not in no for no in wrong))
+    assert is_lawful(trial, present, lambda found: found == "supported")
 
 
-def hold(trial: Trial, draws: Iterable[Frames], *laws: Callable[[Verdict], bool]) -> bool:
+def is_lawful(trial: Trial, draws: Iterable[Frames], *laws: Callable[[Verdict], bool]) -> bool:
     """Judge draws until each law is true of enough of them; return whether that is so of some."""
     right = [0] * len(laws)
     for frames in draws:
@@ -108,7 +108,7 @@ def test_no_world_supports_a_false_claim(claim: str, seeds: int) -> None:
 def test_a_verdict_says_which_rate_of_failures_its_seeds_exclude() -> None:
     trial = next(trial for trial in SYSTEM_TRIALS if trial.claim == "2a")
     frames = trial.present(np.random.default_rng(0), 6)
-    (outcome,) = judge([claim for claim in CLAIMS if claim.id == "2a"], measured(**frames))
+    (outcome,) = judge([claim for claim in CLAIMS if claim.id == "2a"], make_measurements(**frames))
     assert outcome.verdict == "supported" and outcome.seeds == 6
     assert outcome.failures_excluded == pytest.approx(1 - 0.05 ** (1 / 6))
     assert outcome.condition in outcome.found and "39 %" in outcome.condition

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hand_made import MODEL, golden, plain, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.landscapes import (
@@ -105,7 +105,7 @@ def test_deltas_are_as_they_were(study: Study) -> None:
 def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -> None:
     two = [*path(), *path(target="cc", language="cc")]
     alone, beside = (
-        path_figures(measured(interpolation=rows))
+        path_figures(make_measurements(interpolation=rows))
         for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
     )
     old, new = (figure(one, "path-aggregate").data for one in (alone, beside))
@@ -115,9 +115,11 @@ def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -
 
 def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of_one_task() -> None:
     tasks = [*path(), *path(task="ner", corpus="wikiann", metric="span_f1")]
-    (both,) = [one for one in path_figures(measured(interpolation=tasks)) if one.name == "path-aggregate"]
+    (both,) = [
+        one for one in path_figures(make_measurements(interpolation=tasks)) if one.name == "path-aggregate"
+    ]
     corpora = [*tasks, *path(corpus="pud", target="cc"), *path(corpus="pud")]
-    apart = figure(path_figures(measured(interpolation=corpora)), "path-aggregate")
+    apart = figure(path_figures(make_measurements(interpolation=corpora)), "path-aggregate")
     assert set(both.data["curves"]) == {2}
     assert apart.data.groupby(["corpus", "task", "metric"])["curves"].max().to_dict() == {
         ("ud", "upos", "accuracy"): 1,
@@ -128,7 +130,9 @@ def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of
 
 @pytest.mark.slow
 def test_every_path_of_another_end_has_its_own_panel() -> None:
-    drawn = figure(path_figures(measured(interpolation=[*path(), *path(end="target-only")])), "path-raw")
+    drawn = figure(
+        path_figures(make_measurements(interpolation=[*path(), *path(end="target-only")])), "path-raw"
+    )
     assert len(drawn.data) == 4
     assert "from source-only to bilingual" in drawn.svg
     assert "from source-only to target-only" in drawn.svg
@@ -136,7 +140,7 @@ def test_every_path_of_another_end_has_its_own_panel() -> None:
 
 def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
     rows = [*path(), *path(seed=1, scores=(0.7, 0.6)), *path(language="aa", role="source", scores=(0.3, 0.2))]
-    found = curves(measured(interpolation=rows)).set_index(["role", "alpha"])
+    found = curves(make_measurements(interpolation=rows)).set_index(["role", "alpha"])
     assert found.loc[("target", 0.0), "normalised_mean"] == pytest.approx(0.6 / 0.8)
     assert found.loc[("target", 0.0), "normalised_variance"] == pytest.approx(0.02 / 0.8)
     assert found.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
@@ -145,7 +149,7 @@ def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
 @pytest.mark.slow
 def test_planes_through_other_models_are_figures_of_their_own_that_name_their_corners() -> None:
     rows = [*plane(), *plane("few-shot", "translate-train", score=0.1)]
-    first, second = plane_figures(measured(plane=rows))
+    first, second = plane_figures(make_measurements(plane=rows))
     assert [len(one.data) for one in (first, second)] == [4, 4]
     assert first.data["mean"].min() == 0.5
     for name in ("bilingual", "few-shot", "translate-train"):
@@ -156,7 +160,7 @@ def test_planes_through_other_models_are_figures_of_their_own_that_name_their_co
 def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     norms = {"norm_first": 1.0, "norm_second": 2.0, "ratio": 0.5, "angle": 50.0}
     rows = [{**plane(first)[0], **norms} for first in ("source-only", "few-shot")]
-    m = measured(deltas=rows)
+    m = make_measurements(deltas=rows)
     assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
     assert [line[-1].text for line in SUMMARIES["deltas-by-pair"].show(m)[0].rows] == ["1", "1"]
 
@@ -164,7 +168,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
 @pytest.mark.slow
 def test_a_figure_draws_no_more_than_it_says() -> None:
     many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
-    drawn = figure(path_figures(measured(interpolation=many)), "path-raw")
+    drawn = figure(path_figures(make_measurements(interpolation=many)), "path-raw")
     assert sum(axis.get_visible() for axis in drawn.paint(PAGE).axes) == 24
     assert "the first 24 of 30 panels" in drawn.caption
     assert len(drawn.data) == 60

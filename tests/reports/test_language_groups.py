@@ -4,8 +4,8 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
-from made_up_rows import measured
-from made_up_studies import MODEL, adjusted
+from made_up_rows import make_measurements
+from made_up_studies import MODEL, adjusted_facts
 from scipy.stats import t
 
 from isogloss.reports.language_groups import ALL, group_tables, language_groups
@@ -45,7 +45,7 @@ def rows(scores=SCORES, **facts):
 
 
 def test_means_are_over_languages_within_a_seed_and_intervals_over_seeds():
-    (table,) = group_tables(measured(scores=rows()))
+    (table,) = group_tables(make_measurements(scores=rows()))
     found = table.data.set_index(["by", "group"])
     assert dict(found["codes"]) == KINDS
     assert dict(found["languages"]) == {group: len(codes.split()) for group, codes in KINDS.items()}
@@ -61,13 +61,13 @@ def test_means_are_over_languages_within_a_seed_and_intervals_over_seeds():
 
 def test_languages_that_differ_do_not_widen_an_interval():
     level = {code: (0.2 + place / 10,) * 3 for place, code in enumerate(SCORES)}
-    (table,) = group_tables(measured(scores=rows(level)))
+    (table,) = group_tables(make_measurements(scores=rows(level)))
     assert (table.data["high"] - table.data["low"]).abs().max() < 1e-12
 
 
 def test_the_mean_of_all_is_that_of_the_table_of_scores():
-    reversed_ = rows({code: one[::-1] for code, one in SCORES.items()}, **adjusted())
-    m = measured(scores=[*rows(), *reversed_])
+    reversed_ = rows({code: one[::-1] for code, one in SCORES.items()}, **adjusted_facts())
+    m = make_measurements(scores=[*rows(), *reversed_])
     (table,), scores = group_tables(m), score_tables(m)[0].data
     found = table.data[table.data["by"] == "all"]
     expected = scores[scores["column"] == MEAN]
@@ -77,13 +77,13 @@ def test_the_mean_of_all_is_that_of_the_table_of_scores():
 
 
 def test_a_seed_without_a_language_does_not_count_in_its_groups():
-    m = measured(scores=[row for row in rows() if (row["language"], row["seed"]) != ("hu", 2)])
+    m = make_measurements(scores=[row for row in rows() if (row["language"], row["seed"]) != ("hu", 2)])
     found = group_tables(m)[0].data.set_index(["by", "group"])["units"]
     assert dict(found) == {group: 2 if "hu" in codes else 3 for group, codes in KINDS.items()}
 
 
 def test_one_seed_has_no_interval_and_says_so():
-    (table,) = group_tables(measured(scores=rows({code: one[:1] for code, one in SCORES.items()})))
+    (table,) = group_tables(make_measurements(scores=rows({code: one[:1] for code, one in SCORES.items()})))
     assert table.data["low"].isna().all()
     assert "One seed has no interval." in table.caption
     assert [cell.text for cell in table.rows[-1]] == ["all", "", "5", "50.0"]
@@ -91,7 +91,7 @@ def test_one_seed_has_no_interval_and_says_so():
 
 def test_what_is_unknown_and_what_does_not_count_is_said():
     made_for = rows(target="de+fi+ary", method="bilingual", way="bilingual")
-    (table,) = group_tables(measured(scores=[*rows(), *made_for]))
+    (table,) = group_tables(make_measurements(scores=[*rows(), *made_for]))
     assert "Unknown: resources of ary." in table.caption
     assert "Not counted: Hungarian (hu) and Russian (ru), for which no model was made." in table.caption
     assert table.data.set_index(["by", "group"]).loc[ALL, "codes"].unique().tolist() == ["ary de fi"]
@@ -99,7 +99,7 @@ def test_what_is_unknown_and_what_does_not_count_is_said():
 
 def test_the_best_system_of_a_group_is_highlighted():
     better = {code: tuple(one + 0.1 for one in own) for code, own in SCORES.items()}
-    (table,) = group_tables(measured(scores=[*rows(), *rows(better, **adjusted())]))
+    (table,) = group_tables(make_measurements(scores=[*rows(), *rows(better, **adjusted_facts())]))
     assert {(plain.mark, best.mark) for *_, plain, best in table.rows} == {("", "best")}
 
 
@@ -112,7 +112,7 @@ def test_the_best_system_of_a_group_is_highlighted():
     ],
 )
 def test_built_in_languages_and_single_targets_have_no_groups(scores):
-    assert group_tables(measured(scores=rows(scores, source=next(iter(scores))))) == []
+    assert group_tables(make_measurements(scores=rows(scores, source=next(iter(scores))))) == []
 
 
 def test_every_language_is_in_one_group_of_each_kind():

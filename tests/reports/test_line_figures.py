@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 from hand_made import ALONE, golden, plain, same_rows, score, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.line_figures import LINE_FIGURES, seed_figures
 from isogloss.reports.measurements import Measurements
@@ -17,7 +17,7 @@ def figures(m: Measurements, name: str) -> list:
     return [drawn for one in LINE_FIGURES if one.name == name for drawn in one.show(m)]
 
 
-def sized(language: str, value: float, size: int | None = None, **facts) -> dict:
+def score_of_size(language: str, value: float, size: int | None = None, **facts) -> dict:
     """A score on an encoder adjusted to a number of translations."""
     if size:
         about = dict.fromkeys(("encoder", "encoder.run"), f"e{size}") | {"encoder.original": "enc"}
@@ -46,7 +46,7 @@ def test_layers_counted_from_the_last_are_points_of_their_own(layers) -> None:
         {**ALONE, **told, "layer": layer, "accuracy_forward": place / 4, "accuracy_backward": place / 4}
         for place, layer in enumerate(layers)
     ]
-    (drawn,) = figures(measured(retrieval=found), "retrieval")
+    (drawn,) = figures(make_measurements(retrieval=found), "retrieval")
     rows = drawn.data[drawn.data["pair"] != "chance"].sort_values("place")
     assert rows["place"].nunique() == 3
     assert tuple(rows["layer"]) == layers
@@ -120,25 +120,25 @@ def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
 
 def test_adjustments_of_other_fields_never_share_a_line() -> None:
     rows = [
-        sized(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
+        score_of_size(code, 0.5, size, **{"encoder.adjusted.stay": stay, "seed": seed})
         for code in ("aa", "cc")
         for size in (100, 200)
         for stay in (0.0, 1.0)
         for seed in (0, 1)
     ]
-    (drawn,) = figures(measured(scores=rows), "bitext-size")
+    (drawn,) = figures(make_measurements(scores=rows), "bitext-size")
     assert sorted(drawn.data["panel"].unique()) == ["0.0", "1.0"]
     assert set(drawn.data.groupby("language")["line"].unique().map(tuple)) == {("",), ("not adjusted to",)}
 
 
 def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() -> None:
-    unadjusted = {name: value for name, value in sized("bb", 0.4).items() if name != "encoder.depth"}
-    assert figures(measured(scores=[unadjusted]), "bitext-size") == []
-    alone = [sized("bb", 0.5, 100), sized("bb", 0.4)]
-    assert figures(measured(scores=alone), "bitext-size") == []
-    everything = sized("bb", 0.6, 999) | {"encoder.size": None}
+    unadjusted = {name: value for name, value in score_of_size("bb", 0.4).items() if name != "encoder.depth"}
+    assert figures(make_measurements(scores=[unadjusted]), "bitext-size") == []
+    alone = [score_of_size("bb", 0.5, 100), score_of_size("bb", 0.4)]
+    assert figures(make_measurements(scores=alone), "bitext-size") == []
+    everything = score_of_size("bb", 0.6, 999) | {"encoder.size": None}
     read = [{"run": "e999", "pair": "aa-bb", "translations": 500, "left_out": 0, "pulled": 9}]
-    (drawn,) = figures(measured(scores=[*alone, everything], bitext_read=read), "bitext-size")
+    (drawn,) = figures(make_measurements(scores=[*alone, everything], bitext_read=read), "bitext-size")
     lines = drawn.data[drawn.data["line"] == ""]
     assert dict(zip(lines["translations"], lines["score"], strict=True)) == {100: 0.5, 500: 0.6}
     assert set(drawn.data.loc[drawn.data["line"] == "original encoder", "score"]) == {0.4}
@@ -153,7 +153,7 @@ def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> No
         for seed in range(25)
         for at in (1, 2)
     ]
-    (drawn,) = figures(measured(epochs=rows), "fine-tuning")
+    (drawn,) = figures(make_measurements(epochs=rows), "fine-tuning")
     assert "the first 24 of 40 panels" in drawn.caption
     assert len(drawn.data) == 2000
     assert len(drawn.svg) < 400_000

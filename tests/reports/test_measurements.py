@@ -30,7 +30,7 @@ from isogloss.reports.run_facts import model_facts
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def runs_folder(tmp_path: Path) -> Path:
     small_study(tmp_path)
     return tmp_path
 
@@ -43,8 +43,8 @@ def test_every_frame_is_there_and_empty_where_nothing_was_measured() -> None:
         m.frame("score")
 
 
-def test_rows_have_the_facts_of_their_model_and_of_what_was_read(out: Path) -> None:
-    frame = read_measurements(out).frame("scores")
+def test_rows_have_the_facts_of_their_model_and_of_what_was_read(runs_folder: Path) -> None:
+    frame = read_measurements(runs_folder).frame("scores")
     assert len(frame) == 12
     assert {*frame["method"]} == {"source-only", "bilingual"}
     assert {*frame["corpus"]} == {"ud"}
@@ -61,8 +61,8 @@ def test_equal_rows_of_two_runs_count_once(tmp_path: Path) -> None:
     assert len(read_measurements(tmp_path).frame("scores")) == 1
 
 
-def test_a_path_has_the_facts_of_its_end_and_the_way_of_its_start(out: Path) -> None:
-    frame = read_measurements(out).frame("interpolation")
+def test_a_path_has_the_facts_of_its_end_and_the_way_of_its_start(runs_folder: Path) -> None:
+    frame = read_measurements(runs_folder).frame("interpolation")
     assert {*frame["method"]} == {"bilingual"}
     assert {*frame["start.method"]} == {"source-only"}
     assert len(frame) == 9
@@ -133,18 +133,18 @@ def test_the_facts_of_every_model_stand_in_one_table(tmp_path: Path) -> None:
     assert list(models.loc[ids, "kind"]) == ["model", "encoder", "encoder"]
 
 
-def test_a_failed_a_damaged_and_a_missing_run_are_said_and_none_is_raised(out: Path) -> None:
-    failed, damaged, missing = sorted(path.parent for path in out.glob("*/record.json"))[:3]
+def test_a_failed_a_damaged_and_a_missing_run_are_said_and_none_is_raised(runs_folder: Path) -> None:
+    failed, damaged, missing = sorted(path.parent for path in runs_folder.glob("*/record.json"))[:3]
     (failed / "record.json").unlink()
     (failed / "failed.json").write_text(json.dumps({"error": "the loss is nan"}))
     (damaged / "record.json").write_text("{")
     (missing / "record.json").unlink()
-    m = read_measurements(out)
+    m = read_measurements(runs_folder)
     states = {run.id: run.state for run in m.runs}
     assert [states[one.name] for one in (failed, damaged, missing)] == ["failed", "damaged", "missing"]
     assert list(states.values()).count("finished") == len(states) - 3
     assert f"Run {failed.name} failed: the loss is nan" in m.warnings
-    assert all(str(out) not in text for text in m.warnings)
+    assert all(str(runs_folder) not in text for text in m.warnings)
 
 
 def test_a_wrong_part_damages_every_run_that_it_is_in(tmp_path: Path) -> None:
@@ -157,17 +157,19 @@ def test_a_wrong_part_damages_every_run_that_it_is_in(tmp_path: Path) -> None:
     assert sorted(run.state for run in runs) == ["damaged", "damaged", "finished", "finished"]
 
 
-def test_models_have_the_facts_that_each_has_alone(out: Path) -> None:
-    facts = [(key, part) for run in read_measurements(out).runs for key, part in run.models.items()]
-    assert {key for key, _ in facts} > {run.id for run in read_measurements(out).finished("fine-tune")}
-    for run in read_measurements(out).finished("fine-tune"):
+def test_models_have_the_facts_that_each_has_alone(runs_folder: Path) -> None:
+    facts = [(key, part) for run in read_measurements(runs_folder).runs for key, part in run.models.items()]
+    assert {key for key, _ in facts} > {
+        run.id for run in read_measurements(runs_folder).finished("fine-tune")
+    }
+    for run in read_measurements(runs_folder).finished("fine-tune"):
         assert run.models[run.id] == model_facts(run.record.run)
 
 
-def test_runs_beside_the_plan_are_counted_and_left_out(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    write_plan(out, plan["runs"][:4])
-    m = read_measurements(out)
+def test_runs_beside_the_plan_are_counted_and_left_out(runs_folder: Path) -> None:
+    plan = json.loads((runs_folder / "plan.json").read_text())
+    write_plan(runs_folder, plan["runs"][:4])
+    m = read_measurements(runs_folder)
     assert len(m.runs) == 4
     assert any("11 more runs lie in the folder but not in the plan: they" in text for text in m.warnings)
 

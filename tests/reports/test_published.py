@@ -4,7 +4,7 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from made_up_rows import measured
+from made_up_rows import make_measurements
 from made_up_studies import MODEL
 
 from isogloss.reports.published import published_tables
@@ -32,7 +32,7 @@ def study(*published, scale="small"):
     numbers = [dict(zip(columns, one, strict=True), scale="published", page="5") for one in published]
     labels, ids = {"adjusted": "adjusted"}, {label: sorted(ids) for label, ids in methods.items()}
     about = {"labels": labels, "methods": ids, "published": numbers, "scale": scale}
-    return published_tables(replace(measured(scores=rows), **about))
+    return published_tables(replace(make_measurements(scores=rows), **about))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_language_that_has_dev_alone_is_measured_on_dev():
         {"system": "plain", "encoder": "", "language": code, "measure": "accuracy", "value": 0.3, "page": "5"}
         for code in ("qab", "qad")
     ]
-    m = replace(measured(scores=rows), methods={"plain": ["m"]}, published=numbers)
+    m = replace(make_measurements(scores=rows), methods={"plain": ["m"]}, published=numbers)
     assert list(published_tables(m)[0].data["mean"]) == [0.5, 0.4]
 
 
@@ -129,7 +129,9 @@ def test_rho_is_of_cka_and_score_over_languages():
         ]
         states += [{**own, "second": code, "layer": 4, "cka": value} for code, value in by_language.items()]
     number = {"system": "plain", "encoder": "", "language": "", "measure": "rho", "value": 0.9, "page": "3"}
-    m = replace(measured(scores=rows, cka=states), methods={"plain": ["m0", "m1"]}, published=[number])
+    m = replace(
+        make_measurements(scores=rows, cka=states), methods={"plain": ["m0", "m1"]}, published=[number]
+    )
     found = published_tables(m)[0].data.iloc[0]
     assert (found["mean"], found["seeds"]) == (pytest.approx((1 + 0.5) / 2), 2)
 
@@ -145,7 +147,7 @@ def mean_cka(rows, language, encoder=""):
     about = {"system": "plain", "measure": "cka", "value": 0.5, "page": "3"}
     number = {**about, "language": language, "encoder": encoder}
     labels = {"small": "small", "large": "large"}
-    m = replace(measured(cka=rows), methods={"plain": ["m"]}, labels=labels, published=[number])
+    m = replace(make_measurements(cka=rows), methods={"plain": ["m"]}, labels=labels, published=[number])
     return published_tables(m)[0].data.iloc[0]["mean"]
 
 

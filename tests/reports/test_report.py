@@ -107,7 +107,7 @@ class Balanced(HTMLParser):
         self.shown.append(data)
 
 
-def parsed(html: str) -> Balanced:
+def parse_page(html: str) -> Balanced:
     found = Balanced()
     found.feed(html)
     return found
@@ -128,13 +128,13 @@ def files_of(out: Path) -> dict[Path, tuple[bytes, int]]:
 
 
 @pytest.fixture(autouse=True)
-def wired(monkeypatch: pytest.MonkeyPatch) -> None:
+def wire_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "SECTIONS", SECTIONS)
     monkeypatch.setattr(report, "CLAIMS", CLAIMS)
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def study_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     small_study(folder)
     return folder
@@ -144,7 +144,7 @@ Reported = tuple[Path, Report]
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+def reported_study(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """A folder with its report, and that report; nothing may change them."""
     folder = tmp_path_factory.mktemp("reported") / "out"
     small_study(folder)
@@ -155,8 +155,8 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
 
 
 @pytest.mark.slow
-def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported: Reported) -> None:
-    out, found = reported
+def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported_study: Reported) -> None:
+    out, found = reported_study
     html = text_of(out)
     parts = (
         "A study</p>",
@@ -185,21 +185,21 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported
 
 
 @pytest.mark.slow
-def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(out: Path) -> None:
+def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(study_folder: Path) -> None:
     told: list[Progress] = []
-    figures = write_report(out, told.append).figures
+    figures = write_report(study_folder, told.append).figures
     ends = [(one.what, one.total) for one in told if one.done == one.total]
     assert [what for what, _ in ends] == ["records", "claims", "sections", "figures"]
     assert dict(ends)["records"] == 15
     assert dict(ends)["figures"] == len(figures) > 0
     told.clear()
-    write_report(out, told.append)
+    write_report(study_folder, told.append)
     assert told == []
 
 
 @pytest.mark.slow
-def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported: Reported) -> None:
-    out, found = reported
+def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported_study: Reported) -> None:
+    out, found = reported_study
     assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
     html = text_of(out)
     for part in ("supported</span>", "(1a) Targets are harder.", "Below 1.", "Fig. 1"):
@@ -211,17 +211,17 @@ def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported: Repor
 
 
 @pytest.mark.slow
-def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported: Reported) -> None:
-    out, _ = reported
-    found = parsed(text_of(out)).ids
+def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported_study: Reported) -> None:
+    out, _ = reported_study
+    found = parse_page(text_of(out)).ids
     assert found == ["top", "main-table", "claims", "next", "training", "runs", "notes"]
     assert "The plane" not in text_of(out)
 
 
 @pytest.mark.slow
-def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported: Reported) -> None:
-    out, found = reported
-    html = parsed(text_of(out))
+def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported_study: Reported) -> None:
+    out, found = reported_study
+    html = parse_page(text_of(out))
     assert (html.wrong, html.open) == ([], [])
     assert all(len(alt) > 20 for alt in html.alts)
     assert len(html.alts) == len(found.figures) == 1
@@ -232,9 +232,9 @@ def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported: Report
 
 @pytest.mark.slow
 def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_hash(
-    reported: Reported,
+    reported_study: Reported,
 ) -> None:
-    out, _ = reported
+    out, _ = reported_study
     html = text_of(out)
     for tag in ("script", "style"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
@@ -247,8 +247,10 @@ def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_ha
 
 
 @pytest.mark.slow
-def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(reported: Reported) -> None:
-    out, found = reported
+def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(
+    reported_study: Reported,
+) -> None:
+    out, found = reported_study
     (figure,) = found.figures
     assert figure.read_bytes().startswith(b"%PDF")
     assert len(rows_of(out / "tables" / "epochs.csv")) == 6
@@ -256,24 +258,24 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(re
 
 
 @pytest.mark.slow
-def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: Path) -> None:
-    paths = report.draw_figures(out, "acl")
+def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(study_folder: Path) -> None:
+    paths = report.draw_figures(study_folder, "acl")
     assert {path.name for path in paths} == {
         f"epochs-{width}.{form}" for width in ("column", "text") for form in ("pdf", "svg", "png")
     }
-    assert all(path.is_file() and path.parent == out / "figures" / "acl" for path in paths)
+    assert all(path.is_file() and path.parent == study_folder / "figures" / "acl" for path in paths)
     inches = {
         path.stem: float(re.search(r'width="([\d.]+)pt"', path.read_text())[1]) / 72
         for path in paths
         if path.suffix == ".svg"
     }
     assert inches == pytest.approx({"epochs-column": 3.03, "epochs-text": 6.3})
-    assert b"STIXGeneral" in (out / "figures" / "acl" / "epochs-column.pdf").read_bytes()
+    assert b"STIXGeneral" in (study_folder / "figures" / "acl" / "epochs-column.pdf").read_bytes()
 
 
-def test_an_unknown_style_is_refused(out: Path) -> None:
+def test_an_unknown_style_is_refused(study_folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"--style: .*'alc'.*'acl'"):
-        report.draw_figures(out, "alc")
+        report.draw_figures(study_folder, "alc")
 
 
 def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
@@ -283,8 +285,8 @@ def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
 
 
 @pytest.mark.slow
-def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported: Reported) -> None:
-    out, _ = reported
+def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported_study: Reported) -> None:
+    out, _ = reported_study
     assert len(rows_of(out / "tables" / "rows-interpolation.csv")) == 9
     assert len(rows_of(out / "tables" / "rows-scores.csv")) == 12
     facts = rows_of(out / "tables" / "facts.csv")
@@ -292,26 +294,26 @@ def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported: Reporte
 
 
 @pytest.mark.slow
-def test_the_same_records_give_the_same_bytes(out: Path) -> None:
-    first = write_report(out)
+def test_the_same_records_give_the_same_bytes(study_folder: Path) -> None:
+    first = write_report(study_folder)
     paths = [first.html, *first.figures, *first.tables]
     before = [path.read_bytes() for path in paths]
-    (out / "tables" / ".written").unlink()
-    second = write_report(out)
+    (study_folder / "tables" / ".written").unlink()
+    second = write_report(study_folder)
     assert [path.read_bytes() for path in paths] == before
     assert (second.figures, second.tables, second.summary) == (first.figures, first.tables, first.summary)
-    assert not list(out.rglob("*.tmp"))
+    assert not list(study_folder.rglob("*.tmp"))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_where_nothing_changed_nothing_is_drawn_or_written(
-    out: Path, monkeypatch: pytest.MonkeyPatch
+    study_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, before = write_report(out), files_of(out)
+    first, before = write_report(study_folder), files_of(study_folder)
     monkeypatch.setattr(report, "read_measurements", lambda *_: pytest.fail("made again"))
-    second = write_report(out)
-    assert files_of(out) == before
+    second = write_report(study_folder)
+    assert files_of(study_folder) == before
     assert second.summary == first.summary
     assert (second.figures, second.tables, second.warnings) == (first.figures, first.tables, first.warnings)
 
@@ -335,35 +337,37 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_anything_changed_the_report_is_made_again(
-    out: Path, change: str, monkeypatch: pytest.MonkeyPatch
+    study_folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_report(out)
+    write_report(study_folder)
     made, read = [], report.read_measurements
     monkeypatch.setattr(report, "read_measurements", lambda out, *_: made.append(out) or read(out))
-    CHANGES[change](out)
-    write_report(out)
-    write_report(out)
-    assert made == [out]
-    assert "<title>A study" in text_of(out)
+    CHANGES[change](study_folder)
+    write_report(study_folder)
+    write_report(study_folder)
+    assert made == [study_folder]
+    assert "<title>A study" in text_of(study_folder)
 
 
 @pytest.mark.slow
-def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_report(out)
-    assert finished_report(out)
+def test_a_change_of_the_package_makes_the_report_again(
+    study_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report(study_folder)
+    assert finished_report(study_folder)
     monkeypatch.setattr(report, "package_stamp", lambda: "another")
-    assert finished_report(out) is None
+    assert finished_report(study_folder) is None
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_only_what_is_new_is_written(out: Path) -> None:
-    found = write_report(out)
-    before = files_of(out)
-    plan = json.loads((out / "plan.json").read_text())
-    write_plan(out, plan["runs"], command="isogloss run another.toml")
-    write_report(out)
-    changed = {path.name for path, seen in files_of(out).items() if before[path] != seen}
+def test_only_what_is_new_is_written(study_folder: Path) -> None:
+    found = write_report(study_folder)
+    before = files_of(study_folder)
+    plan = json.loads((study_folder / "plan.json").read_text())
+    write_plan(study_folder, plan["runs"], command="isogloss run another.toml")
+    write_report(study_folder)
+    changed = {path.name for path, seen in files_of(study_folder).items() if before[path] != seen}
     assert changed == {"plan.json", ".written", "report.html", "claims.json"}  # It names the recipes.
     assert len(found.tables) > 5
 
@@ -371,17 +375,17 @@ def test_only_what_is_new_is_written(out: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
-    out: Path, tmp_path: Path
+    study_folder: Path, tmp_path: Path
 ) -> None:
-    before = write_report(out)
-    mine, outside = out / "tables" / "mine.csv", tmp_path / "outside.csv"
+    before = write_report(study_folder)
+    mine, outside = study_folder / "tables" / "mine.csv", tmp_path / "outside.csv"
     for path in (mine, outside):
         path.write_text("a")
-    known = json.loads((out / "tables" / ".written").read_text())
+    known = json.loads((study_folder / "tables" / ".written").read_text())
     known["files"] += [f"tables/../tables/{mine.name}", str(outside), "figures/..", f"../{outside.name}"]
-    (out / "tables" / ".written").write_text(json.dumps(known))
-    write_plan(out, [min(path.parent.name for path in out.glob("*/record.json"))])
-    after = write_report(out)
+    (study_folder / "tables" / ".written").write_text(json.dumps(known))
+    write_plan(study_folder, [min(path.parent.name for path in study_folder.glob("*/record.json"))])
+    after = write_report(study_folder)
     gone = {*before.figures, *before.tables} - {*after.figures, *after.tables}
     assert gone
     assert not any(path.exists() for path in gone)
@@ -390,19 +394,19 @@ def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    write_plan(out, [*plan["runs"], "later"])
-    assert dict(write_report(out).summary)["runs"] == "15 of 16 finished"
-    assert finished_report(out) is None
+def test_a_report_of_an_unfinished_plan_is_not_finished(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    write_plan(study_folder, [*plan["runs"], "later"])
+    assert dict(write_report(study_folder).summary)["runs"] == "15 of 16 finished"
+    assert finished_report(study_folder) is None
 
 
 @pytest.mark.slow
-def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
+def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"
         "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
-        f"write_report(Path({str(out)!r})); assert 'torch' not in sys.modules;"
+        f"write_report(Path({str(study_folder)!r})); assert 'torch' not in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     done = subprocess.run(
@@ -413,12 +417,12 @@ def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_path: Path) -> None:
+def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(study_folder: Path, tmp_path: Path) -> None:
     """Matplotlib's message after some seconds of searching fonts would appear at once here."""
     code = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
-        f"write_report(Path({str(out)!r}));"
+        f"write_report(Path({str(study_folder)!r}));"
         "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"
     )
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
@@ -448,7 +452,7 @@ def test_everything_from_data_is_escaped(tmp_path: Path) -> None:
     html = text_of(tmp_path)
     assert html.count("<script") == 1, "the page's own"
     assert html.count("&lt;script&gt;") > 10
-    assert parsed(html).wrong == []
+    assert parse_page(html).wrong == []
 
 
 def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -> None:
@@ -459,29 +463,33 @@ def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(out: Path) -> None:
-    folders = sorted(path.parent for path in out.glob("*/record.json"))
+def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(study_folder: Path) -> None:
+    folders = sorted(path.parent for path in study_folder.glob("*/record.json"))
     (folders[0] / "record.json").unlink()
-    (folders[0] / "failed.json").write_text(json.dumps({"error": f"DivergedError in {out}/x at step 7"}))
+    (folders[0] / "failed.json").write_text(
+        json.dumps({"error": f"DivergedError in {study_folder}/x at step 7"})
+    )
     (folders[1] / "record.json").write_text('{"id": "x", "rows": [')
     (folders[2] / "record.json").unlink()
-    found = write_report(out)
+    found = write_report(study_folder)
     assert any(one.startswith(f"Run {folders[0].name} failed: DivergedError") for one in found.warnings)
     assert any("this record is damaged" in one and folders[1].name in one for one in found.warnings)
-    html = text_of(out)
+    html = text_of(study_folder)
     for part in ("at step 7", "damaged record", "not run yet", "12 of 15 finished"):
         assert part in html
-    assert str(out) not in html
+    assert str(study_folder) not in html
 
 
 @pytest.mark.slow
-def test_no_path_of_this_machine_is_on_the_page(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    text = f"isogloss run /home/someone/recipes/pos.toml --out {out}/x and/or https://example.org/a/b"
-    write_plan(out, plan["runs"], command=text)
-    write_report(out)
-    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(out)
-    assert str(out) not in text_of(out)
+def test_no_path_of_this_machine_is_on_the_page(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    text = (
+        f"isogloss run /home/someone/recipes/pos.toml --out {study_folder}/x and/or https://example.org/a/b"
+    )
+    write_plan(study_folder, plan["runs"], command=text)
+    write_report(study_folder)
+    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(study_folder)
+    assert str(study_folder) not in text_of(study_folder)
 
 
 def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
@@ -493,11 +501,11 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_records_without_a_plan_are_reported(out: Path) -> None:
-    (out / "plan.json").unlink()
-    write_report(out)
-    assert "Runs without a plan" in text_of(out)
-    assert "62.0 ± 2.0" in text_of(out)
+def test_records_without_a_plan_are_reported(study_folder: Path) -> None:
+    (study_folder / "plan.json").unlink()
+    write_report(study_folder)
+    assert "Runs without a plan" in text_of(study_folder)
+    assert "62.0 ± 2.0" in text_of(study_folder)
 
 
 def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
@@ -506,14 +514,16 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    name = write(out, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
-    write_plan(out, [*plan["runs"], name])
-    write_report(out)
-    assert "What else was measured?" in text_of(out)
-    assert "0.8125" in text_of(out)
-    assert rows_of(out / "tables" / "other-new.csv") == [{"run": name, "layer": "3", "similarity": "0.8125"}]
+def test_an_unknown_diagnostic_is_a_plain_table(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    name = write(study_folder, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
+    write_plan(study_folder, [*plan["runs"], name])
+    write_report(study_folder)
+    assert "What else was measured?" in text_of(study_folder)
+    assert "0.8125" in text_of(study_folder)
+    assert rows_of(study_folder / "tables" / "other-new.csv") == [
+        {"run": name, "layer": "3", "similarity": "0.8125"}
+    ]
 
 
 @pytest.mark.slow
@@ -522,7 +532,7 @@ def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
     write_report(tmp_path)
     assert "60.0" in text_of(tmp_path)
     assert "60.0 ±" not in text_of(tmp_path)
-    assert "nan" not in "".join(parsed(text_of(tmp_path)).shown)
+    assert "nan" not in "".join(parse_page(text_of(tmp_path)).shown)
 
 
 def test_the_answer_is_about_what_is_trained_on_the_source_alone(tmp_path: Path) -> None:
@@ -591,7 +601,7 @@ def test_a_real_study_makes_a_page_whose_files_have_names_of_their_own(
     assert found.found.startswith("Trained on Ansa (qaa) alone, models score")
     names = [path.name for path in (*found.tables, *found.figures)]
     assert len(names) == len(set(names)) > 5
-    assert parsed(text_of(out)).wrong == []
+    assert parse_page(text_of(out)).wrong == []
 
 
 def test_no_file_of_an_earlier_report_is_removed_where_a_link_leads(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from each import each
 STUDIES = ("transfer", "mixup", "adjustment", "interference")
 
 
-def within(run):
+def contents_of(run):
     """Yield the content of a run, or of the runs that a measurement is of."""
     for subject in run.get("subjects", ()):
-        yield from within(subject)
+        yield from contents_of(subject)
     if "subjects" not in run:
         yield run
 
@@ -30,7 +30,7 @@ def runs(request, study_folder):
 
 def test_each_run_has_the_method_seed_and_languages_of_its_record(runs):
     for run in each(runs):
-        trainings = [*within(run.record.run)]
+        trainings = [*contents_of(run.record.run)]
         for name, value, nothing in (
             ("method", [method_of(training) for training in trainings], ""),
             ("seed", [training.get("seed") for training in trainings], None),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden, plain, the_same
-from made_up_rows import MIXES, cka, measured, score
+from made_up_rows import MIXES, cka, make_measurements, score
 
 from isogloss.data.result_files import write_tensors
 from isogloss.reports.measurements import Measurements, PlannedRun
@@ -110,7 +110,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
     row = {**SEED, "model": "m", "mask": "aa", "draw": 0, "layer": None, "module": "all", "run": "gates"}
     gone = {**row, "run": "gone"}
     m = replace(
-        measured(language_gates_kept=[row, gone]),
+        make_measurements(language_gates_kept=[row, gone]),
         runs=[
             PlannedRun(id="gates", state="finished", folder=tmp_path),
             PlannedRun(id="gone", state="finished", folder=tmp_path / "x"),
@@ -124,7 +124,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
         ("bb", "bb"): [-2.0, 0.0, 1.0],
         ("bb", "aa"): [0.5, 3.0, -2.0],
     }
-    assert GATES_FIGURE.show(measured(language_gates_kept=[gone])) == []
+    assert GATES_FIGURE.show(make_measurements(language_gates_kept=[gone])) == []
 
 
 @pytest.mark.slow
@@ -173,19 +173,19 @@ def test_each_way_to_read_is_correlated_with_its_own_states() -> None:
             about = {"about": target, "language": code, "inputs": inputs}
             scores.append(score(value, **about))
             states.append({**cka(similarity, **about), "run": f"cka {inputs}"})
-    found = transfer_correlations(measured(scores=scores, cka=states)).set_index("inputs")["rho"]
+    found = transfer_correlations(make_measurements(scores=scores, cka=states)).set_index("inputs")["rho"]
     assert found.to_dict() == {"": pytest.approx(1), "paired": pytest.approx(-1)}
     unmixed = [row for row in states if row["inputs"] == ""]
-    found = transfer_correlations(measured(scores=scores, cka=unmixed)).set_index("inputs")["rho"]
+    found = transfer_correlations(make_measurements(scores=scores, cka=unmixed)).set_index("inputs")["rho"]
     assert found.to_dict() == {"": pytest.approx(1), "paired": pytest.approx(1)}
 
 
 def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> None:
     rows = [conflict("aa", "aa", 0.4), conflict("bb", "bb", 0.9), conflict("aa", "bb", 0.3)]
     rows += [conflict("aa", "bb", 0.1, draw=1)]
-    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
-        "pair"
-    )
+    found = noise_corrected(
+        make_measurements(gradient_conflict=rows).frame("gradient-conflict"), "cosine"
+    ).set_index("pair")
     assert found.loc["aa–bb", "corrected"] == pytest.approx(0.2 / 0.6)
     assert found.loc["aa–bb", "own"] == pytest.approx(0.65)
     assert found.loc["aa–bb", "draws"] == 2
@@ -195,9 +195,9 @@ def test_a_cosine_is_divided_by_the_geometric_mean_of_both_languages_own() -> No
 @pytest.mark.parametrize("own", [0.04, -0.5, None])
 def test_nothing_is_divided_by_noise(own: float | None) -> None:
     rows = [conflict("aa", "aa", own), conflict("bb", "bb", 0.05), conflict("aa", "bb", 0.3)]
-    found = noise_corrected(measured(gradient_conflict=rows).frame("gradient-conflict"), "cosine").set_index(
-        "pair"
-    )
+    found = noise_corrected(
+        make_measurements(gradient_conflict=rows).frame("gradient-conflict"), "cosine"
+    ).set_index("pair")
     assert pd.isna(found.loc["aa–bb", "corrected"])
     assert found.loc["aa–bb", "cosine"] == 0.3
 
@@ -208,7 +208,7 @@ def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
                   for seed, between in ((0, 0.1), (1, 0.4)))  # fmt: skip
     texts = []
     for rows in ([*one, *other], [*other, *one]):
-        table = similarity_tables(measured(gradient_conflict=rows))[0]
+        table = similarity_tables(make_measurements(gradient_conflict=rows))[0]
         texts.append([[cell.text for cell in line] for line in table.rows])
     between = ["", "all", "aa–bb", "0.25 ± 0.21", "0.50 ± 0.00", "0.50 ± 0.42", "2"]
     own = [["", "all", f"{one}–{one}", "0.50 ± 0.00", "0.50 ± 0.00", "–", "2"] for one in ("aa", "bb")]
@@ -217,7 +217,7 @@ def test_seeds_of_an_encoder_are_averaged_whatever_their_order() -> None:
 
 def test_models_of_other_batches_or_tasks_have_lines_of_their_own() -> None:
     rows = [conflict("aa", "bb", 0.1, **other) for other in ({}, {"batch": 16}, {"corpus": "other"})]
-    m = measured(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
+    m = make_measurements(gradient_conflict=[{**row, "run": str(at)} for at, row in enumerate(rows)])
     (table,) = similarity_tables(m)
     assert [line[-1].text for line in table.rows] == ["1"] * 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden, plain, same_rows, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
@@ -24,7 +24,7 @@ def distance(**facts) -> dict:
     return {**about, "related_mean": 1.0, "unrelated_mean": 2.0, "encoder.depth": 1, **facts}
 
 
-def adjusted(pairs: str, size: int | None = None, encoder: str = "adjusted") -> dict:
+def adjusted_facts(pairs: str, size: int | None = None, encoder: str = "adjusted") -> dict:
     about = {"encoder": encoder, "encoder.run": encoder, "encoder.original": "enc", "encoder.pairs": pairs}
     return {**about, "encoder.adjusted": "cross-lingual-adjustment", "encoder.size": size}
 
@@ -69,12 +69,12 @@ def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
     rows = [
         distance(),
         distance(second="cc"),
-        distance(**adjusted("aa-bb")),
-        distance(second="cc", **adjusted("aa-bb")),
+        distance(**adjusted_facts("aa-bb")),
+        distance(second="cc", **adjusted_facts("aa-bb")),
     ]
     tuned = {"task": "nli", "method": "source-only", "way": "w", "source": "aa"}
-    rows += [distance(**tuned, **adjusted("bb-aa", encoder="turned"))]
-    m = measured(word_distance=rows)
+    rows += [distance(**tuned, **adjusted_facts("bb-aa", encoder="turned"))]
+    m = make_measurements(word_distance=rows)
     found = with_stages(m, m.frame("word-distance"))
     assert list(zip(found["stage"], found["pair"], strict=True)) == [
         ("original", "aa–bb"),
@@ -86,9 +86,9 @@ def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
 
 
 def test_adjustments_that_differ_in_size_or_otherwise_are_stages_of_their_own() -> None:
-    rows = [distance(**adjusted("aa-bb", size, f"e{size}")) for size in (100, 3000)]
-    rows += [distance(**adjusted("aa-bb", 3000, "another"))]
-    m = measured(word_distance=rows)
+    rows = [distance(**adjusted_facts("aa-bb", size, f"e{size}")) for size in (100, 3000)]
+    rows += [distance(**adjusted_facts("aa-bb", 3000, "another"))]
+    m = make_measurements(word_distance=rows)
     stages = list(with_stages(m, m.frame("word-distance"))["stage"])
     assert stages == ["adjusted (100)", "adjusted (3,000)", "adjusted (3,000, 2)"]
 
@@ -109,7 +109,7 @@ def test_all_maps_of_a_task_have_the_same_scale() -> None:
         for way, far in (("source-only", 10.0), ("x-mixup", 1.0))
         for code in ("aa", "bb")
     ]
-    (drawn,) = map_figures(measured(representation_map=points))
+    (drawn,) = map_figures(make_measurements(representation_map=points))
     assert "source-only 30.0 and x-mixup 30.0" in drawn.alt
     axes = drawn.paint(PAGE).axes
     assert [max(abs(marks.get_offsets()).max() for marks in axis.collections) for axis in axes] == [10.0, 1.0]
@@ -124,7 +124,7 @@ def test_maps_of_other_languages_are_no_seeds_of_one() -> None:
         for codes, between in (("aa bb", 0.1), ("aa bb cc", 0.3))
         for code in codes.split()
     ]
-    m = measured(representation_map=points)
+    m = make_measurements(representation_map=points)
     (table,) = SUMMARIES["representation-map"].show(m)
     assert [[cell.text for cell in row][1:4] for row in table.rows] == [
         ["aa bb", "4", "10.0"],

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 from hand_made import ALONE, golden, plain, same_rows, score, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.score_tables import score_tables
@@ -110,14 +110,14 @@ def test_a_gap_is_of_one_model_and_of_its_own_targets() -> None:
         for code, value in (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))
     ]
     rows += [score("bb", 0.4, model="t", method="target-only", way="t", source="", target="bb")]
-    found = gaps(measured(scores=rows)).set_index("model")["gap"]
+    found = gaps(make_measurements(scores=rows)).set_index("model")["gap"]
     assert found.to_dict() == pytest.approx({"m": 0.6, "b": 0.1})
 
 
 def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
     rows = [score("aa", value, seed=seed, model=str(seed)) for seed, value in enumerate((0.5, 0.7))]
     rows += [score("aa", 0.0, split="dev"), score("aa", 0.0, metric="other", main=False)]
-    found = spreads(measured(scores=rows))
+    found = spreads(make_measurements(scores=rows))
     assert list(found["mean"]) == pytest.approx([0.6])
     assert list(found["seeds"]) == [2]
 
@@ -130,14 +130,14 @@ def test_a_model_without_a_source_has_that_of_the_models_that_it_is_compared_wit
         for seed, value in enumerate((0.5, 0.7))
         for code in ("aa", "bb", "cc")
     ]
-    found = spreads(measured(scores=rows)).set_index(["method", "language"])["role"]
+    found = spreads(make_measurements(scores=rows)).set_index(["method", "language"])["role"]
     assert (
         {**found["target-only"]}
         == {**found["source-only"]}
         == {"aa": "source", "bb": "target", "cc": "target"}
     )
     crossed = [*rows, *(score("bb", 0.5, source="bb", seed=seed, model=f"b{seed}") for seed in (0, 1))]
-    of = spreads(measured(scores=crossed)).set_index(["method", "source", "language"])["role"]
+    of = spreads(make_measurements(scores=crossed)).set_index(["method", "source", "language"])["role"]
     assert of["target-only", "", "bb"] == "target"
     assert of["source-only", "bb", "bb"] == "source"
 
@@ -146,7 +146,7 @@ def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
     one = {**ALONE, "first": "aa", "second": "bb", "layer": 1, "centred": True, "similarity": "cosine"}
     one |= {"candidates": 9, "accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1}
     rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
-    lines = table(measured(retrieval=rows), "retrieval-by-layer").rows
+    lines = table(make_measurements(retrieval=rows), "retrieval-by-layer").rows
     assert [line[-1].text for line in lines] == ["1", "1"]
 
 
@@ -157,5 +157,5 @@ def test_where_trainings_with_patience_ended_is_shown_as_a_mean_over_seeds() -> 
         {**ALONE, "model": str(n), "seed": n, **dict(zip(names, one, strict=True))}
         for n, one in enumerate(ends)
     ]
-    (row,) = table(measured(stopping=rows), "stopping").rows
+    (row,) = table(make_measurements(stopping=rows), "stopping").rows
     assert [cell.text for cell in row[-5:-1]] == ["50.0 ± 14.1", "100.0 ± 0.0", "5.0 ± 1.4", "3.0 ± 1.4"]

@@ -6,7 +6,7 @@ from isogloss.data.languages import built_in_size
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.execute import size_warnings
 from isogloss.runs.fine_tune import FineTune
-from tiny import changed, of, tiny
+from tiny import dotted_changes, select_kind, tiny
 
 RECIPE = """
 title = "More than there are"
@@ -47,17 +47,19 @@ def test_a_plan_says_each_once(plan):
 
 def test_all_and_as_many_as_there_are_is_not_more(plan):
     there = {"grid__examples": built_in_size("ud", "qaa", "train"), "grid__dev_examples": 0}
-    runs = of(FineTune, plan(**there))
+    runs = select_kind(FineTune, plan(**there))
     assert size_warnings(runs) == []
     more = plan(grid__examples=there["grid__examples"] + 1, grid__dev_examples=400)
-    (told,) = size_warnings(of(FineTune, more))
+    (told,) = size_warnings(select_kind(FineTune, more))
     assert told == "asked for 3,001 training examples of qaa in ud: there are 3,000; all were read."
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_records_say_what_was_not_there(made):
-    told = {record.kind + record.title.partition(":")[0]: record.warnings for record in made.records}
+def test_records_say_what_was_not_there(finished_study):
+    told = {
+        record.kind + record.title.partition(":")[0]: record.warnings for record in finished_study.records
+    }
     assert DEV in told["fine-tunesource-only"]
     assert told["measurescores"] == tuple(SCORED)
     assert told["measurecka"] == (BITEXT,)
@@ -72,7 +74,7 @@ def test_files_are_counted_as_far_as_they_are_asked_for(tmp_path):
         lines = [f"one {number}\ttwo\t1" for number in range(3)]
         for split in ("train", "dev"):
             (tmp_path / f"data/pawsx/{split}-{language}.tsv").write_text("\n".join(lines) + "\n")
-    changes = changed(
+    changes = dotted_changes(
         grid__corpus="pawsx", grid__task="paraphrase", grid__source="en", grid__targets=["de"],
         grid__examples=3, grid__dev_examples=4, measure=[],
     )  # fmt: skip

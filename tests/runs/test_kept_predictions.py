@@ -70,12 +70,12 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     (folder / RECORD).unlink()
     splits = []
 
-    def recorded(context, translated, split):
+    def record_translation(context, translated, split):
         splits.append(split)
         return read_or_translated(context, translated, split)
 
     for module in (fine_tune, measure):
-        monkeypatch.setattr(module, "read_or_translated", recorded)
+        monkeypatch.setattr(module, "read_or_translated", record_translation)
     isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert {split.split for split in splits} == {"train", "dev"}
     assert len(splits) == len(set(splits))
@@ -88,10 +88,10 @@ def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp
     for name in (RECORD, PREDICTIONS):
         (folder / name).unlink()
 
-    def interrupted(path, _):
+    def interrupt(path, _):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(execute, "write_predictions", interrupted)
+    monkeypatch.setattr(execute, "write_predictions", interrupt)
     with pytest.raises(KeyboardInterrupt):
         isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert not (folder / RECORD).exists()

@@ -14,7 +14,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.using import load_model
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Modules"
@@ -91,14 +91,14 @@ def test_an_encoder_with_modules_reads_its_languages_alone():
         assert pretrain(any_language).reads("qab", {})
 
 
-def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, refused):
-    (encoder,) = set(of(Pretrain, plan()))
+def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, get_refusal):
+    (encoder,) = set(select_kind(Pretrain, plan()))
     assert encoder.modules == Modules(kind="adapter")
-    said = refused(grid__targets=["qad", "qab"])
+    said = get_refusal(grid__targets=["qad", "qab"])
     assert "'adapter'" in said
     assert "Known:" in said
     for table in ({"name": "retrieval", "corpus": "bitext"}, {"name": "scores"}):
-        said = refused(measure=[{**table, "languages": ["qaa", "qab"]}])
+        said = get_refusal(measure=[{**table, "languages": ["qaa", "qab"]}])
         assert "measure[0]: encoder " in said
         assert "none for 'qab'" in said
     adjust = {
@@ -107,47 +107,53 @@ def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, ref
         "pairs": ["qaa-qab"],
         "start": "adapter",
     }
-    assert "adjust[0]: pairs: encoder 'adapter' has" in refused(adjust=[adjust])
+    assert "adjust[0]: pairs: encoder 'adapter' has" in get_refusal(adjust=[adjust])
 
 
 def test_a_fallback_reads_what_has_no_modules(plan):
     text = RECIPE.replace('kind = "adapter"', 'kind = "adapter", fallback = "qaa"')
     assert text != RECIPE
-    measured = of(Measure, plan(text, grid__targets=["qad", "qab"]))
+    measured = select_kind(Measure, plan(text, grid__targets=["qad", "qab"]))
     assert {run.languages for run in measured} >= {("qaa", "qab", "qad")}
 
 
 def rows(made, diagnostic):
     return [
-        row for one in of("measure", made.records) if one.title.startswith(diagnostic) for row in one.rows
+        row
+        for one in select_kind("measure", made.records)
+        if one.title.startswith(diagnostic)
+        for row in one.rows
     ]
 
 
 @pytest.mark.slow
-def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
-    (record,) = of("pretrain", made.records)
-    model = load_encoder(made.out / record.id / "model")
+def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(finished_study):
+    (record,) = select_kind("pretrain", finished_study.records)
+    model = load_encoder(finished_study.out / record.id / "model")
     assert modules_of(model).languages == ("qaa", "qad")
     counts = {row["language"]: row["parameters"] for row in record.rows if "parameters" in row}
     adapters = 2 * 2 * (2 * 32 * 8 + 8 + 32)
     assert counts.keys() == {"", "qaa", "qad"} and counts["qaa"] == counts["qad"] == adapters
     own = [list(model.language_modules.get_submodule(f"of_{code}").parameters()) for code in ("qaa", "qad")]
     assert not any(x.equal(y) for x, y in zip(*own, strict=True))
-    transformers.AutoModelForMaskedLM.from_pretrained(made.out / record.id / "model")
+    transformers.AutoModelForMaskedLM.from_pretrained(finished_study.out / record.id / "model")
 
 
 @pytest.mark.slow
-def test_its_models_are_scored_and_mixed_in_each_language(made):
-    models = {one.run["method"]["kind"]: one.id for one in of(FineTune.name, made.records)}
+def test_its_models_are_scored_and_mixed_in_each_language(finished_study):
+    models = {one.run["method"]["kind"]: one.id for one in select_kind(FineTune.name, finished_study.records)}
     scores = [
-        row for one in of("measure", made.records) if one.title.startswith("scores") for row in one.rows
+        row
+        for one in select_kind("measure", finished_study.records)
+        if one.title.startswith("scores")
+        for row in one.rows
     ]
     assert {(row["model"], row["language"]) for row in scores} == {
         (models[method], code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
     }
     path = [
         row
-        for one in of("measure", made.records)
+        for one in select_kind("measure", finished_study.records)
         if one.title.startswith("interpolation")
         for row in one.rows
     ]
@@ -156,14 +162,18 @@ def test_its_models_are_scored_and_mixed_in_each_language(made):
         at = end, row["language"], row["metric"]
         (scored,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == at]
         assert row["score"] == scored["score"]
-    cka = [one for one in of("measure", made.records) if one.title.startswith("cka")]
+    cka = [one for one in select_kind("measure", finished_study.records) if one.title.startswith("cka")]
     assert len(cka) == 3 and all(one.rows for one in cka)
 
 
 @pytest.mark.slow
-def test_its_models_are_used_in_a_language(made):
-    run = next(one.id for one in of(FineTune.name, made.records) if one.title.startswith("bilingual"))
-    model = load_model(made.out / run, precision="float32")
+def test_its_models_are_used_in_a_language(finished_study):
+    run = next(
+        one.id
+        for one in select_kind(FineTune.name, finished_study.records)
+        if one.title.startswith("bilingual")
+    )
+    model = load_model(finished_study.out / run, precision="float32")
     dev = Sources().examples("ud", "qad", "dev", examples=8)
     assert len(model.predict(dev, language="qad")) == 8
     with pytest.raises(ConfigError, match="unspecified"):

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Parallel"
@@ -55,7 +55,7 @@ PAIRED = 'corpus = "ud"\ninputs = "paired"'
 
 
 def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that_mix(plan):
-    found = of(Measure, plan())
+    found = select_kind(Measure, plan())
     about = [
         (
             run.diagnostic.name,
@@ -96,22 +96,24 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
         ('corpus = "xnli"', 'corpus = "rawtext"', "'rawtext' holds text, not bitext"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_the_plan(refused, old, new, said):
+def test_what_cannot_be_compared_is_refused_in_the_plan(get_refusal, old, new, said):
     assert old in RECIPE
-    assert said in refused(RECIPE.replace(old, new, 1))
+    assert said in get_refusal(RECIPE.replace(old, new, 1))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_recipe_measures_parallel_test_sets(made):
+def test_a_recipe_measures_parallel_test_sets(finished_study):
     found = {}
-    for record in made.records:
+    for record in finished_study.records:
         if record.kind == "measure":
             key = record.run["diagnostic"]["kind"], record.run["corpus"], record.run.get("inputs")
             found.setdefault(key, []).extend(record.rows)
     assert {row["sentences"] for row in found["cka", "xnli", None]} == {40}
     assert len({row["model"] for row in found["cka", "ud", None]}) == 3
-    (mixing,) = (one.id for one in made.records if one.kind == FineTune.name and "x-mixup" in one.title)
+    (mixing,) = (
+        one.id for one in finished_study.records if one.kind == FineTune.name and "x-mixup" in one.title
+    )
     alone, paired = (
         {row["layer"]: row["cka"] for row in found["cka", "ud", inputs] if row["model"] == mixing}
         for inputs in (None, "paired")

@@ -9,7 +9,7 @@ from isogloss.data.sources import Sources
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.adjust import Adjust
 from isogloss.using import load_model
-from tiny import changed, tiny
+from tiny import dotted_changes, tiny
 
 RECIPE = """
 title = "Maps"
@@ -61,14 +61,14 @@ def rows(made, kind, **about):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_retrieval_rises_with_the_rotation(made):
+def test_retrieval_rises_with_the_rotation(finished_study):
     for how in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):
         for centred in (True, False):
-            adjusted = {one.id for one in made.records if one.kind == "adjust"}
-            of_models = {one.id for one in made.records if one.kind == "fine-tune"}
+            adjusted = {one.id for one in finished_study.records if one.kind == "adjust"}
+            of_models = {one.id for one in finished_study.records if one.kind == "fine-tune"}
             found = {
                 row["model"] in adjusted: row
-                for row in rows(made, "retrieval", centred=centred, **how)
+                for row in rows(finished_study, "retrieval", centred=centred, **how)
                 if row["model"] not in of_models
             }
             for way in ("accuracy_forward", "accuracy_backward"):
@@ -77,9 +77,9 @@ def test_retrieval_rises_with_the_rotation(made):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_source_scores_as_without_maps_to_the_bit(made):
+def test_the_source_scores_as_without_maps_to_the_bit(finished_study):
     source, target = (
-        [row["score"] for row in rows(made, "scores: source-only", language=code, main=True)]
+        [row["score"] for row in rows(finished_study, "scores: source-only", language=code, main=True)]
         for code in ("qaa", "qad")
     )
     assert len(source) == len(target) == 2
@@ -89,14 +89,14 @@ def test_the_source_scores_as_without_maps_to_the_bit(made):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_models_that_were_trained_are_used_in_a_language(made):
-    (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
-    model = load_model(made.out / run, precision="float32")
+def test_models_that_were_trained_are_used_in_a_language(finished_study):
+    (run,) = [one.id for one in finished_study.records if one.title.startswith("bilingual")]
+    model = load_model(finished_study.out / run, precision="float32")
     assert model.provenance.encoder == "shipped, procrustes on qaa-qad"
     with pytest.raises(ConfigError, match=r"'qab'.*qaa, qad"):
         model.evaluate("ud", ["qad", "qab"], split="dev")
     for code in ("qaa", "qad"):
-        (scored,) = rows(made, "scores: bilingual", language=code, main=True)
+        (scored,) = rows(finished_study, "scores: bilingual", language=code, main=True)
         dev = Sources().examples("ud", code, "dev", examples=40)
         assert model.score(dev, language=code) == scored["score"]
 
@@ -105,11 +105,11 @@ def test_models_that_were_trained_are_used_in_a_language(made):
 def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     recipe = tiny(tmp_path, RECIPE)
     with pytest.raises(ConfigError, match=r"encoder 'procrustes'.*'qab'"):
-        plan_recipe(str(recipe), changes=changed(grid__targets=["qad", "qab"]))
+        plan_recipe(str(recipe), changes=dotted_changes(grid__targets=["qad", "qab"]))
     only = {"name": "source-only", "encoders": ["original"], "targets": ["qab"]}
     mapped = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}
     runs = plan_recipe(
-        str(recipe), changes=changed(grid__targets=["qad", "qab"], grid__method=[only, mapped])
+        str(recipe), changes=dotted_changes(grid__targets=["qad", "qab"], grid__method=[only, mapped])
     ).runs
     assert any(isinstance(run, Adjust) for run in runs)
 

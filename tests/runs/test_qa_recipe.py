@@ -40,7 +40,7 @@ PASSAGE = "Die Brücke der Stadt wurde 1887 gebaut. The bridge was built in 1887
 def data(tmp_path):
     """SQuAD in English, with one answer next to its offset, and MLQA in both languages."""
 
-    def put(name, asked, answers):
+    def put_file(name, asked, answers):
         qas = [
             {"id": f"q{number}", "question": asked, "answers": [{"text": text, "answer_start": start}]}
             for number, (start, text) in enumerate(answers)
@@ -51,11 +51,11 @@ def data(tmp_path):
         path.write_text(json.dumps(content), encoding="utf-8")
 
     right = [(4, "Brücke"), (15, "Stadt"), (27, "1887")]
-    put("squad/train-v1.1.json", "When?", [*right, (42, "bridge")])
-    put("squad/dev-v1.1.json", "When?", right)
+    put_file("squad/train-v1.1.json", "When?", [*right, (42, "bridge")])
+    put_file("squad/dev-v1.1.json", "When?", right)
     for context, asked in (("en", "en"), ("de", "de"), ("de", "en")):
         words = {"en": "When?", "de": "Wann?"}
-        put(f"mlqa/MLQA_V1/dev/dev-context-{context}-question-{asked}.json", words[asked], right)
+        put_file(f"mlqa/MLQA_V1/dev/dev-context-{context}-question-{asked}.json", words[asked], right)
     return tmp_path / "data"
 
 
@@ -78,7 +78,7 @@ def test_questions_are_learned_on_one_corpus_and_asked_in_another(data, tmp_path
             assert 0 <= em["score"] <= f1["score"] <= 1
 
 
-def planned(tmp_path, **optimization):
+def plan_recipe_with(tmp_path, **optimization):
     changes = {"grid.corpus": "squad", "grid.optimization": {"epochs": 1, **optimization}}
     return plan_recipe(str(tiny(tmp_path)), out=tmp_path / "runs", changes=changes).runs
 
@@ -95,7 +95,7 @@ def planned(tmp_path, **optimization):
 def test_lengths_a_recipe_does_not_say_are_those_of_the_task(tmp_path, said, limit, overlap):
     found = {
         (run.optimization.limit, run.optimization.overlap)
-        for run in planned(tmp_path, **said)
+        for run in plan_recipe_with(tmp_path, **said)
         if isinstance(run, FineTune)
     }
     assert found == {(limit, overlap)}

@@ -100,11 +100,11 @@ def context(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(context):
+def trained_translator(context):
     return make(context, TRANSLATOR)
 
 
-def made(context, **fields):
+def run_translation(context, **fields):
     """Translate, with the built-in translator unless told otherwise; give run, record and examples."""
     run = Translate(
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
@@ -117,7 +117,7 @@ def made(context, **fields):
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
 def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, corpus):
     answers = ("links",) if corpus == "squad" else None
-    _, record, found = made(context, corpus=corpus, split="dev", answers=answers)
+    _, record, found = run_translation(context, corpus=corpus, split="dev", answers=answers)
     ids = {one.id for one in Sources().examples(corpus, "qaa", "dev", examples=30)}
     files = [one for one in Sources().examples(corpus, "qaa-qad", "dev") if one.id in ids]
     assert found == files
@@ -126,13 +126,13 @@ def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, cor
 
 
 def test_there_and_back_are_the_translations_of_translations(context):
-    there, _, _ = made(context)
-    _, _, found = made(context, languages="qaa-qad-qaa", start=there, examples=0)
+    there, _, _ = run_translation(context)
+    _, _, found = run_translation(context, languages="qaa-qad-qaa", start=there, examples=0)
     assert found == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
 
 
 def test_tags_are_left_behind(context):
-    _, _, found = made(context, corpus="wikiann")
+    _, _, found = run_translation(context, corpus="wikiann")
     files = Sources().examples("wikiann", "qaa-qad", "train", examples=30)
     assert [one.words for one in found] == [one.words for one in files]
     assert not any(one.tags for one in found)
@@ -142,11 +142,11 @@ def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
     files = list(islice(translate_corpus("wikiann", "qaa-qad", "train"), 30))
-    _, record, found = made(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
+    _, record, found = run_translation(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
     assert [(one.words, one.tags) for one in found] == [(one.words, one.tags) for one in files]
     assert record.rows[0]["tagged"] == 1.0
     ways = {"tags": "alignment", "aligner": FastAlign()}
-    _, record, found = made(context, corpus="ud", **ways)
+    _, record, found = run_translation(context, corpus="ud", **ways)
     assert 0.5 < record.rows[0]["tagged"] < 1
     assert len(found) == 30
 
@@ -154,18 +154,18 @@ def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
 def test_links_are_kept_when_asked_for_and_lead_back_too(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    plain, _, unlinked = made(context, corpus="ud")
-    there, _, found = made(context, corpus="ud", links="links")
+    plain, _, unlinked = run_translation(context, corpus="ud")
+    there, _, found = run_translation(context, corpus="ud", links="links")
     assert identity(there) != identity(plain)
     assert found == unlinked
     assert all(one.links is None for one in unlinked)
     assert b"links" not in (context.store.folder(plain) / EXAMPLES).read_bytes()
     assert all(len(one.links) > len(one.words) / 2 for one in found)
     back = {"corpus": "ud", "languages": "qaa-qad-qaa", "start": there, "examples": 0, "links": "links"}
-    for one, other in zip(found, made(context, **back)[2], strict=True):
+    for one, other in zip(found, run_translation(context, **back)[2], strict=True):
         assert {word for word, _ in other.links} <= set(range(len(one.words)))
         assert len(other.links) > len(other.words) / 2
-    aligned = made(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
+    aligned = run_translation(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
     assert aligned == unlinked
     assert all(one.links for one in aligned) and [one.links for one in aligned] != [
         one.links for one in found
@@ -176,12 +176,12 @@ def test_links_are_kept_when_asked_for_and_lead_back_too(context):
 @pytest.mark.slow
 def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
-    _, record, found = made(context, **noisy)
+    _, record, found = run_translation(context, **noisy)
     (row,) = record.rows
     assert row["lost"] == 30 - len(found) > 0
     (warning,) = record.warnings
     assert f"labels of {row['lost']} of 30 examples were not found again" in warning
-    _, record, kept = made(context, **{**noisy, "answers": ()})
+    _, record, kept = run_translation(context, **{**noisy, "answers": ()})
     assert (len(kept), record.warnings) == (30, ())
     assert not any(one.answers for one in kept)
 
@@ -190,7 +190,7 @@ def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
 def test_answers_are_found_by_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    _, record, found = made(context, corpus="squad", answers=("alignment",), aligner=FastAlign())
+    _, record, found = run_translation(context, corpus="squad", answers=("alignment",), aligner=FastAlign())
     assert 0 < len(found) == 30 - record.rows[0]["lost"]
     assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
 
@@ -208,7 +208,7 @@ def test_nothing_found_at_all_is_said_with_what_to_do(context):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
+def test_texts_that_are_cut_are_counted_and_told_of(context, trained_translator):
     run = Translate(
         corpus="squad",
         languages="qaa-qab",
@@ -222,32 +222,34 @@ def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     assert f" {record.rows[0]['cuts']} places" in record.warnings[0]
 
 
-def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained):
+def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained_translator):
     from transformers import AutoModelForSeq2SeqLM
 
-    scores = [row["language"] for row in trained.rows if row.get("metric") == "chrf"]
+    scores = [row["language"] for row in trained_translator.rows if row.get("metric") == "chrf"]
     assert scores == ["qaa-qab", "qab-qaa"]
-    assert [row["pairs"] for row in trained.rows if "pairs" in row] == [60 - trained.rows[0]["left_out"]]
+    assert [row["pairs"] for row in trained_translator.rows if "pairs" in row] == [
+        60 - trained_translator.rows[0]["left_out"]
+    ]
     model = AutoModelForSeq2SeqLM.from_pretrained(context.store.model(TRANSLATOR))
     assert model.config.model_type == "marian"
 
 
 @pytest.mark.slow
-def test_bitext_is_scored_by_its_own_translations(context, trained):
+def test_bitext_is_scored_by_its_own_translations(context, trained_translator):
     from isogloss.metrics.texts import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
     learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
-    _, poor, written = made(context, **fields, **learned)
+    _, poor, written = run_translation(context, **fields, **learned)
     originals = Sources().examples("bitext", "qab-qaa", "test", examples=12)
     assert [one.first for one in written] == [one.first for one in originals]
     assert poor.rows[0]["score"] == chrf([one.second for one in originals], [one.second for one in written])
-    _, good, _ = made(context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
+    _, good, _ = run_translation(context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
     assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
 
 
 @pytest.mark.slow
-def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
+def test_an_interrupted_translation_goes_on_where_it_was(context, trained_translator, monkeypatch, tmp_path):
     monkeypatch.setattr(translating, "TEXTS_PER_CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
@@ -286,7 +288,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
 
 
 @pytest.mark.slow
-def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
+def test_a_model_that_is_there_is_known_by_its_files(context, trained_translator, tmp_path):
     from isogloss.runs.pretrained import model_folders, translation_model
 
     folder = context.store.folder(TRANSLATOR)
@@ -297,8 +299,8 @@ def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path)
     there = Sources("", model_folders([str(folder)], translation_model))
     fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
     other = RunContext(store=Store(tmp_path), sources=there, precision="float32")
-    _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
-    _, _, theirs = made(context, **fields, model=TRANSLATOR)
+    _, _, found = run_translation(other, **fields, model=Pretrained(source=named.source, data=named.data))
+    _, _, theirs = run_translation(context, **fields, model=TRANSLATOR)
     assert found == theirs
 
 

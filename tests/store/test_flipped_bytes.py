@@ -70,7 +70,7 @@ def files_of(study: Path) -> list[Path]:
     return [study / PLAN, study / PRECISION, *inside, *sorted(scores.iterdir())]
 
 
-def undetected(path: Path, count: int) -> list[bytes]:
+def find_undetected(path: Path, count: int) -> list[bytes]:
     content = path.read_bytes()
     right = reads(path)
     assert right != FOUND
@@ -86,11 +86,11 @@ def undetected(path: Path, count: int) -> list[bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [3, pytest.param(400, marks=pytest.mark.nightly)])
 def test_a_flipped_byte_of_a_folder_is_found(study, count):
-    missed = {path.relative_to(study).as_posix(): undetected(path, count) for path in files_of(study)}
+    missed = {path.relative_to(study).as_posix(): find_undetected(path, count) for path in files_of(study)}
     assert {name: flipped for name, flipped in missed.items() if flipped} == {}
 
 
-def in_a_bucket(study: Path, url: str) -> None:
+def put_into_bucket(study: Path, url: str) -> None:
     """Put a study into a bucket in memory."""
     import fsspec
 
@@ -110,7 +110,7 @@ def in_a_bucket(study: Path, url: str) -> None:
 def test_a_flipped_byte_of_a_copy_is_found_and_copied_again(study, tmp_path, monkeypatch, count):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     url = f"memory://flipped-{count}"
-    in_a_bucket(study, url)
+    put_into_bucket(study, url)
     store = store_at(url)
     store.download_records()
     records = sorted(path for path in store.root.rglob("*") if path.is_file())

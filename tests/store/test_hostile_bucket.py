@@ -58,7 +58,7 @@ def shared(put: Callable[[str, bytes], object], study: Path, name: str, *, liste
     return f"s3://{BUCKET}/{name}"
 
 
-def called(capsys, *words: object) -> tuple[int, str]:
+def call_command(capsys, *words: object) -> tuple[int, str]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as end:
         main([str(word) for word in words])
@@ -98,7 +98,7 @@ def test_a_key_that_leads_out_is_refused_by_every_verb_before_anything_is_writte
         ("export", f"{url}/{run}", tmp_path / "exported"),
         ("run", tmp_path / "r.toml", "--out", url, "--engine", "serial"),
     ):
-        status, error = called(capsys, *words)
+        status, error = call_command(capsys, *words)
         assert status == 2, (words, error)
         assert "leads out of the folder" in error
         assert error.count("\n") == 1
@@ -122,7 +122,7 @@ def test_a_name_in_the_list_of_a_run_s_files_that_leads_out_is_refused(
         ("predict", f"{url}/{run}", tmp_path / "in.txt"),
         ("export", f"{url}/{run}", tmp_path / "out"),
     ):
-        status, error = called(capsys, *words)
+        status, error = call_command(capsys, *words)
         assert status == 2, error
         assert "nothing was written" in error
     cache = tmp_path / "cache" / "isogloss" / "stores"

@@ -38,7 +38,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def tried(states: Path, here: Path, name: str, place: str, kind: str) -> list[str]:
+def try_hostile(states: Path, here: Path, name: str, place: str, kind: str) -> list[str]:
     shutil.copytree(states / COMMANDS[name].begins, here)
     model = (here / "model").read_text()
     found = faults(here, name, place.replace("RUN", model), kind)
@@ -49,7 +49,7 @@ def tried(states: Path, here: Path, name: str, place: str, kind: str) -> list[st
 @pytest.mark.nightly
 @pytest.mark.parametrize("cases", [SAMPLE[::2], pytest.param(SAMPLE[1::2], marks=pytest.mark.nightly)])
 def test_a_sample_of_hostile_files_changes_nothing_outside(states, tmp_path, cases):
-    found = [fault for case in cases for fault in tried(states, tmp_path / "here", *case)]
+    found = [fault for case in cases for fault in try_hostile(states, tmp_path / "here", *case)]
     assert found == []
 
 
@@ -86,5 +86,5 @@ def form(path: str) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_pairs_of_command_path_and_kind_change_nothing_outside(states, cases, tmp_path, name):
     assert cases[name]
-    found = [fault for case in cases[name] for fault in tried(states, tmp_path / "here", name, *case)]
+    found = [fault for case in cases[name] for fault in try_hostile(states, tmp_path / "here", name, *case)]
     assert found == []

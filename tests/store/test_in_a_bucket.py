@@ -42,14 +42,14 @@ def s3() -> Iterator[S3]:
 
 
 @pytest.fixture
-def here(s3, monkeypatch, tmp_path) -> None:
+def see_bucket(s3, monkeypatch, tmp_path) -> None:
     """Let this process see the bucket, with a separate cache."""
     for name, value in s3.environment_of("here").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
 
 
-def started(s3: S3, machine: Path, *words: str) -> Forked:
+def start_machine(s3: S3, machine: Path, *words: str) -> Forked:
     environment: Mapping[str, str] = {
         **os.environ,
         **s3.environment_of(machine.name),
@@ -73,12 +73,12 @@ def records(remote: Remote) -> dict[str, bytes | None]:
 
 @pytest.mark.nightly
 def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_while(
-    s3, here, whole, tmp_path
+    s3, see_bucket, undisturbed_study, tmp_path
 ):
-    folder, alone = whole
+    folder, alone = undisturbed_study
     remote = place("shared", folder)
     words = str(folder / "r.toml"), "--out", remote.url
-    first = started(s3, tmp_path / "a", *words, "--no-report")
+    first = start_machine(s3, tmp_path / "a", *words, "--no-report")
     wait_until(lambda: checkpoints(tmp_path / "a") or first.poll() is not None)
     first.send_signal(signal.SIGTERM)
     assert first.wait(PATIENCE) == 143
@@ -88,13 +88,16 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     assert {name.partition(f"/{WORK}/")[2] for name in remote.listing(f"{run}/{WORK}")} == {*left}
 
     s3.tell("hold")
-    both = [started(s3, tmp_path / "b", *words), started(s3, tmp_path / "c", *words, "--no-report")]
+    both = [
+        start_machine(s3, tmp_path / "b", *words),
+        start_machine(s3, tmp_path / "c", *words, "--no-report"),
+    ]
     # Whoever begins while the store is away leaves at once: both have begun when both would lease a run.
     wait_until(lambda: s3.tell("held") == "2" or any(one.poll() is not None for one in both))
     s3.tell("go")
-    wait_until(lambda: brought(tmp_path, run) or any(one.poll() is not None for one in both))
+    wait_until(lambda: list_checkpoints(tmp_path, run) or any(one.poll() is not None for one in both))
     assert None in [one.poll() for one in both]
-    assert min(brought(tmp_path, run)) >= left[0]  # Nobody started over.
+    assert min(list_checkpoints(tmp_path, run)) >= left[0]  # Nobody started over.
     s3.tell("away")
     time.sleep(AWAY)
     s3.tell("back")
@@ -110,7 +113,7 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     assert remote.read("report.html") == page.read_bytes()
 
 
-def brought(folder: Path, run: str) -> list[str]:
+def list_checkpoints(folder: Path, run: str) -> list[str]:
     """List the files of whole checkpoints of a run on the machines that came later."""
     return [one for machine in "bc" for one in checkpoints(folder / machine, run)]
 
@@ -144,7 +147,7 @@ for key in map(str, range(25)):
 
 
 @pytest.mark.slow
-def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
+def test_processes_that_race_in_a_bucket_make_each_run_once(s3, see_bucket):
     url = f"s3://{BUCKET}/race"
     words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment_of()}
     racing = [Forked([*words, str(number)], env=environment, stdout=subprocess.PIPE) for number in range(3)]
@@ -155,9 +158,9 @@ def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
 
 
 @pytest.mark.slow
-def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, whole, tmp_path):
+def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(see_bucket, undisturbed_study, tmp_path):
     with pytest.raises(isogloss.IsoglossError, match="s3://nowhere/study:"):
-        isogloss.run(whole[0] / "r.toml", out="s3://nowhere/study", jobs=1)
+        isogloss.run(undisturbed_study[0] / "r.toml", out="s3://nowhere/study", jobs=1)
     assert not list((tmp_path / "here").rglob(RECORD))
 
 
@@ -169,8 +172,8 @@ OWN = (RECORD, "made.json", "checksums.json", "files.json")
 
 
 @pytest.mark.slow
-def test_a_run_takes_few_requests_and_no_listing(s3, here, whole):
-    folder, alone = whole
+def test_a_run_takes_few_requests_and_no_listing(s3, see_bucket, undisturbed_study):
+    folder, alone = undisturbed_study
     remote = place("few", folder)
     s3.tell("counts")
     began = time.monotonic()

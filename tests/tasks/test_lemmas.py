@@ -7,7 +7,7 @@ from isogloss.core.errors import DataError
 from isogloss.tasks import find_task
 from isogloss.tasks.tagging import UNTAGGED
 from isogloss.tasks.task import all_measures
-from task_examples import perfect, tagged
+from task_examples import make_tagged, perfect
 
 RULES = ("?", "lower |", "lower | -1", "title |", "is go", "lower | -4")
 LEMMAS = find_task("lemmas", RULES)
@@ -24,14 +24,14 @@ def scores_of(*ranked):
 
 def test_rules_of_the_inventory_are_classes_and_all_others_one_class(tokenizer):
     words = ("Dogs", "went", "Anna", "geese", "xyz", "the")
-    (row,) = LEMMAS.encode([tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], tokenizer)
+    (row,) = LEMMAS.encode([make_tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], tokenizer)
     assert [RULES[number] for number in row.gold] == ["lower | -1", "is go", "title |", "?", "?", "lower |"]
-    assert LEMMAS.label_numbers([tagged(("a", "b"), ("a", ""))]) == [(1, UNTAGGED)]
-    assert LEMMAS.label_numbers([tagged(("a", "b"))]) == [()]
+    assert LEMMAS.label_numbers([make_tagged(("a", "b"), ("a", ""))]) == [(1, UNTAGGED)]
+    assert LEMMAS.label_numbers([make_tagged(("a", "b"))]) == [()]
 
 
 def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(tokenizer):
-    examples = [tagged(("Dogs", "cats", "Ann", "a"))]
+    examples = [make_tagged(("Dogs", "cats", "Ann", "a"))]
     rows = LEMMAS.encode(examples, tokenizer)
     scores = scores_of((2,), (0, 5, 3), (5, 0, 2), (4,))
     assert LEMMAS.decode(examples, rows, scores) == [("dog", "Cats", "an", "go")]
@@ -49,19 +49,19 @@ def test_lemmas_are_counted_as_the_shared_task_counts_them():
 
 
 def test_the_baseline_is_the_most_frequent_rule_where_it_fits():
-    train = [tagged(("dogs", "cats", "the", "xyz"), ("dog", "cat", "the", "_"))]
-    test = [tagged(("birds", "s", "The"), ("bird", "s", "the"))]
+    train = [make_tagged(("dogs", "cats", "the", "xyz"), ("dog", "cat", "the", "_"))]
+    test = [make_tagged(("birds", "s", "The"), ("bird", "s", "the"))]
     assert LEMMAS.majority(train, test) == 2 / 3
 
 
 def test_perfect_scores_of_unlisted_rules_are_not_right(tokenizer):
-    examples = [tagged(("geese", "cats"), ("goose", "cat"))]
+    examples = [make_tagged(("geese", "cats"), ("goose", "cat"))]
     rows = LEMMAS.encode(examples, tokenizer)
     assert LEMMAS.decode(examples, rows, perfect(LEMMAS, rows, examples)) == [("geese", "cat")]
 
 
 def test_a_sentence_with_some_lemmas_alone_is_trained_on_and_not_scored(tokenizer):
-    examples = [tagged(("cats", "dogs"), ("cat", ""))]
+    examples = [make_tagged(("cats", "dogs"), ("cat", ""))]
     rows = LEMMAS.encode(examples, tokenizer)
     assert [row.words for row in rows] == [(0,)]
     with pytest.raises(DataError, match=r"2.*2.*tag"):

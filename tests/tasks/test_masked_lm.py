@@ -42,7 +42,7 @@ def whole(batch):
     return flat.view_as(batch.subwords)
 
 
-def joined(texts, vocabulary):
+def join_texts(texts, vocabulary):
     line = [vocabulary.first]
     for text in texts:
         line += [*text.tolist(), vocabulary.last]
@@ -59,7 +59,7 @@ def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary
     lines = whole(batch)
     real = torch.ones_like(lines) if batch.mask is None else batch.mask
     for texts, line, kept in zip(drawn, lines, real.bool(), strict=True):
-        assert line[kept].tolist() == joined(texts, vocabulary)
+        assert line[kept].tolist() == join_texts(texts, vocabulary)
         assert set(line[~kept].tolist()) <= {vocabulary.padding}
 
 

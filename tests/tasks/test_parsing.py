@@ -19,7 +19,7 @@ from isogloss.tasks.parsing import PARSING, Parsing
 from isogloss.tasks.tagging import UPOS
 from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import evaluation
-from task_examples import SMALL, parsed, random_parsed, tagged
+from task_examples import SMALL, make_parsed, make_tagged, random_parsed
 
 treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
     lambda sizes: st.integers(0, 9).map(
@@ -51,15 +51,15 @@ def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, example
 
 
 def test_sentences_without_trees_have_rows_without_labels(tokenizer):
-    for example in (tagged(["a", "cat"], ["DET", "NOUN"]), parsed(["a", "cat"])):
+    for example in (make_tagged(["a", "cat"], ["DET", "NOUN"]), make_parsed(["a", "cat"])):
         (row,) = PARSING.encode([example], tokenizer)
         assert (row.gold, row.heads, list(row.words)) == ((), (), [0, 1])
         assert PARSING.gold([example]) == [Tree((), ())]
-    assert PARSING.encode([parsed([])], tokenizer) == []
+    assert PARSING.encode([make_parsed([])], tokenizer) == []
 
 
 def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
-    example = parsed(["my", "cat"], [2, 0], ["nmod:poss", "root"])
+    example = make_parsed(["my", "cat"], [2, 0], ["nmod:poss", "root"])
     finer = Parsing(name="finer", labels=("nmod", "nmod:poss", "root"))
     for task, expected in ((PARSING, "nmod"), (finer, "nmod:poss")):
         (row,) = task.encode([example], tokenizer)
@@ -79,7 +79,7 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
 )
 def test_relations_outside_the_inventory_are_named(tokenizer, relation, said):
     with pytest.raises(DataError) as caught:
-        PARSING.encode([parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
     assert str(caught.value).startswith("example 's7', word 2: ")
     assert said in str(caught.value)
 
@@ -96,17 +96,17 @@ def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer)
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
 def test_heads_that_are_no_tree_are_named(tokenizer, heads):
     with pytest.raises(DataError, match=r"example 's0': the heads \[.*\] .*tree: one word must have head 0"):
-        PARSING.encode([parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
 
 
 def test_a_tree_of_another_length_is_named(tokenizer):
     with pytest.raises(DataError, match=r"example 's0': .*1 heads, 2.*0.*2"):
-        PARSING.encode([parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
 
 
 def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(tokenizer):
     with pytest.raises(ValueError, match=r"rows of 2 subwords .* at least 3"):
-        PARSING.encode([parsed(["a"])], tokenizer, limit=2)
+        PARSING.encode([make_parsed(["a"])], tokenizer, limit=2)
     with pytest.raises(ConfigError, match=r"x: .*'root'"):
         Parsing(name="x", labels=("dep",))
 
@@ -172,7 +172,7 @@ def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokeni
 
 
 def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
-    example = parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
+    example = make_parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
     (whole,) = with_fields(SMALL, words=3).encode([example], tokenizer)
     assert whole.heads == (-1, 1, 2)
     other = replace(whole, gold=(SMALL.labels.index("xcomp"), *whole.gold[1:]))
@@ -242,12 +242,14 @@ def test_the_first_words_alone_count_but_for_the_shared_task():
 
 
 def test_the_baseline_is_the_better_chain_of_the_training_trees():
-    before = parsed("abc", [0, 1, 2], ["root", "obj", "obj"])
-    after = parsed("abc", [2, 3, 0], ["det", "det", "root"])
+    before = make_parsed("abc", [0, 1, 2], ["root", "obj", "obj"])
+    after = make_parsed("abc", [2, 3, 0], ["det", "det", "root"])
     assert PARSING.majority([before], [before]) == 1.0
     assert PARSING.majority([after], [after]) == 1.0
     assert PARSING.majority([before], [after]) == 0.0
-    mixed = parsed("abcd", [2, 0, 2, 3], ["det", "root", "obj", "nmod"], tags=["DET", "VERB", "NOUN", "NOUN"])
+    mixed = make_parsed(
+        "abcd", [2, 0, 2, 3], ["det", "root", "obj", "nmod"], tags=["DET", "VERB", "NOUN", "NOUN"]
+    )
     assert PARSING.majority([before], [mixed]) == 1 / 4  # word 3 on word 2, as obj
     assert PARSING.majority([], []) == 0.0
 

@@ -10,14 +10,14 @@ from isogloss.metrics.labels import repair
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import NER, UPOS
 from isogloss.tasks.task import all_measures
-from task_examples import WORDS, parsed, perfect, tagged
+from task_examples import WORDS, make_parsed, make_tagged, perfect
 
 
 @st.composite
 def sentences(draw, task, longest=40):
     pairs = st.tuples(st.sampled_from(WORDS), st.sampled_from(task.labels))
     drawn = draw(st.lists(st.lists(pairs, max_size=longest), min_size=1, max_size=4))
-    return [tagged([word for word, _ in one], [tag for _, tag in one], n) for n, one in enumerate(drawn)]
+    return [make_tagged([word for word, _ in one], [tag for _, tag in one], n) for n, one in enumerate(drawn)]
 
 
 # Rows
@@ -42,7 +42,7 @@ def test_each_word_is_scored_once_at_its_first_subword(tokenizer, data, limit):
 
 def test_short_sentences_are_encoded_as_the_tokenizer_does(tokenizer):
     words = ["the", "casings", "happened"]
-    (row,) = UPOS.encode([tagged(words)], tokenizer)
+    (row,) = UPOS.encode([make_tagged(words)], tokenizer)
     assert list(row.subwords) == tokenizer([words], is_split_into_words=True)["input_ids"][0]
     assert row.segments is None
     assert row.gold == ()
@@ -50,19 +50,19 @@ def test_short_sentences_are_encoded_as_the_tokenizer_does(tokenizer):
 
 def test_treebank_sentences_are_encoded_like_tagged_ones(tokenizer):
     words, tags = ("the", "cat"), ("DET", "NOUN")
-    tree = parsed(words, (2, 0), ("det", "root"), tags=tags)
-    assert UPOS.encode([tree], tokenizer) == UPOS.encode([tagged(words, tags)], tokenizer)
+    tree = make_parsed(words, (2, 0), ("det", "root"), tags=tags)
+    assert UPOS.encode([tree], tokenizer) == UPOS.encode([make_tagged(words, tags)], tokenizer)
 
 
 def test_sentences_without_words_have_no_rows_and_no_tags(tokenizer):
-    examples = [tagged([]), tagged(["the"], ["DET"]), tagged([])]
+    examples = [make_tagged([]), make_tagged(["the"], ["DET"]), make_tagged([])]
     rows = UPOS.encode(examples, tokenizer)
     assert [row.example for row in rows] == [1]
     assert UPOS.decode(examples, rows, perfect(UPOS, rows, examples)) == [(), ("DET",), ()]
 
 
 def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
-    examples = [tagged(["the", "zanna" * 30, "cat"], ["DET", "NOUN", "VERB"])]
+    examples = [make_tagged(["the", "zanna" * 30, "cat"], ["DET", "NOUN", "VERB"])]
     rows = UPOS.encode(examples, tokenizer, limit=12, overlap=4)
     assert [word for row in rows for word in row.words] == [0, 1, 2]
     assert max(len(row.subwords) for row in rows) <= 12
@@ -71,8 +71,8 @@ def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
 @given(st.lists(st.sampled_from(["", "NOUN", "VERB"]), min_size=1, max_size=40).filter(any))
 def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
     words = [WORDS[place % len(WORDS)] for place in range(len(tags))]
-    partly = UPOS.encode([tagged(words, tags)], tokenizer, limit=16, overlap=4)
-    whole = UPOS.encode([tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4)
+    partly = UPOS.encode([make_tagged(words, tags)], tokenizer, limit=16, overlap=4)
+    whole = UPOS.encode([make_tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4)
     assert [
         (word, UPOS.labels[label]) for row in partly for word, label in zip(row.words, row.gold, strict=True)
     ] == [(word, tag) for word, tag in enumerate(tags) if tag]
@@ -87,13 +87,13 @@ def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
 
 def test_sentences_with_too_few_tags_are_named(tokenizer):
     with pytest.raises(DataError, match=r"example 's0': .*2.*1"):
-        UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)
+        UPOS.encode([make_tagged(["a", "cat"], ["DET"])], tokenizer)
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(16, 14), (2, 0), (16, -1)])
 def test_impossible_limits_are_refused(tokenizer, limit, overlap):
     with pytest.raises(ValueError, match=f"{limit} subwords, 2.*{overlap}"):
-        UPOS.encode([tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
+        UPOS.encode([make_tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
 
 
 # Decoding
@@ -112,7 +112,7 @@ def test_decoding_is_merging_words_then_repairing(tokenizer, task, data, limit, 
 
 def test_no_entity_is_cut_at_the_border_of_a_window(tokenizer):
     tags = ["B-PER"] + ["I-PER"] * 39
-    examples = [tagged(["Anna"] * 40, tags)]
+    examples = [make_tagged(["Anna"] * 40, tags)]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
     assert len(rows) > 3
     (predicted,) = NER.decode(examples, rows, perfect(NER, rows, examples))
@@ -121,7 +121,7 @@ def test_no_entity_is_cut_at_the_border_of_a_window(tokenizer):
 
 
 def test_a_sentence_with_some_tags_is_trained_on_and_not_decoded(tokenizer):
-    examples = [tagged(["Anna", "sleeps"], ["B-PER", ""])]
+    examples = [make_tagged(["Anna", "sleeps"], ["B-PER", ""])]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
     with pytest.raises(DataError, match=r"word 2 of 2 has no tag, "):
         NER.decode(examples, rows, [torch.zeros(1, len(NER.labels))])
@@ -162,7 +162,7 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
         config=SimpleNamespace(model_type="bert"),
     )
 
-    def predicted(limit):
+    def predict_limited(limit):
         rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=2 * reach)
         if not rows:
             return []
@@ -170,7 +170,7 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
         scores = UPOS.scores(model, batch).split([len(row.words) for row in rows])
         return UPOS.decode(examples, rows, scores)
 
-    assert predicted(2 * reach + 3 + spare) == predicted(10_000)
+    assert predict_limited(2 * reach + 3 + spare) == predict_limited(10_000)
 
 
 # Scores of predictions
@@ -183,10 +183,10 @@ def test_upos_counts_words_and_ner_counts_spans():
 
 
 def test_the_majority_baseline_says_the_commonest_tag_of_the_training_data():
-    train = [tagged(["a", "b", "c"], ["NOUN", "NOUN", "VERB"])]
-    assert UPOS.majority(train, [tagged(["a", "b", "c", "d"], ["NOUN", "VERB", "VERB", "ADJ"])]) == 0.25
+    train = [make_tagged(["a", "b", "c"], ["NOUN", "NOUN", "VERB"])]
+    assert UPOS.majority(train, [make_tagged(["a", "b", "c", "d"], ["NOUN", "VERB", "VERB", "ADJ"])]) == 0.25
     tags = ["B-PER", "I-PER", "O", "O", "O"]
-    assert NER.majority([tagged("abcde", tags)], [tagged("abcde", tags)]) == 0.0
+    assert NER.majority([make_tagged("abcde", tags)], [make_tagged("abcde", tags)]) == 0.0
 
 
 def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():

@@ -20,11 +20,11 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import TEXT
 from isogloss.tasks.task import all_measures
-from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
+from task_examples import SMALL_TASKS, choice, examples_of, make_parsed, make_tagged, pair, perfect, question
 
 UNLABELLED = {
-    "word": tagged(["a", "cat"]),
-    "tree": parsed(["a", "cat"]),
+    "word": make_tagged(["a", "cat"]),
+    "tree": make_parsed(["a", "cat"]),
     "example": pair("a", "cat"),
     "option": choice("a", ["cat", "dog"]),
     "span": question(),
@@ -34,7 +34,7 @@ UNLABELLED = {
 every_task = pytest.mark.parametrize("task", SMALL_TASKS.values(), ids=SMALL_TASKS)
 
 
-def of_kinds(*kinds):
+def names_of_kinds(*kinds):
     return [name for name, task in SMALL_TASKS.items() if task.labels_are in kinds]
 
 
@@ -133,7 +133,7 @@ def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
     [
         (
             "ner",
-            tagged(["a", "cat"], ["O", "B-PERS"], 7),
+            make_tagged(["a", "cat"], ["O", "B-PERS"], 7),
             "example 's7', word 2: ner has no label 'B-PERS'. Did you mean 'B-PER'? "
             "Allowed: O, B-PER, I-PER, B-ORG, I-ORG, B-LOC, I-LOC.",
         ),
@@ -178,7 +178,7 @@ def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", of_kinds("word", "example", "span"))
+@pytest.mark.parametrize("name", names_of_kinds("word", "example", "span"))
 def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attention):
     task = SMALL_TASKS[name]
     model = task.head(folder, seed=0, attention=attention)
@@ -192,7 +192,7 @@ def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attentio
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("name", of_kinds("word", "example"))
+@pytest.mark.parametrize("name", names_of_kinds("word", "example"))
 def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
     task = SMALL_TASKS[name]
     model = task.head(folder, seed=0)

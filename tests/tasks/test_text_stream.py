@@ -84,7 +84,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
     monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 1)
     text = [TEXT, "the cat", TEXT]
 
-    def paused():
+    def pause_reading():
         yield text[0]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(atomic_files, "this_process", lambda: "another-7-7")
@@ -92,7 +92,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
         yield from text[1:]
 
     assert (
-        write_stream(paused(), tokenizer, tmp_path, longest=7).subwords.tolist()
+        write_stream(pause_reading(), tokenizer, tmp_path, longest=7).subwords.tolist()
         == (naive(text, tokenizer, 7)[0])
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["starts.bin", "subwords.bin"]

@@ -10,7 +10,7 @@ from typing import Any
 from isogloss.engine.fork_server import IMPORTED_ONCE
 
 
-def in_processes(count: int, work: Callable[..., Any], *arguments: Any, **said: str) -> None:
+def run_in_processes(count: int, work: Callable[..., Any], *arguments: Any, **said: str) -> None:
     """Run work(rank, …) in a number of processes; ``said`` are further environment variables."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

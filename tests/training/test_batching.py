@@ -14,7 +14,7 @@ from isogloss.training.length_batches import by_length
 LENGTHS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30), min_size=1, max_size=3)
 
 
-def bucketed(groups, *, size=4, epochs=2, seed=0):
+def bucket_rows(groups, *, size=4, epochs=2, seed=0):
     """Rows are (group, number, length); a batch is the list of its rows."""
     rows = {
         str(group): [(group, number, length) for number, length in enumerate(one)]
@@ -36,7 +36,7 @@ def all_of(batches):
 
 @given(LENGTHS, st.integers(1, 7), st.integers(1, 3), st.integers(0, 5))
 def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
-    batches = bucketed(groups, size=size, epochs=epochs, seed=seed)
+    batches = bucket_rows(groups, size=size, epochs=epochs, seed=seed)
     made, each = all_of(batches), batches.steps_per_epoch
     assert len(made) == epochs * each
     for epoch in range(epochs):
@@ -46,22 +46,22 @@ def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
 
 @given(LENGTHS, st.integers(1, 7))
 def test_a_batch_holds_one_group_and_at_most_its_size(groups, size):
-    for batch in each(all_of(bucketed(groups, size=size))):
+    for batch in each(all_of(bucket_rows(groups, size=size))):
         assert len({row[0] for row in batch}) == 1
         assert 1 <= len(batch) <= size
 
 
 @given(LENGTHS, st.data())
 def test_a_batch_does_not_depend_on_those_asked_for_before(groups, data):
-    inorder = all_of(bucketed(groups, epochs=3))
-    batches = bucketed(groups, epochs=3)
+    inorder = all_of(bucket_rows(groups, epochs=3))
+    batches = bucket_rows(groups, epochs=3)
     for step in data.draw(st.permutations(range(len(inorder)))):
         assert batches[step] == inorder[step]
 
 
 def test_seeds_and_epochs_differ_and_one_seed_does_not():
     groups = [list(range(1, 60))]
-    one, same, other = (all_of(bucketed(groups, seed=seed)) for seed in (0, 0, 1))
+    one, same, other = (all_of(bucket_rows(groups, seed=seed)) for seed in (0, 0, 1))
     assert one == same
     assert one != other
     half = len(one) // 2
@@ -69,20 +69,20 @@ def test_seeds_and_epochs_differ_and_one_seed_does_not():
 
 
 def test_groups_are_mixed_over_an_epoch():
-    order = [batch[0][0] for batch in all_of(bucketed([[5] * 80, [5] * 80], epochs=1))]
+    order = [batch[0][0] for batch in all_of(bucket_rows([[5] * 80, [5] * 80], epochs=1))]
     assert order not in (sorted(order), sorted(order, reverse=True))
 
 
 @pytest.mark.parametrize("step", [-1, 4])
 def test_a_step_outside_is_an_index_error(step):
     with pytest.raises(IndexError):
-        bucketed([[1] * 8], epochs=2)[step]
+        bucket_rows([[1] * 8], epochs=2)[step]
 
 
 def test_skewed_lengths_waste_little_padding():
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.lognormal(3, 0.7, size=4000).astype(int), 3, 128).tolist()
-    batches = all_of(bucketed([lengths], size=32, epochs=1))
+    batches = all_of(bucket_rows([lengths], size=32, epochs=1))
 
     def waste(made):
         padded = sum(len(batch) * max(row[2] for row in batch) for batch in made)
@@ -95,14 +95,14 @@ def test_skewed_lengths_waste_little_padding():
 
 
 def test_rows_of_one_length_still_meet_different_rows():
-    one, two = (bucketed([[5] * 64], size=8, epochs=1, seed=seed) for seed in (0, 1))
+    one, two = (bucket_rows([[5] * 64], size=8, epochs=1, seed=seed) for seed in (0, 1))
     assert {frozenset(batch) for batch in all_of(one)} != {frozenset(batch) for batch in all_of(two)}
 
 
 def test_sorting_reaches_over_many_batches_but_not_over_all():
     size = 2
     lengths = list(range(1, 1 + 2 * size * batching.SORTED_TOGETHER))
-    widths = [max(row[2] for row in batch) for batch in all_of(bucketed([lengths], size=size, epochs=1))]
+    widths = [max(row[2] for row in batch) for batch in all_of(bucket_rows([lengths], size=size, epochs=1))]
     assert widths != sorted(widths)
 
 

@@ -23,7 +23,7 @@ from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.memory import ran_out
 from isogloss.training.optimizer import adamw, set_rate
-from made_up import on, tagged
+from made_up import on, tagged_sentences
 from made_up_text import METHOD, text_setting
 from trained import equal, weights
 
@@ -51,7 +51,7 @@ def replays(monkeypatch):
     shapes = []
     capture = Captured._capture
 
-    def counted(self, batch):
+    def count_replay(self, batch):
         made = capture(self, batch)
 
         def replay():
@@ -60,7 +60,7 @@ def replays(monkeypatch):
 
         return replace(made, replay=replay)
 
-    monkeypatch.setattr(Captured, "_capture", counted)
+    monkeypatch.setattr(Captured, "_capture", count_replay)
     return shapes
 
 
@@ -149,19 +149,22 @@ def no_dropout(bert_folder, tmp_path):
 
 
 def rows_of(folder, count=8, task="upos"):
-    examples = tagged("en", count) if task == "upos" else pairs(count)
+    examples = tagged_sentences("en", count) if task == "upos" else pairs(count)
     return TASKS[task].encode(examples, load_tokenizer(folder), limit=48, overlap=8)
 
 
 def pairs(count):
-    drawn = [(one.words, "entailment" if "cat" in one.words else "neutral") for one in tagged("en", count)]
+    drawn = [
+        (one.words, "entailment" if "cat" in one.words else "neutral")
+        for one in tagged_sentences("en", count)
+    ]
     return [
         SentencePair(id=str(n), first=" ".join(words), second=" ".join(words[1:]), label=label)
         for n, (words, label) in enumerate(drawn)
     ]
 
 
-def rounded(folder, task, count=8):
+def round_batch(folder, task, count=8):
     """Return a batch, and the same in one of few shapes."""
     padding = load_tokenizer(folder).pad_token_id
     batch = collate(rows_of(folder, count, task), padding=padding)
@@ -172,7 +175,7 @@ def rounded(folder, task, count=8):
 def test_a_rounded_batch_has_the_loss_and_the_gradients_of_the_batch(any_folder, task):
     model = TASKS[task].head(str(any_folder), seed=0, attention="eager").eval()
     gradients = []
-    batches = rounded(any_folder, task)
+    batches = round_batch(any_folder, task)
     for batch in batches:
         model.zero_grad()
         value = TASKS[task].loss(model, batch)
@@ -232,7 +235,7 @@ def test_nothing_in_an_update_depends_on_a_number_that_only_the_gpu_knows(any_fo
     """Graphs cannot contain branches and sizes that depend on values; these fail without numbers."""
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     model = TASKS[task].head(str(any_folder), seed=0, attention="sdpa").to("meta")
-    batch = rounded(any_folder, task)[1].to("meta")
+    batch = round_batch(any_folder, task)[1].to("meta")
     if model.config.model_type == "xmod":  # It picks the rows of each language by a mask.
         with pytest.raises(NotImplementedError):
             TASKS[task].loss(model, batch)

@@ -57,7 +57,7 @@ def test_its_parameters_belong_to_no_other_optimizer_until_they_are_given_back()
 def test_a_checkpoint_holds_its_moments(tmp_path):
     """Three updates, a checkpoint, two more: the same as five."""
 
-    def started():
+    def start_training():
         model = toy()
         whole = torch.nn.ModuleDict({"model": model, "kept": CheckpointedAdamW(model.parameters(), UPDATES)})
         return whole, torch.optim.SGD([torch.zeros(1, requires_grad=True)])
@@ -66,7 +66,7 @@ def test_a_checkpoint_holds_its_moments(tmp_path):
         for step in steps:
             whole["kept"].update(gradients(whole["model"], step), rate=0.05)
 
-    (whole, other), (again, another) = started(), started()
+    (whole, other), (again, another) = start_training(), start_training()
     move(whole, range(3))
     Checkpoints(tmp_path, 1).save(whole, other, State(3, {}, None))
     move(whole, range(3, 5))

@@ -43,7 +43,7 @@ from isogloss.training.gradient_conflict import (
 from isogloss.training.setting import TextSetting
 from made_up import SPANS
 from made_up_text import TINY
-from tiny import changed, tiny
+from tiny import dotted_changes, tiny
 from trained import equal, weights
 
 PARTS = {
@@ -55,7 +55,7 @@ PARTS = {
 }
 
 
-def drawn(seed, *, names=tuple(PARTS), size=5):
+def draw_gradients(seed, *, names=tuple(PARTS), size=5):
     random = torch.Generator().manual_seed(seed)
     return {name: torch.randn(size, size, generator=random) for name in names}
 
@@ -72,7 +72,7 @@ def cosines(found):
 
 
 def test_a_gradient_with_itself_has_cosine_1_with_its_opposite_minus_1():
-    one = drawn(0)
+    one = draw_gradients(0)
     opposite = {name: -part for name, part in one.items()}
     assert cosines(compare_gradients(one, one, PARTS).values()) == {1}
     assert cosines(compare_gradients(one, opposite, PARTS).values()) == {-1}
@@ -86,7 +86,7 @@ def test_gradients_at_right_angles_have_cosine_0():
 
 
 def test_a_gradient_of_0_has_no_cosine():
-    one, other = drawn(0), drawn(1)
+    one, other = draw_gradients(0), draw_gradients(1)
     one["head"].zero_()
     found = compare_gradients(one, other, PARTS)
     assert found[ParameterGroup(None, "head")].cosine is None
@@ -96,7 +96,7 @@ def test_a_gradient_of_0_has_no_cosine():
 @pytest.mark.slow
 @given(st.integers(0, 99), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
-    one, other = drawn(seed), drawn(seed + 1000)
+    one, other = draw_gradients(seed), draw_gradients(seed + 1000)
     scaled = [
         {name: part.double() * factor for name, part in own.items()} for own, factor in ((one, x), (other, y))
     ]
@@ -106,7 +106,7 @@ def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
 
 @given(st.integers(0, 99))
 def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
-    one, other = drawn(seed), drawn(seed + 1000)
+    one, other = draw_gradients(seed), draw_gradients(seed + 1000)
     found = compare_gradients(one, other, PARTS)
     members = {
         ALL: tuple(PARTS),
@@ -127,14 +127,14 @@ def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
 
 
 def test_chunks_change_nothing(monkeypatch):
-    one, other = drawn(0), drawn(1)
+    one, other = draw_gradients(0), draw_gradients(1)
     whole = compare_gradients(one, other, PARTS)[ALL]
     monkeypatch.setattr(gradient_conflict, "CHUNK", 7)
     assert compare_gradients(one, other, PARTS)[ALL].product == pytest.approx(whole.product, rel=1e-12)
 
 
 def test_parameters_of_one_of_the_two_alone_do_not_count():
-    one, other = drawn(0), drawn(1)
+    one, other = draw_gradients(0), draw_gradients(1)
     both = compare_gradients(one, other, {name: part for name, part in PARTS.items() if name != "two"})
     del other["two"]
     assert compare_gradients(one, other, PARTS) == both
@@ -245,14 +245,14 @@ def test_no_more_than_two_gradients_are_in_memory(monkeypatch):
     model, alive, most = toy(), weakref.WeakSet(), []
     weight = next(model.parameters())
 
-    def counted(model, losses):
+    def count_losses(model, losses):
         most.append(sum(one.shape == weight.shape for one in alive))  # The one to be made comes on top.
         found = made(model, losses)
         alive.update(found.values())
         return found
 
     made = gradient
-    monkeypatch.setattr(gradient_conflict, "gradient", counted)
+    monkeypatch.setattr(gradient_conflict, "gradient", count_losses)
     list(compare_languages(model, "abcd", losses_of(model), TOY))
     assert len(most) == 11
     assert max(most) == 1
@@ -445,11 +445,11 @@ def test_watching_is_no_part_of_a_methods_label():
 def test_a_recipe_asks_for_it_and_mistakes_are_found_before_anything_runs(tmp_path, conflict, said):
     path, methods = str(tiny(tmp_path)), "grid__method"
     asked = {methods: [{"name": "bilingual", "conflict": {"every": 5, "batch": 8}}], "measure": []}
-    runs = plan_recipe(path, changes=changed(**asked)).runs
+    runs = plan_recipe(path, changes=dotted_changes(**asked)).runs
     assert {run.method for run in runs} == {METHODS["bilingual"](conflict=Conflict(every=5, batch=8))}
     asked[methods][0]["conflict"] = conflict
     with pytest.raises(ConfigError, match=said):
-        plan_recipe(path, changes=changed(**asked))
+        plan_recipe(path, changes=dotted_changes(**asked))
 
 
 def test_batches_are_of_one_size_in_all_languages():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from processes import in_processes
+from processes import run_in_processes
 from torch import nn
 from toys import UPDATES, Drawn, loss, no_time, toy
 
@@ -44,14 +44,14 @@ def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     """Both halves of the work, computed sequentially, are the whole of it."""
     seen = []
 
-    def noted(model, points):
+    def note_points(model, points):
         seen.append(points.y)
         return loss(model, points)
 
     for number in (0, 1):
         monkeypatch.setattr(module, "world_size", lambda: 2)
         monkeypatch.setattr(module, "rank", lambda number=number: number)
-        fit(toy(), Drawn(1), noted, updates=replace(UPDATES, accumulation=accumulation), seed=0)
+        fit(toy(), Drawn(1), note_points, updates=replace(UPDATES, accumulation=accumulation), seed=0)
     assert sum(map(len, seen)) == len(Drawn()[0].y)
     assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
 
@@ -65,12 +65,12 @@ def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
             batch.__dict__["is_whole"] = True
             return batch
 
-    def noted(model, points):
+    def note_points(model, points):
         seen.append(len(points.y))
         return loss(model, points)
 
     monkeypatch.setattr(module, "world_size", lambda: 2)
-    fit(toy(), Undivided(3), noted, updates=UPDATES, seed=0)
+    fit(toy(), Undivided(3), note_points, updates=UPDATES, seed=0)
     assert seen == [8, 8, 8]
 
 
@@ -99,17 +99,17 @@ def train_together(rank, folder, accumulation, stop, apart):
         torch.save({"weights": weights, "rows": rows, "told": len(told)}, folder / f"{rank}.pt")
 
 
-def launched(folder, count, accumulation, stop=-1, apart=False):
+def launch_processes(folder, count, accumulation, stop=-1, apart=False):
     """Train in a number of processes; return the result of each."""
     folder.mkdir(exist_ok=True)
-    in_processes(count, train_together, folder, accumulation, stop, apart)
+    run_in_processes(count, train_together, folder, accumulation, stop, apart)
     return [torch.load(path) for path in sorted(folder.glob("?.pt"))]
 
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
-    (alone,) = launched(tmp_path / "alone", 1, 4)
-    first, second = launched(tmp_path / "together", 2, 4, apart=True)
+    (alone,) = launch_processes(tmp_path / "alone", 1, 4)
+    first, second = launch_processes(tmp_path / "together", 2, 4, apart=True)
     for name, weight in alone["weights"].items():
         assert torch.equal(first["weights"][name], second["weights"][name])
         assert torch.allclose(first["weights"][name], weight, atol=1e-5)
@@ -122,10 +122,10 @@ def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_resume_from_the_firsts_checkpoint_to_the_bit(tmp_path):
-    whole, _ = launched(tmp_path / "whole", 2, 4)
-    launched(tmp_path / "again", 2, 4, stop=6)
+    whole, _ = launch_processes(tmp_path / "whole", 2, 4)
+    launch_processes(tmp_path / "again", 2, 4, stop=6)
     assert [path.name for path in (tmp_path / "again").glob("checkpoint-*")] == ["checkpoint-000000004"]
-    first, second = launched(tmp_path / "again", 2, 4)
+    first, second = launch_processes(tmp_path / "again", 2, 4)
     for name, weight in whole["weights"].items():
         assert torch.equal(first["weights"][name], weight)
         assert torch.equal(second["weights"][name], weight)

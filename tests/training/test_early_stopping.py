@@ -98,11 +98,11 @@ def test_no_patience_is_no_part_of_an_id():
 
 @pytest.mark.slow
 def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
-    def trained(name, **how):
+    def train_named(name, **how):
         setting = make_setting(folder=tmp_path / name, epochs=5, learning_rate=1e-12, batch_size=40, **how)
         return fine_tune(setting, on("en")).rows
 
-    patient, plain = trained("patient", patience=1), trained("plain")
+    patient, plain = train_named("patient", patience=1), train_named("plain")
     (stopping,) = [row for row in patient if "planned" in row]
     assert stopping == {"updates": 2, "planned": 5, "last_epoch": 2, "chosen_epoch": 1}
     assert [row for row in patient if row != stopping] == [row for row in plain if row.get("step", 0) <= 2]

@@ -7,7 +7,7 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import length_batches as module
 from isogloss.training.evaluation import evaluation
-from made_up import TEXT, tagged
+from made_up import TEXT, tagged_sentences
 
 TASK = TASKS["upos"]
 HOW = with_fields(Optimization(), limit=24, overlap=8, precision="float32")
@@ -29,7 +29,11 @@ def tokenizer(encoder_folder):
 
 @pytest.mark.parametrize("budget", [1, 40, 80])
 def test_scores_do_not_depend_on_how_rows_are_batched(bert_folder, monkeypatch, budget):
-    model, tokenizer, examples = TASK.head(bert_folder, seed=0), load_tokenizer(bert_folder), tagged("en", 30)
+    model, tokenizer, examples = (
+        TASK.head(bert_folder, seed=0),
+        load_tokenizer(bert_folder),
+        tagged_sentences("en", 30),
+    )
     whole = evaluation(TASK, examples, tokenizer, HOW)
     monkeypatch.setattr(module, "BUDGET", budget)
     parts = evaluation(TASK, examples, tokenizer, HOW)
@@ -41,7 +45,7 @@ def test_scores_do_not_depend_on_how_rows_are_batched(bert_folder, monkeypatch, 
 
 
 def test_scores_are_those_of_each_row_alone(model, tokenizer):
-    examples = tagged("en", 12)
+    examples = tagged_sentences("en", 12)
     one = evaluation(TASK, examples, tokenizer, HOW)
     with torch.inference_mode():
         naive = [TASK.scores(model, collate([row], padding=tokenizer.pad_token_id)) for row in one.rows]
@@ -62,7 +66,7 @@ def test_a_pair_task_is_scored_as_a_whole(encoder_folder, tokenizer):
 
 
 def test_scoring_puts_a_model_in_evaluation_mode_and_leaves_no_gradients(model, tokenizer):
-    one = evaluation(TASK, tagged("en", 5), tokenizer, HOW)
+    one = evaluation(TASK, tagged_sentences("en", 5), tokenizer, HOW)
     first, second = (one.scores(model.train()) for _ in range(2))
     assert not model.training
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
@@ -70,7 +74,7 @@ def test_scoring_puts_a_model_in_evaluation_mode_and_leaves_no_gradients(model, 
 
 
 def test_precision_is_the_one_asked_for(model, tokenizer):
-    examples = tagged("en", 5)
+    examples = tagged_sentences("en", 5)
     half = with_fields(Optimization(), limit=24, overlap=8, precision="bfloat16")
     one, other = (evaluation(TASK, examples, tokenizer, how).scores(model) for how in (HOW, half))
     assert {scores.dtype for scores in (*one, *other)} == {torch.float32}
@@ -78,7 +82,7 @@ def test_precision_is_the_one_asked_for(model, tokenizer):
 
 
 def test_gold_metric_and_baseline_are_the_tasks(tokenizer):
-    examples = tagged("en", 5)
+    examples = tagged_sentences("en", 5)
     one = evaluation(TASK, examples, tokenizer, HOW, baseline=0.25)
     assert one.gold == TASK.gold(examples)
     assert (one.metric, one.baseline) == ("accuracy", 0.25)

@@ -19,7 +19,7 @@ from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import fine_tune
 from made_up import TEXT, on
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 AUTO_CLASS = {"upos": "AutoModelForTokenClassification", "nli": "AutoModelForSequenceClassification"}
 
@@ -58,7 +58,7 @@ def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tm
     idle = re.compile(r"key\.bias|k_(lin|proj)\.bias|adapter_modules\.(sw|de)_")
     assert not {name for name in frozen if not idle.search(name)}
 
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         fine_tune(setting, on("en"))
     assert list(setting.folder.glob("checkpoint-*"))
     again = fine_tune(setting, on("en"))

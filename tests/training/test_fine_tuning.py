@@ -7,7 +7,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import fine_tune
-from made_up import on, tagged
+from made_up import on, tagged_sentences
 from trained import equal, weights
 
 
@@ -66,11 +66,11 @@ def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
     task = type(make_setting().task)
     loss = task.loss
 
-    def noted(self, model, batch):
+    def note_batch(self, model, batch):
         losses.append(loss(self, model, batch).item())
         return loss(self, model, batch)
 
-    monkeypatch.setattr(task, "loss", noted)
+    monkeypatch.setattr(task, "loss", note_batch)
     fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), on("en"))
     assert len(set(losses)) == 3
 
@@ -89,7 +89,10 @@ def test_the_chosen_epoch_is_the_model(make_setting):
 
 @pytest.mark.slow
 def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monkeypatch):
-    lines = {"en": {one.words for one in tagged("en", 40)}, "de": {one.words for one in tagged("de", 40)}}
+    lines = {
+        "en": {one.words for one in tagged_sentences("en", 40)},
+        "de": {one.words for one in tagged_sentences("de", 40)},
+    }
     assert not lines["en"] & lines["de"]
     trained = fine_tune(make_setting(("en",), ("de",)), on("en", "de"))
     epochs = [row for row in trained.rows if "epoch" in row]

@@ -65,13 +65,13 @@ def test_a_training_is_plain_torch():
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(precision):
-    def trained(seed):
+    def train_seed(seed):
         model = toy()
         fit(model, Drawn(), loss, updates=replace(UPDATES, precision=precision), seed=seed)
         return weights(model)
 
-    assert equal(trained(0), trained(0))
-    assert not equal(trained(0), trained(1))
+    assert equal(train_seed(0), train_seed(0))
+    assert not equal(train_seed(0), train_seed(1))
 
 
 def test_precisions_differ_and_weights_stay_float32():
@@ -87,11 +87,11 @@ def test_precisions_differ_and_weights_stay_float32():
 def test_dropout_is_active_in_training_and_off_afterwards():
     modes = []
 
-    def watched(model, points):
+    def watch_points(model, points):
         modes.append(model[2].training)
         return loss(model, points)
 
-    def seen(done):
+    def note_step(done):
         modes.append(model[2].training)
         return [{"score": 0.0}]
 
@@ -99,10 +99,10 @@ def test_dropout_is_active_in_training_and_off_afterwards():
     fit(
         model,
         Drawn(4),
-        watched,
+        watch_points,
         updates=UPDATES,
         seed=0,
-        callbacks=Callbacks(evaluate=seen, evaluate_at=(2,)),
+        callbacks=Callbacks(evaluate=note_step, evaluate_at=(2,)),
     )
     assert modes == [True, True, False, True, True]
     assert not model.training
@@ -285,7 +285,7 @@ def test_a_last_update_that_breaks_the_weights_is_found():
 # Interruptions
 
 
-def watched(model, folder, every):
+def train_with_scores(model, folder, every):
     def evaluate(done):
         return [{"step": done, "score": accuracy(model)}]
 
@@ -302,7 +302,12 @@ def train(folder, *, every=3, precision="float32", stop=-1, accumulation=1):
     model = toy()
     updates = replace(UPDATES, precision=precision, accumulation=accumulation)
     rows = fit(
-        model, Drawn(stop=stop), loss, updates=updates, seed=5, callbacks=watched(model, folder, every)
+        model,
+        Drawn(stop=stop),
+        loss,
+        updates=updates,
+        seed=5,
+        callbacks=train_with_scores(model, folder, every),
     )
     return weights(model), rows
 
@@ -384,7 +389,7 @@ def test_a_training_asked_to_leave_keeps_a_checkpoint_of_the_step_and_ends_as_if
     for stop in (0, 4, 6, 10):
         model, folder = toy(), tmp_path / str(stop)
         with processes.interruptible(), pytest.raises(processes.Interrupted):
-            fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, folder, 3))
+            fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=train_with_scores(model, folder, 3))
         assert [path.name for path in folder.iterdir()] == [f"checkpoint-{stop + 1:09d}"]
         assert not processes.interruption_requested()
         again, rows_again = train(folder)
@@ -394,7 +399,7 @@ def test_a_training_asked_to_leave_keeps_a_checkpoint_of_the_step_and_ends_as_if
 
 def test_a_training_asked_to_leave_while_it_is_scored_ends_that_first_and_keeps_it(tmp_path):
     model = toy()
-    callbacks = watched(model, tmp_path, 3)
+    callbacks = train_with_scores(model, tmp_path, 3)
 
     def evaluate(done):
         processes.request_interruption()
@@ -421,7 +426,9 @@ def test_a_training_asked_to_leave_in_its_last_step_ends(tmp_path):
 
     model = toy()
     with processes.interruptible():
-        rows = fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
+        rows = fit(
+            model, Asking(), loss, updates=UPDATES, seed=5, callbacks=train_with_scores(model, tmp_path, 3)
+        )
     whole, rows = train(tmp_path / "whole")
     assert equal(model, whole)
     assert rows == rows
@@ -438,7 +445,7 @@ def test_a_resumed_training_does_only_what_is_left(tmp_path):
             return super().__getitem__(step)
 
     model = toy()
-    fit(model, Asked(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
+    fit(model, Asked(), loss, updates=UPDATES, seed=5, callbacks=train_with_scores(model, tmp_path, 3))
     assert asked == list(range(6, 12))
 
 
@@ -494,7 +501,7 @@ def test_every_error_message_is_one_line():
 # Observation
 
 
-def observed(model, every=5, folder=None, stop=-1):
+def train_observed(model, every=5, folder=None, stop=-1):
     """Train with a callback that draws random numbers, derives and reads the mode."""
 
     def look(done):
@@ -507,7 +514,7 @@ def observed(model, every=5, folder=None, stop=-1):
 
     kept = []
     checkpoints = Checkpoints(folder, 3, no_time) if folder else None
-    callbacks = watched(model, folder, 3) if folder else Callbacks()
+    callbacks = train_with_scores(model, folder, 3) if folder else Callbacks()
     callbacks = replace(callbacks, periodic=(Callback(rows=look, every=every),), checkpoints=checkpoints)
     rows = fit(model, Drawn(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
     return weights(model), rows, kept
@@ -516,7 +523,7 @@ def observed(model, every=5, folder=None, stop=-1):
 def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     plain, seen = toy(), toy()
     alone = fit(plain, Drawn(), loss, updates=UPDATES, seed=5)
-    trained, rows, modes = observed(seen)
+    trained, rows, modes = train_observed(seen)
     assert equal(trained, weights(plain))
     assert [row for row in rows if "seen" not in row] == alone
     assert [row["step"] for row in rows if "seen" in row] == [5, 10, 12]
@@ -525,11 +532,11 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
 
 @pytest.mark.slow
 def test_an_observed_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
-    whole, rows, _ = observed(toy(), folder=tmp_path / "whole")
+    whole, rows, _ = train_observed(toy(), folder=tmp_path / "whole")
     for stop in range(12):
         folder = tmp_path / str(stop)
         with pytest.raises(KeyboardInterrupt):
-            observed(toy(), folder=folder, stop=stop)
-        again, rows_again, _ = observed(toy(), folder=folder)
+            train_observed(toy(), folder=folder, stop=stop)
+        again, rows_again, _ = train_observed(toy(), folder=folder)
         assert equal(again, whole)
         assert rows_again == rows

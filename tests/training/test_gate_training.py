@@ -33,7 +33,7 @@ def blocks(bert_folder):
     return [np.array(ids, dtype=np.int32) for ids in subwords_of(lines, tokenizer)]
 
 
-def loaded(folder):
+def load_masking(folder):
     model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
     masking = Masking(
         vocabulary=Vocabulary.from_tokenizer(tokenizer), first_position=family_of(model).first_position
@@ -41,8 +41,8 @@ def loaded(folder):
     return model, masking
 
 
-def learned(folder, blocks, kinds=UNITS, *, seed=0, on_progress=lambda _: None, **changes):
-    model, masking = loaded(folder)
+def learn_masks(folder, blocks, kinds=UNITS, *, seed=0, on_progress=lambda _: None, **changes):
+    model, masking = load_masking(folder)
     groups = gate_groups(model, kinds)
     found = learn_gates(
         (model, masking), groups, ("en", blocks), gate_settings(**changes), seed=seed, on_progress=on_progress
@@ -61,13 +61,13 @@ def share_kept(found, groups):
 
 @pytest.mark.slow
 def test_everything_random_comes_from_the_seed(bert_folder, blocks):
-    one, same, other = (flat(learned(bert_folder, blocks, seed=seed)[0]) for seed in (1, 1, 2))
+    one, same, other = (flat(learn_masks(bert_folder, blocks, seed=seed)[0]) for seed in (1, 1, 2))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
 
 def test_the_model_stays_as_it_is(bert_folder, blocks):
-    model, masking = loaded(bert_folder)
+    model, masking = load_masking(bert_folder)
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     drawn_before = torch.get_rng_state()
     model.train()
@@ -83,7 +83,7 @@ def test_the_model_stays_as_it_is(bert_folder, blocks):
 
 @pytest.mark.parametrize("sparsity", [0.2, 0.5, 0.9])
 def test_as_much_is_pruned_as_was_asked_for_within_one_gate(bert_folder, blocks, sparsity):
-    found, groups = learned(bert_folder, blocks, sparsity=sparsity)
+    found, groups = learn_masks(bert_folder, blocks, sparsity=sparsity)
     largest = max(group.parameters for group in groups)
     total = sum(group.size * group.parameters for group in groups)
     assert 1 - sparsity - largest / total < share_kept(found, groups) <= 1 - sparsity
@@ -116,16 +116,16 @@ def test_gates_start_open_as_asked_for(bert_folder):
 @pytest.mark.slow
 def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
     setting = {"sparsity": 0.0, "steps": 25, "learning_rate": 0.5}
-    dear, groups = learned(bert_folder, blocks, penalty=1e4, **setting)
+    dear, groups = learn_masks(bert_folder, blocks, penalty=1e4, **setting)
     assert share_kept(dear, groups) == 0
-    cheap, groups = learned(bert_folder, blocks, penalty=1e-6, **setting)
+    cheap, groups = learn_masks(bert_folder, blocks, penalty=1e-6, **setting)
     assert share_kept(cheap, groups) > 0.5
 
 
 @pytest.mark.slow
 def test_what_does_harm_is_pruned(bert_folder, blocks):
     """Some neurons always raise the loss, as shown by its gradient."""
-    model, masking = loaded(bert_folder)
+    model, masking = load_masking(bert_folder)
     groups = gate_groups(model, GateKinds(attention="none", feed_forward="neuron"))
     harmful = [4, 11, 30]
     last = family_of(model).sites(model)[-1]
@@ -152,12 +152,12 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
 
 def test_progress_is_told(bert_folder, blocks):
     told = []
-    learned(bert_folder, blocks, steps=3, on_progress=told.append)
+    learn_masks(bert_folder, blocks, steps=3, on_progress=told.append)
     assert (told[-1].what, told[-1].done, told[-1].total) == ("gates of en", 3, 3)
 
 
 def test_every_family_learns(encoder_folder, blocks):
-    model, masking = loaded(encoder_folder)
+    model, masking = load_masking(encoder_folder)
     lines = [TEXT] * 3
     own = [np.array(ids[:40], dtype=np.int32) for ids in subwords_of(lines, load_tokenizer(encoder_folder))]
     groups = gate_groups(model, UNITS)

@@ -80,7 +80,7 @@ class Problem:
         self.shared = {name: one for name, one in model.named_parameters() if name not in own}
         texts = [("en", 1, 5, 20), ("en", 2, 5, 20), ("sw", 3, 15, 40)]
         self.train, *self.validation = [
-            functional_loss(model, loss_in(language), masked(*text)) for language, *text in texts
+            functional_loss(model, loss_in(language), mask_rows(*text)) for language, *text in texts
         ]
 
     def solve(self, form, step):
@@ -99,7 +99,7 @@ def flat(parameters):
     return torch.nn.utils.parameters_to_vector(parameters.values()).detach()
 
 
-def masked(seed, low, high):
+def mask_rows(seed, low, high):
     rng = np.random.Generator(np.random.PCG64(seed))
     rows = [[rng.integers(low, high, size=10)] for _ in range(6)]
     return Masking(vocabulary=VOCABULARY, share=0.3).batch(rows, seed=seed)
@@ -118,12 +118,12 @@ def plain(shared):
     return plain_step(0.5)
 
 
-def preconditioned(shared):
+def precondition(shared):
     moments = {name: 1e-4 * part.square() for name, part in like(shared, 3).items()}
     return preconditioned_step(0.02, moments, updates=3, beta2=0.98, epsilon=1e-6)
 
 
-STEPS = pytest.mark.parametrize("steps", [plain, preconditioned])
+STEPS = pytest.mark.parametrize("steps", [plain, precondition])
 
 
 def apart(one, other):

@@ -94,7 +94,7 @@ def call(learner, batch):
     return learner(batch)
 
 
-def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
+def train_learner(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
     one = learner(learning, updates)
     rows = fit(one, steps or Steps(updates), call, updates=updates, seed=0, callbacks=Callbacks(**callbacks))
     one.restore_requires_grad()
@@ -109,7 +109,7 @@ def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(second_order, inner_step):
     still = replace(LEARNING, own_rate=0.0, second_order=second_order, inner_step=inner_step)
-    ours, _ = trained(still)
+    ours, _ = train_learner(still)
     theirs = Model()
     theirs.own.requires_grad_(False)
     plainly = [batch.train for batch in map(Steps().__getitem__, range(12))]
@@ -155,7 +155,7 @@ def test_a_step_moves_the_own_parameters_of_its_language_alone():
 
 
 def test_own_parameters_that_the_training_loss_moves_too_are_trained_plainly_where_the_others_are_0():
-    ours, _ = trained(replace(LEARNING, own_rate=0.0, own_on_train=True))
+    ours, _ = train_learner(replace(LEARNING, own_rate=0.0, own_on_train=True))
     theirs = Model()
     fit(theirs, [batch.train for batch in map(Steps().__getitem__, range(12))], loss, updates=UPDATES, seed=0)
     assert equal(weights(ours), weights(theirs))
@@ -182,7 +182,7 @@ def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):
     learning = replace(LEARNING, second_order=second_order, inner_step=inner_step)
-    model, _ = trained(learning, steps=Steps(steps=60))
+    model, _ = train_learner(learning, steps=Steps(steps=60))
     unseen = [text(language, 10**6) for language in LANGUAGES]
     assert all(float(loss(model, one).detach()) < 0.35 for one in unseen)
     assert all(one.requires_grad for one in model.parameters())
@@ -196,10 +196,12 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
     updates, learning = replace(UPDATES, precision=precision), replace(LEARNING, inner_step=inner_step)
     checkpoints = Checkpoints(tmp_path / "work", 3, no_time)
-    whole, rows = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3, no_time))
+    whole, rows = train_learner(
+        learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3, no_time)
+    )
     with pytest.raises(KeyboardInterrupt):
-        trained(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
-    again, rows_again = trained(learning, updates=updates, checkpoints=checkpoints)
+        train_learner(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
+    again, rows_again = train_learner(learning, updates=updates, checkpoints=checkpoints)
     assert equal(weights(again), weights(whole))
     assert rows_again == rows
 

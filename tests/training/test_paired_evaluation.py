@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import READ, linked, sentences, setting
+from in_translation import READ, link_words, sentences, setting
 from isogloss.core.errors import DataError
 from isogloss.encoders.mixup import LearnedRatio, Mixup, mixing
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -54,7 +54,7 @@ def paired_scorer(task, tokenizer, optimization, examples, translations, **chang
     return pair_with_translations(own, translations, tokenizer, optimization, mixup=mixup(**changes))
 
 
-def by_hand(task, model, tokenizer, optimization, example, translation):
+def run_pair(task, model, tokenizer, optimization, example, translation):
     """Run one pair without batching; return the scores of the translation, of the example, and λ."""
     rows = [
         replace(row, gold=())
@@ -75,7 +75,7 @@ def test_each_example_is_scored_beside_its_own_translation(task, model, tokenize
     assert scorer.warnings == ()
     there = {one.id: one for one in translations}
     for example, scores, ratio in zip(examples, found, ratios.tolist(), strict=True):
-        of_source, of_target, expected = by_hand(
+        of_source, of_target, expected = run_pair(
             task, model, tokenizer, optimization, example, there[example.id]
         )
         assert ratio == pytest.approx(expected, abs=1e-5)
@@ -178,7 +178,7 @@ def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, o
 def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folder, tokenizer, optimization):
     """From an example to its translation lead the links, so the words of the example are the second ones."""
     task, examples = TASKS["upos"], sentences("de", 9)
-    there = [replace(one, links=one.links[1:]) for one in linked(sentences("en", 9))]
+    there = [replace(one, links=one.links[1:]) for one in link_words(sentences("en", 9))]
     model = task.head(bert_folder, seed=0)
     scorer = paired_scorer(task, tokenizer, optimization, examples, there, attends="links")
     found = scorer.scores(model)
@@ -204,6 +204,11 @@ def test_translations_without_links_are_refused_where_words_are_mixed_by_links(t
     task, examples, bare = TASKS["upos"], sentences("de", 3), sentences("en", 3)
     with pytest.raises(DataError, match=r"translations.*inputs: .*attends =.*2 translations.*0, 2\)"):
         paired_scorer(
-            task, tokenizer, optimization, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links"
+            task,
+            tokenizer,
+            optimization,
+            examples,
+            [bare[0], *link_words(bare[1:2]), bare[2]],
+            attends="links",
         )
     paired_scorer(task, tokenizer, optimization, examples, bare, attends="links", ratio=0.0)

@@ -121,7 +121,7 @@ def examples(count, mark=""):
 
 
 @pytest.fixture
-def paired(make_setting, bert_folder):
+def pair_examples(make_setting, bert_folder):
     """Pair examples with their translations, as a training reads them."""
     setting = replace(make_setting(("en",), ("de",), batch_size=4), task=TASKS["nli"])
 
@@ -132,21 +132,21 @@ def paired(make_setting, bert_folder):
     return batches_of
 
 
-def test_an_example_without_translation_is_left_out_and_told_of(paired):
-    batches, warnings = paired(examples(9), examples(7))
+def test_an_example_without_translation_is_left_out_and_told_of(pair_examples):
+    batches, warnings = pair_examples(examples(9), examples(7))
     assert len(batches.groups["en-de"]) == 7
     (warning,) = warnings
     assert "2 of 9 examples of en" in warning and "en-de" in warning
 
 
-def test_translations_of_other_examples_are_an_error(paired):
+def test_translations_of_other_examples_are_an_error(pair_examples):
     turned = [replace(one, label=LABELS[(n + 1) % 3]) for n, one in enumerate(examples(9))]
     with pytest.raises(DataError, match=r"en.*en-de: 9.*9"):
-        paired(examples(9), turned)
+        pair_examples(examples(9), turned)
 
 
-def test_a_batch_holds_examples_and_then_their_translations(paired):
-    batches, warnings = paired(examples(10), examples(10, "on")[::-1])
+def test_a_batch_holds_examples_and_then_their_translations(pair_examples):
+    batches, warnings = pair_examples(examples(10), examples(10, "on")[::-1])
     assert (warnings, batches.steps_per_epoch) == ((), 3)
     of = {tuple(one.source.subwords): tuple(one.target.subwords) for one in batches.groups["en-de"]}
     seen = Counter()
@@ -161,21 +161,23 @@ def test_a_batch_holds_examples_and_then_their_translations(paired):
     assert seen == Counter(tuple(one.source.subwords) for one in batches.groups["en-de"])
 
 
-def test_back_translations_take_the_sources_place_when_they_are_asked_for(paired):
-    batches, _ = paired(examples(4), examples(4, "on"), takes_real=lambda step, count: [step == 0] * count)
+def test_back_translations_take_the_sources_place_when_they_are_asked_for(pair_examples):
+    batches, _ = pair_examples(
+        examples(4), examples(4, "on"), takes_real=lambda step, count: [step == 0] * count
+    )
     assert [one.back is None for one in batches.groups["en-de"]] == [False, False, False, True]
 
 
 def test_a_batch_knows_its_links_and_those_of_a_back_translation_lead_from_the_translation(
     make_setting, bert_folder
 ):
-    def tagged(words, links=None):
+    def tagged_words(words, links=None):
         return [TaggedSentence(id=str(n), words=words, tags=(), links=links) for n in range(3)]
 
     train = {
-        "en": tagged(("the", "cat")),
-        "en-de": tagged(("the", "the", "cat"), ((0, 2), (1, 0))),
-        "en-de-en": tagged(("cat",), ((2, 0),)),
+        "en": tagged_words(("the", "cat")),
+        "en-de": tagged_words(("the", "the", "cat"), ((0, 2), (1, 0))),
+        "en-de-en": tagged_words(("cat",), ((2, 0),)),
     }
     given = make_setting(("en",), ("de",), batch_size=3)
     batches, _ = paired_batches(
@@ -189,7 +191,7 @@ def test_a_batch_knows_its_links_and_those_of_a_back_translation_lead_from_the_t
     assert [len(part) for part in parts] == [1, 2]
     assert torch.equal(torch.cat(parts), batch.links)
     assert batch.to("meta").links.is_meta
-    train["en-de"] = tagged(("the", "the", "cat"))
+    train["en-de"] = tagged_words(("the", "the", "cat"))
     batches, _ = paired_batches(given, load_tokenizer(bert_folder), train)
     assert batches[0].links is None and batches[0].parts(2)[0][0].to("cpu").links is None
 
@@ -242,11 +244,11 @@ def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monke
 def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
     asked = []
 
-    def noted(task, folder, examples, how, *, language):
+    def note_labels(task, folder, examples, how, *, language):
         asked.append((folder, list(examples), language))
         return pseudo_labels(task, folder, examples, how, language=language)
 
-    monkeypatch.setattr(module, "pseudo_labels", noted)
+    monkeypatch.setattr(module, "pseudo_labels", note_labels)
     TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))
     assert asked == [(str(teacher), without_tags(sentences("en-de")), "de")]
 

@@ -35,7 +35,7 @@ def write(folder, name, body):
 
 
 @pytest.fixture
-def saved(tmp_path):
+def saved_folder(tmp_path):
     """Write the shipped encoder as sentence-transformers writes it, with parts after it."""
 
     def save(modes=("mean",), *, dense="", normalized=False, is_named=False, **settings):
@@ -108,8 +108,8 @@ def check_same(saved, modes, dense, *, normalized, is_named=False):
 @pytest.mark.parametrize(
     ("modes", "dense", "normalized"), [(("cls",), "", True), (("mean", "lasttoken"), "Tanh", True)]
 )
-def test_vectors_are_those_that_the_folder_makes(saved, modes, dense, normalized):
-    check_same(saved, modes, dense, normalized=normalized, is_named=len(modes) == 1)
+def test_vectors_are_those_that_the_folder_makes(saved_folder, modes, dense, normalized):
+    check_same(saved_folder, modes, dense, normalized=normalized, is_named=len(modes) == 1)
 
 
 @pytest.mark.nightly
@@ -117,19 +117,19 @@ def test_vectors_are_those_that_the_folder_makes(saved, modes, dense, normalized
     ("modes", "dense", "normalized"),
     [*product([*combinations(MODES, 1), *combinations(MODES, 2)], ("", "Tanh", "Identity"), (True, False))],
 )
-def test_vectors_of_all_parts_are_those_that_the_folder_makes(saved, modes, dense, normalized):
-    check_same(saved, modes, dense, normalized=normalized)
+def test_vectors_of_all_parts_are_those_that_the_folder_makes(saved_folder, modes, dense, normalized):
+    check_same(saved_folder, modes, dense, normalized=normalized)
 
 
-def test_sentence_transformers_makes_these_vectors(saved):
+def test_sentence_transformers_makes_these_vectors(saved_folder):
     library = pytest.importorskip("sentence_transformers")
-    folder = saved(("mean",), dense="Tanh", normalized=True)
+    folder = saved_folder(("mean",), dense="Tanh", normalized=True)
     theirs = torch.tensor(library.SentenceTransformer(str(folder), device="cpu").encode([*TEXTS]))
     torch.testing.assert_close(found_vectors(folder), theirs, atol=1e-5, rtol=1e-5)
 
 
-def test_retrieval_says_that_it_passes_over_a_pooling_and_measures_it_if_asked(saved):
-    folder = saved(("cls",), dense="Tanh", normalized=True)
+def test_retrieval_says_that_it_passes_over_a_pooling_and_measures_it_if_asked(saved_folder):
+    folder = saved_folder(("cls",), dense="Tanh", normalized=True)
     model, tokenizer = isogloss.load_encoder(folder)
     with pytest.warns(UserWarning, match="pooling"):
         isogloss.retrieval(model, tokenizer, TEXTS, TEXTS[::-1], layers=[4])
@@ -142,14 +142,14 @@ def test_retrieval_says_that_it_passes_over_a_pooling_and_measures_it_if_asked(s
         isogloss.retrieval(model, tokenizer, TEXTS, TEXTS, layers=[1, 4], **options)
 
 
-def test_texts_are_read_as_the_folder_says(saved):
-    folder = saved(("mean",), do_lower_case=True)
+def test_texts_are_read_as_the_folder_says(saved_folder):
+    folder = saved_folder(("mean",), do_lower_case=True)
     prompts = {"prompts": {"query": "Tuki "}, "default_prompt_name": "query"}
     write(folder, "config_sentence_transformers.json", prompts)
     with_prompt = found_vectors(folder)
     write(folder, "config_sentence_transformers.json", {})
     options = StateOptions(layers=(-1,), limit=128, precision="float32", pooling="model")
-    loaded = isogloss.load_encoder(saved(("mean",)))
+    loaded = isogloss.load_encoder(saved_folder(("mean",)))
     spelled = BitextSentences(lambda _: []).states(loaded, [f"Tuki {text}" for text in TEXTS], "", options)
     torch.testing.assert_close(with_prompt, spelled[0])
 
@@ -169,8 +169,8 @@ def test_texts_are_read_as_the_folder_says(saved):
         ("2_Dense/config.json", {"bias": False}, "linear.bias"),
     ],
 )
-def test_parts_that_are_not_known_are_refused(saved, file, body, found):
-    folder = saved(("mean",), dense="Tanh")
+def test_parts_that_are_not_known_are_refused(saved_folder, file, body, found):
+    folder = saved_folder(("mean",), dense="Tanh")
     write(folder, file, body)
     with pytest.raises(ModelError, match=f"modules.json: .*{found}"):
         found_vectors(folder)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from processes import in_processes
+from processes import run_in_processes
 from torch import nn
 from toys import UPDATES, no_time
 
@@ -108,17 +108,17 @@ def assert_near(one, other):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def single_process(tmp_path_factory):
     network, rows = train_in(tmp_path_factory.mktemp("alone"))
     return {"weights": weights(network), "rows": rows}
 
 
 @pytest.mark.slow
-def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
+def test_two_processes_with_shares_do_what_one_does(single_process, tmp_path):
     """Parts with different modules, tied and frozen weights, recomputed layers."""
-    in_processes(2, train, tmp_path, **SHARDED)
+    run_in_processes(2, train, tmp_path, **SHARDED)
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
-    assert_near(first, alone)
+    assert_near(first, single_process)
     before = weights(model())
     for name, weight in each(first["weights"].items()):
         assert torch.equal(second["weights"][name], weight)
@@ -127,18 +127,18 @@ def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_checkpoint_is_gone_on_from_with_shares_and_without(alone, tmp_path):
+def test_a_checkpoint_is_gone_on_from_with_shares_and_without(single_process, tmp_path):
     for name, begin, go_on in (
-        ("shared", partial(in_processes, 2, train, **SHARDED), partial(train, 0)),
-        ("whole", partial(train, 0), partial(in_processes, 2, train, **SHARDED)),
+        ("shared", partial(run_in_processes, 2, train, **SHARDED), partial(train, 0)),
+        ("whole", partial(train, 0), partial(run_in_processes, 2, train, **SHARDED)),
     ):
         begin(tmp_path / name, 6)
         assert [one.name for one in (tmp_path / name).glob("checkpoint-*")] == ["checkpoint-000000004"]
         go_on(tmp_path / name)
-        assert_near(torch.load(tmp_path / name / "0.pt"), alone)
+        assert_near(torch.load(tmp_path / name / "0.pt"), single_process)
 
 
-def hold(rank, folder):
+def measure_shares(rank, folder):
     """Make an update; write what part of weights, gradients and moments this process holds after it."""
     network = model()
     whole = 4 * sum(one.nbytes for one in network.parameters() if one.requires_grad)
@@ -158,20 +158,20 @@ def hold(rank, folder):
 
 @pytest.mark.slow
 def test_each_of_two_processes_holds_half_of_weights_gradients_and_moments(tmp_path):
-    in_processes(2, hold, tmp_path, **SHARDED)
+    run_in_processes(2, measure_shares, tmp_path, **SHARDED)
     held = [float((tmp_path / f"{rank}.txt").read_text()) for rank in (0, 1)]
     assert sum(held) > 0.9
     assert max(held) < 0.55
 
 
 @pytest.fixture
-def sharded(monkeypatch):
+def shard_loading(monkeypatch):
     monkeypatch.setattr("isogloss.training.distributed.world_size", lambda: 2)
     monkeypatch.setenv(*next(iter(SHARDED.items())))
     monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
 
 
-def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, sharded):
+def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, shard_loading):
     assert is_sharded()
     prepare_sharding()
     assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "False"  # All processes read weights.
@@ -179,7 +179,7 @@ def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, sharded):
     assert not is_sharded()
 
 
-def test_every_process_gets_a_part(sharded):
+def test_every_process_gets_a_part(shard_loading):
     """Three rows in four parts: the last is computed twice, and counts once."""
     batch = replace(Texts()[STEPS - 1], languages=("en",))
     found = parts_of(batch, 4, "a test")
@@ -189,13 +189,13 @@ def test_every_process_gets_a_part(sharded):
 
 
 @pytest.mark.parametrize("name", ["FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING"])
-def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, sharded):
+def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, shard_loading):
     monkeypatch.setenv(name, "true")
     with pytest.raises(ConfigError, match=f"{name}.*--fsdp"):
         prepare_sharding()
 
 
-def test_what_cannot_be_sharded_is_refused(sharded):
+def test_what_cannot_be_sharded_is_refused(shard_loading):
     from isogloss.methods import PRETRAINING
 
     with pytest.raises(ConfigError, match=r"optimizer_states: .*--use_fsdp"):

@@ -20,7 +20,7 @@ def test_without_rows_it_is_nothing():
     assert [float(squared_distance(none, none, form)) for form in ("sum", "mean")] == [0.0, 0.0]
 
 
-def by_hand(x, y, same, temperature):
+def compute_loss(x, y, same, temperature):
     def one_way(x, y):
         total = 0.0
         for i in range(len(x)):
@@ -40,7 +40,7 @@ def none(count):
 def test_it_is_the_mean_cross_entropy_both_ways(temperature):
     x, y = torch.randn(2, 6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     found = bidirectional_contrast(x, y, none(6), temperature=temperature)
-    assert float(found) == pytest.approx(by_hand(x, y, none(6), temperature))
+    assert float(found) == pytest.approx(compute_loss(x, y, none(6), temperature))
 
 
 def test_equal_texts_are_no_wrong_answers():
@@ -49,7 +49,7 @@ def test_equal_texts_are_no_wrong_answers():
     same[1, 4] = same[4, 1] = True
     same.fill_diagonal_(True)
     found = bidirectional_contrast(x, y, same, temperature=0.1)
-    assert float(found) == pytest.approx(by_hand(x, y, same, 0.1))
+    assert float(found) == pytest.approx(compute_loss(x, y, same, 0.1))
     assert float(bidirectional_contrast(x, y, torch.ones(6, 6, dtype=torch.bool), temperature=0.1)) == 0.0
 
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from in_translation import linked, sentences, spelled
+from in_translation import link_words, sentences, spell_words
 from isogloss.core.errors import DataError
 from isogloss.data.examples import TaggedSentence
 from isogloss.encoders.subwords import set_causal
@@ -26,7 +26,7 @@ def tokenizer(bert_folder):
     return load_tokenizer(bert_folder)
 
 
-def encoded(tokenizer, words, tags=(), links=None, **how):
+def encode_words(tokenizer, words, tags=(), links=None, **how):
     one = TaggedSentence(id="1", words=tuple(words), tags=tuple(tags), links=links)
     return UPOS.encode([one], tokenizer, **how)
 
@@ -46,7 +46,7 @@ def words_of(row, words, tokenizer):
 def test_subwords_are_linked_as_their_words_are(tokenizer, data, source, target):
     pair = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
     links = tuple(data.draw(st.lists(pair, max_size=10)))
-    (one,), (other,) = encoded(tokenizer, source), encoded(tokenizer, target, links=links)
+    (one,), (other,) = encode_words(tokenizer, source), encode_words(tokenizer, target, links=links)
     width = max(len(one.subwords), len(other.subwords)) + 2
     (found,) = subword_links([RowPair(one, other, other.links)], width=width)
     ones, others = words_of(one, source, tokenizer), words_of(other, target, tokenizer)
@@ -60,7 +60,10 @@ def test_subwords_are_linked_as_their_words_are(tokenizer, data, source, target)
 
 
 def test_every_subword_of_a_word_is_linked_and_no_special_one(tokenizer):
-    (one,), (other,) = encoded(tokenizer, ["cat"]), encoded(tokenizer, ["casings", "the"], links=((0, 0),))
+    (one,), (other,) = (
+        encode_words(tokenizer, ["cat"]),
+        encode_words(tokenizer, ["casings", "the"], links=((0, 0),)),
+    )
     assert list(other.word_of) == [-1, 0, 0, 1, -1]
     (found,) = subword_links([RowPair(one, other, other.links)], width=6)
     assert found.any(dim=1).tolist() == [False, True, True, False, False, False]
@@ -72,17 +75,17 @@ def test_which_subword_is_scored_and_which_words_have_tags_does_not_matter(bert_
     tokenizer = load_tokenizer(bert_folder)
     set_causal(tokenizer, causal=causal)
     words = ["casings", "the", "happened"]
-    (plain,) = encoded(tokenizer, words)
-    (some,) = encoded(tokenizer, words, ["", "DET", ""])
+    (plain,) = encode_words(tokenizer, words)
+    (some,) = encode_words(tokenizer, words, ["", "DET", ""])
     assert some.words == (1,) and len(plain.positions) == 3
     assert plain.positions[0] == (2 if causal else 1)
     assert some.word_of == plain.word_of == array("i", [-1, 0, 0, 1, 2, -1])
 
 
 def test_a_window_links_the_words_it_shows_those_too_that_another_scores(tokenizer):
-    words = spelled(sentences("en", 1, longest=40, seed=3)[0].words * 4, "en")
+    words = spell_words(sentences("en", 1, longest=40, seed=3)[0].words * 4, "en")
     same = tuple((n, n) for n in range(len(words)))
-    rows = encoded(tokenizer, words, links=same, limit=20, overlap=8)
+    rows = encode_words(tokenizer, words, links=same, limit=20, overlap=8)
     assert len(rows) > 2
     for row in rows:
         shown = [word for word in row.word_of if word >= 0]
@@ -96,7 +99,7 @@ def test_a_window_links_the_words_it_shows_those_too_that_another_scores(tokeniz
 
 
 def test_links_that_one_pair_lacks_are_known_of_none(tokenizer):
-    (row,) = encoded(tokenizer, WORDS, links=((0, 0),))
+    (row,) = encode_words(tokenizer, WORDS, links=((0, 0),))
     bare = replace(row, links=None)
     assert subword_links([RowPair(row, row, row.links), RowPair(row, bare, None)], width=20) is None
     assert reversed_links(None) is None
@@ -107,12 +110,12 @@ def test_links_that_one_pair_lacks_are_known_of_none(tokenizer):
 def test_a_link_to_no_word_is_an_error(tokenizer, link):
     said = f"example '1': .*{link[0]}-{link[1]}.*6"
     with pytest.raises(DataError, match=said):
-        encoded(tokenizer, WORDS, links=(link,))
+        encode_words(tokenizer, WORDS, links=(link,))
 
 
 def test_translations_without_links_are_named():
     bare = sentences("en-de", 3)
-    check_linked(linked(bare), "en-de")
+    check_linked(link_words(bare), "en-de")
     said = r"en-de: .*\"links\".*2.*1, 2\)"
     with pytest.raises(DataError, match=said):
-        check_linked([*linked(bare[:1]), *bare[1:]], "en-de")
+        check_linked([*link_words(bare[:1]), *bare[1:]], "en-de")

@@ -20,7 +20,7 @@ SENTENCES = [
 
 
 @pytest.fixture
-def loaded(encoder_folder):
+def loaded_masked_lm(encoder_folder):
     return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
 
 
@@ -40,23 +40,23 @@ def naive(loaded, sentence, layer, words):
 
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("budget", [8192, 12])
-def test_word_states_are_those_of_a_loop(loaded, monkeypatch, words, budget):
+def test_word_states_are_those_of_a_loop(loaded_masked_lm, monkeypatch, words, budget):
     monkeypatch.setattr(module, "BUDGET", budget)
-    found = word_states(*loaded, SENTENCES, layers=(-1, 1), words=words, precision="float32")
+    found = word_states(*loaded_masked_lm, SENTENCES, layers=(-1, 1), words=words, precision="float32")
     assert [one.shape[:2] for one in found] == [(2, len(sentence)) for sentence in SENTENCES]
     for sentence, one in zip(SENTENCES, found, strict=True):
         for ours, layer in zip(one, (-1, 1), strict=True):
-            assert torch.allclose(ours, naive(loaded, sentence, layer, words), atol=1e-5)
+            assert torch.allclose(ours, naive(loaded_masked_lm, sentence, layer, words), atol=1e-5)
 
 
-def test_some_word_has_several_subwords(loaded):
+def test_some_word_has_several_subwords(loaded_masked_lm):
     """Otherwise the ways to represent a word would give equal results."""
-    by_way = [word_states(*loaded, SENTENCES, words=words, precision="float32") for words in WORDS]
+    by_way = [word_states(*loaded_masked_lm, SENTENCES, words=words, precision="float32") for words in WORDS]
     assert not any(torch.allclose(by_way[a][0], by_way[b][0]) for a, b in ((0, 1), (0, 2), (1, 2)))
 
 
-def test_words_beyond_the_encoders_positions_are_left_out(loaded):
-    (found,) = word_states(*loaded, [["the", "slowly"] * 200], precision="float32")
+def test_words_beyond_the_encoders_positions_are_left_out(loaded_masked_lm):
+    (found,) = word_states(*loaded_masked_lm, [["the", "slowly"] * 200], precision="float32")
     assert 20 < found.shape[1] < 400
     assert found.isfinite().all()
 
@@ -72,6 +72,6 @@ def test_only_whole_words_are_kept(room, left):
     assert len(kept.words) == sum(word < left for word in sentence.words)
 
 
-def test_an_unknown_way_to_make_a_word_is_an_error(loaded):
+def test_an_unknown_way_to_make_a_word_is_an_error(loaded_masked_lm):
     with pytest.raises(ConfigError, match=r"'avarage'.*average"):
-        word_states(*loaded, SENTENCES, words="avarage")
+        word_states(*loaded_masked_lm, SENTENCES, words="avarage")

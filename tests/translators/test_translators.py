@@ -27,7 +27,7 @@ pytestmark = pytest.mark.parametrize("name", ["seq2seq", "ctranslate2"])
 
 
 @pytest.fixture(autouse=True)
-def _installed(name: str) -> None:
+def _require_translator(name: str) -> None:
     if name == "ctranslate2":
         pytest.importorskip("ctranslate2")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from used import KINDS, joined, text_file
+from used import KINDS, join_lines, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import byte_stream
@@ -26,7 +26,7 @@ def words_in(text, task="ner", name="input", wanted="", **option):
     ]
 
 
-def tagged(text, task="ner", wanted=""):
+def number_words(text, task="ner", wanted=""):
     """Read a text and write it with a number as each word's label."""
     kind = KINDS[task]
     chosen, file = format_of(text_file(text), kind, task, wanted)
@@ -34,7 +34,7 @@ def tagged(text, task="ner", wanted=""):
         (entry, entry.example and Prediction(tuple(f"L{n}" for n in range(len(entry.example.words)))))
         for entry in chosen.read(file, "")
     )
-    return joined(chosen.write(entries))
+    return join_lines(chosen.write(entries))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_running_numbers_are_seen_in_a_file_called_tsv():
 
 def test_a_column_of_labels_is_added_and_nothing_else_changes():
     for text in (UNER, XSID, GERMEVAL):
-        before, after = text.splitlines(), tagged(text).splitlines()
+        before, after = text.splitlines(), number_words(text).splitlines()
         assert len(before) == len(after)
         rows = [pair for pair in zip(before, after, strict=True) if pair[0][:1] not in ("#", "")]
         assert all(new == old for old, new in zip(before, after, strict=True) if old[:1] in ("#", ""))
@@ -108,14 +108,16 @@ def test_a_column_that_a_line_lacks_is_named(make_model):
 
 def test_the_column_of_words_is_an_option_of_predict(make_model):
     model, text = make_model("ner"), "x\tAnna\nx\tsaw\n"
-    ours = joined(predict_file(model, text_file(text), PredictOptions(column=1, format="tsv", as_json=True)))
+    ours = join_lines(
+        predict_file(model, text_file(text), PredictOptions(column=1, format="tsv", as_json=True))
+    )
     assert '"words": ["Anna", "saw"]' in ours
     labels = [
         line.rpartition("\t")[2]
-        for line in joined(predict_file(model, text_file(UNER), PredictOptions())).splitlines()
+        for line in join_lines(predict_file(model, text_file(UNER), PredictOptions())).splitlines()
         if line[:1].isdigit()
     ]
-    plain = joined(predict_file(model, text_file("Muhammadu ya\nya\n"), PredictOptions()))
+    plain = join_lines(predict_file(model, text_file("Muhammadu ya\nya\n"), PredictOptions()))
     assert labels == [label for line in plain.splitlines() for label in line.partition("\t")[2].split()]
 
 
@@ -136,18 +138,20 @@ def test_the_column_of_words_is_an_option_of_predict(make_model):
 @pytest.mark.parametrize("row", ["{} {}", "{}\t{}", "{}\t_\t_\t{}", "{} NN I-NP {}"])
 def test_comments_before_a_sentence_are_never_tagged(line, row):
     sentence = [row.format("Rome", "B-LOC"), row.format("#", "O"), row.format("was", "O"), ""]
-    text = joined([line, *sentence, line, line, *sentence])
+    text = join_lines([line, *sentence, line, line, *sentence])
     assert words_in(text, wanted="columns")[1] == [("Rome", "#", "was")] * 2
     if "\t" in row:
         assert words_in(text, wanted="tsv")[1] == [("Rome", "#", "was")] * 2
-    assert [row for row in tagged(text, wanted="columns").splitlines() if row.startswith(line)] == [line] * 3
+    assert [row for row in number_words(text, wanted="columns").splitlines() if row.startswith(line)] == [
+        line
+    ] * 3
 
 
 @pytest.mark.parametrize("word", ["#", "#Rome", "##"])
 @pytest.mark.parametrize("row", ["{} {}", "{}\t{}", "{}\t_\t{}", "{} NN I-NP {}", "{}\t{}\t_"])
 @pytest.mark.parametrize("tags", [("O", "B-LOC"), ("SYM", "NOUN"), ("$", "NE")])
 def test_a_hash_that_is_a_word_stays_one(word, row, tags):
-    text = joined([row.format(word, tags[0]), row.format("Rome", tags[1]), "", row.format("a", tags[0])])
+    text = join_lines([row.format(word, tags[0]), row.format("Rome", tags[1]), "", row.format("a", tags[0])])
     assert words_in(text, wanted="columns")[1] == [(word, "Rome"), ("a",)]
 
 
@@ -162,7 +166,7 @@ def test_a_hash_that_is_a_word_stays_one(word, row, tags):
     ],
 )
 def test_what_parts_the_cells_parts_the_label(text, expected):
-    rows = zip(text.splitlines(), tagged(text, wanted="columns").splitlines(), strict=True)
+    rows = zip(text.splitlines(), number_words(text, wanted="columns").splitlines(), strict=True)
     assert [other for _, other in rows] == [
         f"{line}{expected}L{number}" for number, line in enumerate(text.splitlines())
     ]

@@ -77,7 +77,7 @@ def right(example):
     return example.answers[0][1] if hasattr(example, "answers") else example.label
 
 
-def compared(name, task, examples, tmp_path):
+def compare_neighbours(name, task, examples, tmp_path):
     """Write the right answers, and the neighbours' answers as a second system; compare both."""
     model = SimpleNamespace(kind=kind_of(ALL_TASKS[task]), task=ALL_TASKS[task])
     options = EvaluateOptions(corpus=name, languages=("qaa",), split="dev")
@@ -99,7 +99,7 @@ def test_predictions_on_every_corpus_of_ours_are_compared(name, task, tmp_path):
     examples = list(CORPORA[BUILT_IN[task]].read(BuiltInLanguages(), "qaa", "dev"))[:6]
     if task == "upos" and name != "ud":
         examples = [TaggedSentence(id=read.id, words=read.words, tags=read.tags) for read in examples]
-    result = compared(name, task, examples, tmp_path)
+    result = compare_neighbours(name, task, examples, tmp_path)
     assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", 6)
     assert result["score"] == 1 > result["baseline_score"]
     assert len([path for path in (tmp_path / "a").rglob("*") if path.is_file()]) == 2
@@ -117,7 +117,7 @@ def test_predictions_on_every_kind_of_described_corpus_are_compared(about, tmp_p
     task = {"choices with names": "multiple-choice"}.get(about, about)
     assert corpus.tasks == (task,)
     examples = list(corpus.read(None, "qaa", "dev"))
-    result = compared("own", task, examples, tmp_path)
+    result = compare_neighbours("own", task, examples, tmp_path)
     assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", len(rows))
     assert result["score"] == pytest.approx(1)
     written = tmp_path / "a" / "own" / "dev-qaa.jsonl"

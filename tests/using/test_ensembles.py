@@ -43,7 +43,7 @@ def make(name, folder, *, seed=0, order=None, limit=32, run="", mixes=False):
     return Model(network, load_tokenizer(folder), task, about, precision="float32", mixup=mixup)
 
 
-def reordered(model, order):
+def reorder_labels(model, order):
     """Return the same model with the rows of its head, and its labels, in a different order."""
     network = deepcopy(model.network)
     classes = len(order)
@@ -146,7 +146,7 @@ def check_order(models, examples):
     name = models[0].task.name
     if name in REORDERED:
         order = tuple(reversed(range(len(models[0].task.labels))))
-        turned = ensemble([models[0], *(reordered(model, order) for model in models[1:])])
+        turned = ensemble([models[0], *(reorder_labels(model, order) for model in models[1:])])
         assert turned.predict(examples, scores=True) == before
 
 

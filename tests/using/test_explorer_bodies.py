@@ -28,7 +28,7 @@ class Answers:
     sentences = answers = disagreements = words = neighbours = answer
 
 
-def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
+def send_body(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
     """Send a request to the application as a server does; return status and body of its answer."""
     from isogloss.using.explorer.server import application
 
@@ -80,7 +80,7 @@ def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
 )
 @pytest.mark.parametrize("name", ["study", "answer"])
 def test_a_request_of_an_odd_body_is_refused_in_a_line(name, body):
-    status, answer = asked(name, body)
+    status, answer = send_body(name, body)
     assert status == 400
     assert json.loads(answer)["error"]
 
@@ -121,7 +121,7 @@ STATED = [
 @pytest.mark.parametrize("value", ODD, ids=str)
 @pytest.mark.parametrize(("name", "argument"), STATED)
 def test_an_argument_of_another_type_is_refused_by_name(name, argument, value):
-    status, answer = asked(name, json.dumps({argument: value}).encode(), Questions())
+    status, answer = send_body(name, json.dumps({argument: value}).encode(), Questions())
     if argument == "point" and value == []:
         assert status == 200
     else:
@@ -130,7 +130,7 @@ def test_an_argument_of_another_type_is_refused_by_name(name, argument, value):
 
 
 def test_a_request_with_its_arguments_is_answered():
-    assert asked("answer", b'{"route": "r", "point": [0.5], "text": "a"}') == (
+    assert send_body("answer", b'{"route": "r", "point": [0.5], "text": "a"}') == (
         200,
         b'{"route":"r","point":[0.5]}',
     )

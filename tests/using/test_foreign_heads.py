@@ -102,7 +102,7 @@ def language_of(model: Any) -> str:
     return str(getattr(model.config, "default_language", "")).partition("_")[0]
 
 
-def of_words(model: Any, tokenizer: Any, ours: Any) -> float:
+def compare_words(model: Any, tokenizer: Any, ours: Any) -> float:
     """Return the largest difference of the best tags' probabilities at each word's first subword."""
     sentences = [text.split() for text in TEXTS]
     found = ours.predict(sentences, scores=True, language=language_of(model))
@@ -121,7 +121,7 @@ def of_words(model: Any, tokenizer: Any, ours: Any) -> float:
     return worst
 
 
-def of_texts(model: Any, tokenizer: Any, ours: Any, head: str) -> float:
+def compare_texts(model: Any, tokenizer: Any, ours: Any, head: str) -> float:
     inputs: Any = PAIRS if head == "pairs" else TEXTS
     found = ours.predict([*inputs], scores=head != "number", language=language_of(model))
     worst = 0.0
@@ -139,7 +139,7 @@ def of_texts(model: Any, tokenizer: Any, ours: Any, head: str) -> float:
     return worst
 
 
-def of_options(model: Any, tokenizer: Any, ours: Any) -> float:
+def compare_options(model: Any, tokenizer: Any, ours: Any) -> float:
     context = "Anna saw Rome"
     options = ["the cat", "a casing happened", "slowly"]
     (prediction,) = ours.predict(
@@ -153,7 +153,7 @@ def of_options(model: Any, tokenizer: Any, ours: Any) -> float:
     return float((expected - torch.tensor([*prediction.scores.values()])).abs().max())
 
 
-def of_spans(model: Any, tokenizer: Any, ours: Any) -> float:
+def compare_spans(model: Any, tokenizer: Any, ours: Any) -> float:
     """Return 0 where the answer is the best span by the scores of transformers, else 1."""
     question = "what happened"
     raw, _ = outputs(model, tokenizer, question, PASSAGE)
@@ -174,10 +174,14 @@ def difference(model: Any, tokenizer: Any, folder: Path, head: str) -> float:
     """Return the distance of predictions from transformers'; ModelError for a refusal."""
     ours = load_model(folder, precision="float32")
     if head == "words":
-        return of_words(model, tokenizer, ours)
+        return compare_words(model, tokenizer, ours)
     if head == "options":
-        return of_options(model, tokenizer, ours)
-    return of_spans(model, tokenizer, ours) if head == "spans" else of_texts(model, tokenizer, ours, head)
+        return compare_options(model, tokenizer, ours)
+    return (
+        compare_spans(model, tokenizer, ours)
+        if head == "spans"
+        else compare_texts(model, tokenizer, ours, head)
+    )
 
 
 def check_same_or_refused(family: str, head: str, save: Callable[..., Any]) -> None:

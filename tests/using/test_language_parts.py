@@ -4,7 +4,7 @@ from shutil import copytree
 
 import pytest
 import torch
-from used import joined, text_file
+from used import join_lines, text_file
 
 from each import each
 from isogloss.core.errors import ConfigError
@@ -21,7 +21,7 @@ from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
-TEXT = joined(" ".join(words) for words in SENTENCES)
+TEXT = join_lines(" ".join(words) for words in SENTENCES)
 SAID = {
     "maps": (
         "onto English (en), with the maps in `language_maps.safetensors`: German (de), French (fr).",
@@ -50,7 +50,7 @@ SAID = {
 def make(make_model, bert_folder, tmp_path):
     """Make a tagger whose encoder differs between English, which it reads as without parts, and French."""
 
-    def made(kind):
+    def make_with_parts(kind):
         folder = tmp_path / kind
         generator = torch.Generator().manual_seed(0)
         if kind == "maps":
@@ -71,7 +71,7 @@ def make(make_model, bert_folder, tmp_path):
         save_model(encoder, load_tokenizer(bert_folder), folder)
         return make_model(encoder=folder)
 
-    return made
+    return make_with_parts
 
 
 @pytest.mark.parametrize("kind", SAID)

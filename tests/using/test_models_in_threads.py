@@ -16,13 +16,13 @@ from isogloss.encoders.added.language_modules import add_modules
 from shared_models import (
     FIRST,
     SECOND,
-    changed,
     differences,
-    encoded,
+    encode_texts,
+    list_changes,
+    list_state,
     numbers,
-    observed,
+    observe,
     random_states,
-    seen,
     train,
 )
 
@@ -107,9 +107,9 @@ def check_threads(make, folder, *, seconds):
         learner.network.train()
     ratio = model.mixup and numbers(model.mixup.ratio_module)
     expected = {name: call(model) for name, call in called.items()}
-    before = seen(network)
+    before = list_state(network)
     values = numbers(network)
-    of_trained = seen(trained.network)
+    of_trained = list_state(trained.network)
     until = time.monotonic() + seconds
     wrong = []
     turns = iter([*called] * 10**6)
@@ -123,12 +123,12 @@ def check_threads(make, folder, *, seconds):
                 called[name](trained)
             except Exception as error:
                 wrong.append((name, repr(error)))
-            if differences(before, seen(network)):
-                wrong.append(differences(before, seen(network)))
+            if differences(before, list_state(network)):
+                wrong.append(differences(before, list_state(network)))
             if next(left) < THREADS and time.monotonic() > until:
                 return
 
-    inputs = [encoded(model.tokenizer, texts) for texts in (FIRST, SECOND)]
+    inputs = [encode_texts(model.tokenizer, texts) for texts in (FIRST, SECOND)]
     with ThreadPoolExecutor(THREADS) as pool:
         asking = [pool.submit(ask, number) for number in range(THREADS)]
         going_on = takewhile(lambda _: not all(asked.done() for asked in asking), count())
@@ -137,11 +137,11 @@ def check_threads(make, folder, *, seconds):
     assert wrong == []
     assert modes == list(train(alone.network, inputs, range(len(modes)), "de"))
     assert random_states() == drawn
-    assert changed(numbers(alone.network), trained.network) == []
-    assert differences(of_trained, seen(trained.network)) == []
-    assert differences(before, seen(network)) == []
-    assert changed(values, network) == []
-    assert ratio is None or changed(ratio, model.mixup.ratio_module) == []
+    assert list_changes(numbers(alone.network), trained.network) == []
+    assert differences(of_trained, list_state(trained.network)) == []
+    assert differences(before, list_state(network)) == []
+    assert list_changes(values, network) == []
+    assert ratio is None or list_changes(ratio, model.mixup.ratio_module) == []
 
 
 @pytest.mark.slow
@@ -160,8 +160,8 @@ def test_a_model_stays_as_it_is_while_it_answers(make_model):
     model = replace(make_model(), precision="bfloat16")
     model.network.train()
     looks = []
-    with observed(model.network, lambda: looks.append(differences(before, seen(model.network)))):
-        before = seen(model.network)
+    with observe(model.network, lambda: looks.append(differences(before, list_state(model.network)))):
+        before = list_state(model.network)
         model.predict(FIRST)
     assert looks and not any(looks)
     assert model.network.training

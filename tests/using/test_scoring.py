@@ -52,14 +52,14 @@ def test_scores_are_those_of_the_run(model, run, tiny_runs):
 
     languages = tuple(record.run["languages"])
     rows = evaluate(model, EvaluateOptions(corpus="wikiann", languages=languages, split="dev"), First())
-    assert by_measure(rows) == by_measure(record.rows)
+    assert rows_by_language(rows) == rows_by_language(record.rows)
     assert {(row["corpus"], row["task"], row["run"]) for row in rows} == {("wikiann", "ner", run.name)}
 
 
 NAMES = ("language", "split", "baseline", "examples")
 
 
-def by_measure(rows):
+def rows_by_language(rows):
     """Return a row for each language with all its measures, from rows of ``evaluate`` or of a record."""
     found = {}
     for row in rows:
@@ -218,13 +218,13 @@ def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, m
     measured = rows_of(mixup_runs, "scores")
     wanted = EvaluateOptions(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
     rows = evaluate(mixing_model, wanted, FirstFifty())
-    assert {"accuracy", "seqeval_f1"} < by_measure(measured)[0].keys()
-    assert by_measure(rows) == by_measure(measured)
+    assert {"accuracy", "seqeval_f1"} < rows_by_language(measured)[0].keys()
+    assert rows_by_language(rows) == rows_by_language(measured)
     assert rows[1]["corpus"] == "ud paired"
     with pytest.warns(UserWarning, match="--inputs"):
         plain = evaluate(mixing_model, replace(wanted, inputs=""), FirstFifty())
     assert plain[0]["score"] == rows[0]["score"]  # The source is never mixed.
-    assert by_measure(plain)[1] != by_measure(rows)[1]
+    assert rows_by_language(plain)[1] != rows_by_language(rows)[1]
 
 
 def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
@@ -288,18 +288,20 @@ def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
 
 
 def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_model):
-    def refused(one, **about):
+    def get_refusal(one, **about):
         with pytest.raises(ConfigError) as error:
             evaluate(
                 one, EvaluateOptions(**({"corpus": "wikiann", "languages": ("qab",)} | about)), Sources()
             )
         return str(error.value)
 
-    assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in refused(model, inputs="piared")
-    assert "--inputs: 'mixed' is for nli and paraphrase and pair-regression, not for ner" in refused(
+    assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in get_refusal(
+        model, inputs="piared"
+    )
+    assert "--inputs: 'mixed' is for nli and paraphrase and pair-regression, not for ner" in get_refusal(
         model, inputs="mixed"
     )
-    said = refused(model, inputs="paired")
+    said = get_refusal(model, inputs="paired")
     assert said.startswith("--inputs paired: this model (") and "mix" in said
     bare = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))
-    assert "translate" in refused(bare, corpus="ud", inputs="paired")
+    assert "translate" in get_refusal(bare, corpus="ud", inputs="paired")

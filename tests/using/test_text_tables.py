@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from used import joined, text_file, through
+from used import join_lines, read_and_write, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -19,7 +19,7 @@ def test_a_table_of_texts_keeps_quotes_and_line_ends(separator, end):
         'id{}"text"{}source', '7{}"a ""b"", c; d"{}x', '8{}"two\nlines"{}""', '9{}plain{}', '10{}" "{}y'
     ]  # fmt: skip
     text = "".join(row.replace("{}", separator).replace("\n", end) + end for row in rows)
-    out = through(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
+    out = read_and_write(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
     added = ["label", "A", "B", '"C ""c"""', ""]
     lines = [row.replace("{}", separator).replace("\n", end) for row in rows]
     assert out == "".join(f"{line}{separator}{cell}{end}" for line, cell in zip(lines, added, strict=True))
@@ -29,7 +29,7 @@ def test_a_table_of_texts_keeps_quotes_and_line_ends(separator, end):
 
 def test_a_tab_separated_table_knows_no_quotes():
     text = 'id\tsentence\tlabel\n1\t"a\tx\n\n2\t \ty\n3\tb"\tz'
-    out = through(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
+    out = read_and_write(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
     assert out.splitlines() == [
         "id\tsentence\tlabel\tpredicted\tscores",
         '1\t"a\tx\tA\tA=0.7500 B=0.2500',
@@ -40,14 +40,14 @@ def test_a_tab_separated_table_knows_no_quotes():
 
 
 def test_a_blank_row_before_the_first_text_stays_below_the_header():
-    assert through(TEXTS, "text\n \na\n", ["A"], wanted="csv") == "text,label\n \na,A\n"
-    assert through(TEXTS, 'text\n" "\na\n', ["A"], wanted="csv") == 'text,label\n" ",\na,A\n'
-    assert through(TEXTS, "text\n", [], wanted="csv") == "text,label\n"
-    assert through(TEXTS, "", [], wanted="csv") == ""
+    assert read_and_write(TEXTS, "text\n \na\n", ["A"], wanted="csv") == "text,label\n \na,A\n"
+    assert read_and_write(TEXTS, 'text\n" "\na\n', ["A"], wanted="csv") == 'text,label\n" ",\na,A\n'
+    assert read_and_write(TEXTS, "text\n", [], wanted="csv") == "text,label\n"
+    assert read_and_write(TEXTS, "", [], wanted="csv") == ""
 
 
 def test_several_labels_are_one_cell():
-    out = through("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
+    out = read_and_write("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
     assert out == 'text,label\na,"x,y"\nb,\n'
 
 
@@ -55,7 +55,7 @@ def test_several_labels_are_one_cell():
 def test_pairs_are_found_by_usual_names(names):
     text = f'{names},label\n"a, a",b,x\n'
     expected = f'{names},label,predicted\n"a, a",b,x,neutral\n'
-    assert through("nli", text, ["neutral"], name="a.csv") == expected
+    assert read_and_write("nli", text, ["neutral"], name="a.csv") == expected
 
 
 def test_columns_of_texts_are_named_by_an_option(make_model):
@@ -68,7 +68,7 @@ def test_columns_of_texts_are_named_by_an_option(make_model):
     (line,) = predict_file(make_model("nli"), text_file(text, "a.csv"), options)
     assert '"texts": ["a b", "Anna saw"]' in line
     same = [
-        joined(predict_file(model, text_file(body), PredictOptions(format=form, text=name)))
+        join_lines(predict_file(model, text_file(body), PredictOptions(format=form, text=name)))
         for body, form, name in ((text, "csv", "Tweet"), ("Anna saw\n", "lines", ""))
     ]
     assert same[0].splitlines()[1].rpartition(",")[2] == same[1].strip().rpartition("\t")[2]
@@ -88,7 +88,10 @@ def test_columns_are_numbered_where_there_is_no_header(make_model):
 
 @pytest.mark.parametrize("name", ["Text", "review", "tweet"])
 def test_names_that_init_knows_are_known(name):
-    assert through(TEXTS, f"{name},Label\na,x\n", ["A"], name="a.csv") == f"{name},Label,predicted\na,x,A\n"
+    assert (
+        read_and_write(TEXTS, f"{name},Label\na,x\n", ["A"], name="a.csv")
+        == f"{name},Label,predicted\na,x,A\n"
+    )
 
 
 @pytest.mark.parametrize("names", ["first", "first,second,third"])
@@ -111,4 +114,4 @@ def test_pairs_have_two_columns(names, make_model):
 )  # fmt: skip
 def test_a_table_that_does_not_fit_is_named_with_its_line(task, text, message):
     with pytest.raises(DataError, match=message):
-        through(task, text, ["x"] * 3, wanted="csv")
+        read_and_write(task, text, ["x"] * 3, wanted="csv")

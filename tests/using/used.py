@@ -16,12 +16,12 @@ def text_file(text: str | bytes, name: str = "input") -> File:
     return byte_stream(name, body.splitlines(keepends=True))
 
 
-def joined(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Give lines as a text."""
     return "".join(f"{line}\n" for line in lines)
 
 
-def through(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
+def read_and_write(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
     """Read a text and write it with answers."""
     kind = KINDS[task]
     chosen, file = format_of(text_file(text, name), kind, task, wanted)
@@ -32,4 +32,4 @@ def through(task, text, answers, *, name="input", wanted="", scores=None, as_jso
         for entry in chosen.read(file, "")
     )
     write = kind.json_lines if as_json else chosen.write or kind.json_lines
-    return joined(write(entries))
+    return join_lines(write(entries))

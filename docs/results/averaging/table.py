@@ -37,7 +37,7 @@ def scores(runs: str) -> pd.DataFrame:
     return table.round(4).reset_index()
 
 
-def compared(table: pd.DataFrame) -> pd.DataFrame:
+def compare_averages(table: pd.DataFrame) -> pd.DataFrame:
     """Return for each average and language: gain on its own models, and ratio of variances over seeds.
 
     The gain is the average's score minus the mean score of the models it is made of, with a t interval over
@@ -83,4 +83,4 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 if __name__ == "__main__":
     if sys.argv[1:]:
         scores(sys.argv[1]).to_csv(HERE / "scores.csv", index=False)
-    compared(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "averages.csv", index=False)
+    compare_averages(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "averages.csv", index=False)

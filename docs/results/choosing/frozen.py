@@ -120,12 +120,12 @@ def best_fit(inputs: Tensor, classes: Tensor, number: int) -> Tensor:
 
     def right(penalty: float) -> float:
         weights = fit(inputs[~apart], classes[~apart], number, penalty)
-        return float((predicted(inputs[apart], weights) == classes[apart]).double().mean())
+        return float((predict_classes(inputs[apart], weights) == classes[apart]).double().mean())
 
     return fit(inputs, classes, number, max(PENALTIES, key=right))
 
 
-def predicted(inputs: Tensor, weights: Tensor) -> Tensor:
+def predict_classes(inputs: Tensor, weights: Tensor) -> Tensor:
     """Return the class of each input."""
     return (inputs @ weights[:, :-1].T + weights[:, -1]).argmax(dim=1)
 
@@ -148,7 +148,7 @@ def transfer(task: str, by_language: dict[str, dict[str, Any]]) -> pd.DataFrame:
         classes = torch.tensor([names.index(label) for label in chain(*made["train"]["labels"])])
         weights = best_fit((inputs - mean) / std, classes, len(names))
         for target, other in by_language.items():
-            guesses = predicted((other["scored"]["states"].float() - mean) / std, weights)
+            guesses = predict_classes((other["scored"]["states"].float() - mean) / std, weights)
             value = score(task, other["scored"]["labels"], [names[guess] for guess in guesses])
             rows.append({"corpus": TASKS[task].corpus, "language": target, "source": source, "score": value})
     return pd.DataFrame(rows).round(6)

@@ -70,7 +70,7 @@ def matrix(rows: pd.DataFrame, column: str) -> Matrix:
     return values
 
 
-def lost(scores: Matrix) -> Matrix:
+def compute_losses(scores: Matrix) -> Matrix:
     """Return the points that each source loses against the target's best source, and 0 for the target."""
     points: Matrix = np.nan_to_num(100 * (np.nanmax(scores, axis=1, keepdims=True) - scores))
     return points
@@ -86,25 +86,25 @@ def choices(scores: Matrix, ranking: Matrix) -> Matrix:
 
 def regret_of(scores: Matrix, ranking: Matrix) -> Matrix:
     """Return for each target the points that the source ranked first loses."""
-    regret: Matrix = (lost(scores) * choices(scores, ranking)).sum(axis=1)
+    regret: Matrix = (compute_losses(scores) * choices(scores, ranking)).sum(axis=1)
     return regret
 
 
-def in_other_targets(scores: Matrix) -> Matrix:
+def mean_in_other_targets(scores: Matrix) -> Matrix:
     """Return for each target the mean score of each source in the other targets, less each target's mean."""
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
     others = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
     return np.array(others)
 
 
-def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
+def fit_scores(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
     """Return, for each target, a linear regression of scores on signals, fitted on the other languages.
 
     Signals are standardised over the candidates of a target, and the target's mean is subtracted from scores.
     The target is not used as a source for fitting, because its labels are not known.
     """
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
-    inputs = np.stack([_standardised(signal) for signal in signals], axis=2)
+    inputs = np.stack([_standardise(signal) for signal in signals], axis=2)
     predictions = np.full_like(scores, np.nan)
     for target in range(len(scores)):
         has_score = ~np.isnan(scores)
@@ -114,7 +114,7 @@ def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
     return predictions
 
 
-def _standardised(signal: Matrix) -> Matrix:
+def _standardise(signal: Matrix) -> Matrix:
     counts = np.maximum((~np.isnan(signal)).sum(axis=1, keepdims=True), 1)
     deviations = np.nan_to_num(signal - np.nansum(signal, axis=1, keepdims=True) / counts)
     std = np.sqrt((deviations**2).sum(axis=1, keepdims=True) / counts)
@@ -129,7 +129,7 @@ def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS,
     their sources, which an interval over targets does not see.
     """
     draws = np.random.default_rng(seed)
-    points = lost(scores)
+    points = compute_losses(scores)
     shares = choices(scores, ranking)
     orders = draws.permuted(np.tile(np.arange(len(scores)), (permutations, 1)), axis=1)
     permuted_regrets = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
@@ -144,13 +144,13 @@ def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
     constant_choice = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(
         float
     )
-    sources = in_other_targets(scores)
+    sources = mean_in_other_targets(scores)
     return {
         **{by: matrix(rows, by) for by in CHOSEN_BY},
         f"always {always}": constant_choice,
         "best in other targets": sources,
-        "fitted": fitted(signals, scores),
-        "fitted with sources": fitted([*signals, sources], scores),
+        "fitted": fit_scores(signals, scores),
+        "fitted with sources": fit_scores([*signals, sources], scores),
         "random": np.zeros_like(scores),
     }
 

@@ -49,12 +49,12 @@ def measurements(recipe: str, rows: pd.DataFrame) -> Measurements:
         PlannedRun(id=identity(run), state="finished", folder=HERE, record=record)
         for run in plan.runs
         if isinstance(run, Measure)
-        for record in recorded(run, by_model, labels, methods)
+        for record in record_measurements(run, by_model, labels, methods)
     ]
     return Measurements(runs=runs, title=recipe, labels=labels, methods=plan.methods)
 
 
-def recorded(
+def record_measurements(
     run: Measure,
     by_model: dict[object, pd.DataFrame],
     labels: dict[str, str],

@@ -19,11 +19,11 @@ FIRST = 30
 
 def digest(items: Iterable[object]) -> str:
     """Return a fingerprint of the first items. Fields with their default are excluded."""
-    text = json.dumps([said(item) for item in islice(items, FIRST)])
+    text = json.dumps([list_values(item) for item in islice(items, FIRST)])
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def said(item: object) -> list[object]:
+def list_values(item: object) -> list[object]:
     """Give the fields of an example that say anything."""
     values = [(field, getattr(item, field.name)) for field in fields(item)]
     return [value for field, value in values if value != field.default]

@@ -83,7 +83,7 @@ def test_documents_have_four_to_ten_sentences():
     assert sorted(counts) == list(range(len(counts))) and set(counts.values()) == set(range(4, 11))
 
 
-def mentioned(text, words):
+def list_concepts(text, words):
     """Concepts of the nouns and names of a text."""
     items = [item for sentence in sentences_in(text, words) for item in items_of(sentence, words)]
     return {item.readings[tag].concept for item in items for tag in ("NOUN", NAME) if tag in item.readings}
@@ -92,7 +92,7 @@ def mentioned(text, words):
 def test_persons_places_and_things_recur_in_a_document():
     words, documents = lexicon(LANGUAGES["qaa"]), {}
     for line in examples("text", "qaa", "dev"):
-        documents.setdefault(line.document, Counter()).update(mentioned(line.text, words))
+        documents.setdefault(line.document, Counter()).update(list_concepts(line.text, words))
     again = sum(count for counts in documents.values() for count in counts.values() if count > 1)
     total = sum(counts.total() for counts in documents.values())
     assert again / total > 0.4  # 0.1 where the same sentences are shuffled between documents

@@ -41,18 +41,18 @@ def facts(event):
     return (event.verb, event.tense, event.negated, *roles)
 
 
-def labelled(label):
+def pairs_labelled(label):
     return each(one for one in PAIRS if one[2].label == label)
 
 
 def test_entailed_sentences_say_less_of_the_same_events():
-    for premise, hypothesis, pair in each(labelled("entailment")):
+    for premise, hypothesis, pair in each(pairs_labelled("entailment")):
         assert {*map(facts, events(hypothesis))} <= {*map(facts, events(premise))}
         assert len(pair.second.split()) < len(pair.first.split())
 
 
 def test_contradicting_sentences_change_one_event_in_one_way():
-    for premise, hypothesis, _ in each(labelled("contradiction")):
+    for premise, hypothesis, _ in each(pairs_labelled("contradiction")):
         known = [facts(event) for event in events(premise)]
         verb, tense, negated, one, other = facts(hypothesis.event)
         opposites = {
@@ -64,7 +64,7 @@ def test_contradicting_sentences_change_one_event_in_one_way():
 
 
 def test_neutral_sentences_are_neither_said_nor_denied():
-    for premise, hypothesis, _ in each(labelled("neutral")):
+    for premise, hypothesis, _ in each(pairs_labelled("neutral")):
         verb, tense, negated, one, other = facts(hypothesis.event)
         known = [facts(event) for event in events(premise)]
         if facts(hypothesis.event) in known:  # something was added

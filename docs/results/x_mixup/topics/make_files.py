@@ -48,7 +48,7 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
         out.writerows(rows)
 
 
-def translated(data: Path, first: str, second: str, systems: tuple[str, ...]) -> list[str]:
+def read_translations(data: Path, first: str, second: str, systems: tuple[str, ...]) -> list[str]:
     """Read the translations by the first of these systems that there are."""
     folder = data / "flores-mt" / "mt" / f"{first}-{second}"
     paths = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
@@ -98,7 +98,7 @@ def main(data: Path, out: Path) -> None:
                     (f"en-{language}", ("en", language)),
                     (f"{language}-en", (language, "en")),
                 ):
-                    translations = translated(data, *ways, systems)
+                    translations = read_translations(data, *ways, systems)
                     made = [row | {"text": translations[numbers_by_id[row["index_id"]]]} for row in rows]
                     write(out / corpus / name / f"{split}.tsv", made)
 
