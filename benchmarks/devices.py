@@ -70,7 +70,7 @@ def recipe(*, epochs: int, examples: int, seeds: int) -> dict[str, object]:
             "corpus": "wikiann",
             "source": "qaa",
             "targets": ["qab"],
-            "seeds": [*range(seeds)],
+            "seeds": list(range(seeds)),
             "examples": examples,
             "optimization": {"epochs": epochs, "learning_rate": 5e-4, "batch_size": 32},
             "method": [{"name": "source-only"}],
@@ -86,8 +86,8 @@ def read(path: Path) -> bytes:
 def beside_tensors() -> int:
     """Return the memory of this process on an idle GPU beyond torch's allocator."""
     torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    return total - free - torch.cuda.memory_reserved()
+    free_mem_get_info, total = torch.cuda.mem_get_info()
+    return total - free_mem_get_info - torch.cuda.memory_reserved()
 
 
 if __name__ == "__main__":

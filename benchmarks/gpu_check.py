@@ -131,11 +131,11 @@ class Checks:
             return SHAPES["tiny"]
         return SHAPES["paper"] if name == PRETRAINED else ENCODERS[name]
 
-    def add(self, claim: str, stated: str, measured: str, holds: bool | None = None) -> None:
+    def add(self, claim: str, stated: str, measured_speeds: str, depends_on_seed: bool | None = None) -> None:
         """Write and print a row."""
-        row = Row(self.section, claim, stated, measured, holds)
+        row = Row(self.section, claim, stated, measured_speeds, depends_on_seed)
         self._write({"row": asdict(row)})
-        print(f"  {claim}: {measured} (stated: {stated or 'nothing'}) {verdict(row)}", flush=True)
+        print(f"  {claim}: {measured_speeds} (stated: {stated or 'nothing'}) {verdict(row)}", flush=True)
 
     def add_fact(self, name: str, value: object) -> None:
         """Write a number that later sections use."""
@@ -153,9 +153,9 @@ def main() -> None:
         print_table(json.loads(options.table.read_text(encoding="utf-8")))
         return
     start = monotonic()
-    names = options.sections.split(",") if options.sections else [*SECTIONS]
-    if unknown := {*names} - {*SECTIONS}:
-        sys.exit(f"--sections: {', '.join(sorted(unknown))}; choose of {','.join(SECTIONS)}")
+    names = options.sections.split(",") if options.sections else list(SECTIONS)
+    if unknown_difference := set(names) - set(SECTIONS):
+        sys.exit(f"--sections: {', '.join(sorted(unknown_difference))}; choose of {','.join(SECTIONS)}")
     import_models()
     way = start_method()
     rows: list[Row] = []
@@ -254,7 +254,7 @@ def end_process(process: BaseProcess) -> None:
 
 def enter_section(name: str, log: Path, limit: float, options: argparse.Namespace, facts: Facts) -> None:
     """Run a section in this process. An error is a row."""
-    os.setpgid(0, 0)  # A group of its own, with the programs that it starts.
+    os.setpgid(0, 0)  # A separate group, with the programs that it starts.
     checks = Checks(name, log, monotonic() + limit, options, {**facts})
     try:
         limit_threads()
@@ -351,12 +351,12 @@ def check_peaks(checks: Checks) -> None:
     )
     speeds = matrix_speeds(device().type)
     ratio = speeds["bfloat16"] / speeds["float32"]
-    chosen = faster(speeds)
+    chosen_faster = faster(speeds)
     checks.add(
         'precision = "auto"',
         "bfloat16, at least 1.5 times as fast as float32",
-        f"{chosen}, {ratio:.1f} times as fast",
-        chosen == "bfloat16" if has_gpu() else None,
+        f"{chosen_faster}, {ratio:.1f} times as fast",
+        chosen_faster == "bfloat16" if has_gpu() else None,
     )
 
 
@@ -411,10 +411,10 @@ def exhaust_memory(place: str) -> None:
         weight.grad = None
         return loss.detach()
 
-    captured = Captured(update, device())
+    captured_value = Captured(update, device())
     batch = draw_tagged(SHAPES["tiny"], 2, 16)
-    captured(batch)
-    captured(batch)
+    captured_value(batch)
+    captured_value(batch)
 
 
 def check_equality(checks: Checks) -> None:
@@ -424,16 +424,18 @@ def check_equality(checks: Checks) -> None:
     batches = [draw_rounded(checks, 8, length) for length in (24, 32, 24, 24, 32, 24, 32, 24)]
     usual = trained_weights(start, batches, capture=False)
     again = trained_weights(start, batches, capture=False)
-    captured = trained_weights(start, batches, capture=True)
-    before = [weight.detach() for weight in start.parameters()]
-    moved = distance(usual, before)
-    share = distance(captured, usual) / moved
-    largest = max(float((one - other).abs().max()) for one, other in zip(usual, captured, strict=True))
+    captured_weights = trained_weights(start, batches, capture=True)
+    weights_before = [weight.detach() for weight in start.parameters()]
+    moved_distance = distance(usual, weights_before)
+    share = distance(captured_weights, usual) / moved_distance
+    largest = max(
+        float((left - right).abs().max()) for left, right in zip(usual, captured_weights, strict=True)
+    )
     checks.add(
         "captured updates = usual ones, 8 updates in float32: norm of the difference, of all changes",
         "within rounding",
         f"{share:.1g} (largest difference of a weight {largest:.1g}; two usual trainings "
-        f"{distance(again, usual) / moved:.1g})",
+        f"{distance(again, usual) / moved_distance:.1g})",
         share < 1e-3,
     )
 
@@ -462,9 +464,11 @@ def trained_weights(start: nn.Module, batches: Sequence[Batch], *, capture: bool
     return [weight.detach() for weight in model.parameters()]
 
 
-def distance(weights: Sequence[Tensor], others: Sequence[Tensor]) -> float:
+def distance(weights: Sequence[Tensor], other_tensors: Sequence[Tensor]) -> float:
     """Return the norm of the difference."""
-    squares = [(one - other).double().square().sum() for one, other in zip(weights, others, strict=True)]
+    squares = [
+        (left - right).double().square().sum() for left, right in zip(weights, other_tensors, strict=True)
+    ]
     return float(torch.stack(squares).sum().sqrt())
 
 
@@ -472,13 +476,13 @@ def check_dropout(checks: Checks) -> None:
     """Replay a forward pass with several seeds."""
     model = make_model(checks.shape("XLM-R base")).train()
     batch = draw_rounded(checks, 8, 32)
-    captured = Captured(lambda moved: TASKS["upos"].loss(model, moved).detach(), device())
+    captured_value = Captured(lambda moved_value: TASKS["upos"].loss(model, moved_value).detach(), device())
     losses = []
     for seed in (1, 1, 2, 1, 2, 3):
         torch.manual_seed(seed)
-        losses.append(round(float(captured(batch)), 6))
+        losses.append(round(float(captured_value(batch)), 6))
     usual, *replays = losses
-    depends_on_seed = replays[0] == replays[2] and replays[1] == replays[3] and len({*replays}) == 3
+    depends_on_seed = replays[0] == replays[2] and replays[1] == replays[3] and len(set(replays)) == 3
     checks.add(
         "dropout of replayed updates depends only on the seed",
         "yes",
@@ -493,20 +497,20 @@ def check_dropout(checks: Checks) -> None:
 
 def check_usual(checks: Checks) -> None:
     """Time usual updates of all encoders in bfloat16."""
-    for name, length, measured in measured_encoders(checks, "bfloat16", capture=False):
-        add_speed(checks, name, length, measured, captured=False)
+    for name, length, measured_encoder in measured_encoders(checks, "bfloat16", capture=False):
+        add_speed(checks, name, length, measured_encoder, captured_value=False)
 
 
 def check_captured(checks: Checks) -> None:
     """Time captured updates of all encoders in bfloat16."""
-    for name, length, measured in measured_encoders(checks, "bfloat16", capture=True):
-        add_speed(checks, name, length, measured, captured=True)
+    for name, length, measured_encoder in measured_encoders(checks, "bfloat16", capture=True):
+        add_speed(checks, name, length, measured_encoder, captured_value=True)
 
 
 def check_float32(checks: Checks) -> None:
     """Time usual updates of all encoders in float32, without TF32."""
-    for name, length, measured in measured_encoders(checks, "float32", capture=False):
-        add_speed(checks, name, length, measured, captured=False)
+    for name, length, measured_encoder in measured_encoders(checks, "float32", capture=False):
+        add_speed(checks, name, length, measured_encoder, captured_value=False)
 
 
 def check_tf32(checks: Checks) -> None:
@@ -543,55 +547,57 @@ def measured_encoders(
             torch.cuda.empty_cache()
 
 
-def add_speed(checks: Checks, name: str, length: int, measured: Measurement, *, captured: bool) -> None:
+def add_speed(
+    checks: Checks, name: str, length: int, measurement: Measurement, *, captured_value: bool
+) -> None:
     """Add the rows of a training's speed and memory."""
-    what = name if name == PRETRAINED else f"{name}, tagging"
-    milliseconds = measured.seconds * 1e3
-    rows = f"{measured.rows} × {length}"
-    text = line(f"{what}, captured" if captured else what, measured)
+    kind = name if name == PRETRAINED else f"{name}, tagging"
+    milliseconds = measurement.seconds * 1e3
+    rows = f"{measurement.rows} × {length}"
+    text = line(f"{kind}, captured" if captured_value else kind, measurement)
     checks.add_fact("lines", [*checks.facts.get("lines", []), text])
-    peak = checks.facts.get("peaks", {}).get(measured.precision)
-    share = f"{measured.speed / peak:.0%} of peak" if peak else "share of peak not measured"
-    speeds = f"{milliseconds:.1f} ms, {share}, {measured.planned_speed:.0f} TFLOP/s of the plan"
+    peak = checks.facts.get("peaks", {}).get(measurement.precision)
+    share = f"{measurement.speed / peak:.0%} of peak" if peak else "share of peak not measured"
+    speeds = f"{milliseconds:.1f} ms, {share}, {measurement.planned_speed:.0f} TFLOP/s of the plan"
     times = checks.facts.get("milliseconds", {})
-    key = f"{name} {length} {measured.precision}"
-    if captured:
+    key = f"{name} {length} {measurement.precision}"
+    if captured_value:
         usual = times.get(key)
         gain = f", {usual / milliseconds:.2f} times as fast as usual" if usual else ""
-        reserved = torch.cuda.max_memory_reserved() / 1e9 if has_gpu() else 0.0
+        reserved_ratio = torch.cuda.max_memory_reserved() / 1e9 if has_gpu() else 0.0
         checks.add(
-            f"{what}, {rows}, {measured.precision}, captured",
+            f"{kind}, {rows}, {measurement.precision}, captured",
             "faster than usual",
-            f"{speeds}{gain}; {measured.peak / 1e9:.2f} GB allocated, {reserved:.2f} reserved, estimate "
-            f"{measured.estimate / 1e9:.2f}",
+            f"{speeds}{gain}; {measurement.peak / 1e9:.2f} GB allocated, {reserved_ratio:.2f} reserved, "
+            f"estimate {measurement.estimate / 1e9:.2f}",
             milliseconds < usual if usual and has_gpu() else None,
         )
         return
     checks.add_fact("milliseconds", {**times, key: milliseconds})
-    stated = stated_milliseconds().get((what, rows, measured.precision))
+    stated_value = stated_milliseconds().get((kind, rows, measurement.precision))
     checks.add(
-        f"{what}, {rows}, {measured.precision}",
-        f"{stated} ms" if stated else "",
+        f"{kind}, {rows}, {measurement.precision}",
+        f"{stated_value} ms" if stated_value else "",
         speeds,
-        milliseconds < 1.2 * stated if stated and has_gpu() else None,
+        milliseconds < 1.2 * stated_value if stated_value and has_gpu() else None,
     )
-    ratio = measured.peak / measured.estimate
+    ratio = measurement.peak / measurement.estimate
     checks.add(
-        f"{what}, {rows}, {measured.precision}: peak of memory, GB",
+        f"{kind}, {rows}, {measurement.precision}: peak of memory, GB",
         "within 8 % of the estimate",
-        f"{measured.peak / 1e9:.2f}, estimate {measured.estimate / 1e9:.2f} ({ratio - 1:+.1%})",
+        f"{measurement.peak / 1e9:.2f}, estimate {measurement.estimate / 1e9:.2f} ({ratio - 1:+.1%})",
         abs(ratio - 1) <= 0.08 if has_gpu() else None,
     )
 
 
 def stated_milliseconds() -> dict[tuple[str, str, str], float]:
     """Return the milliseconds of the page's table, by encoder, rows and precision."""
-    stated = {}
+    stated_cells = {}
     for text in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in text.strip("|").split("|")]
         if len(cells) == 9 and re.fullmatch(r"[\d.]+", cells[3]):
-            stated[cells[0], cells[1], cells[2]] = float(cells[3])
-    return stated
+            stated_cells[cells[0], cells[1], cells[2]] = float(cells[3])
+    return stated_cells
 
 
 def check_plain_loop(checks: Checks) -> None:
@@ -723,27 +729,27 @@ def check_checkpoint(checks: Checks) -> None:
     TASKS["upos"].loss(model, batch).backward()
     optimizer.step()
     weights = sum(weight.numel() for weight in model.parameters())
-    best = on_host(dict(model.named_parameters()))
+    best_value = on_host(dict(model.named_parameters()))
     wait_for_gpu()
-    whole = {}
+    whole_differences = {}
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = TimedCheckpoints(Path(folder), every=1)
-        for step, (how, in_thread) in enumerate(
+        for step, (name, thread) in enumerate(
             (("by a thread", True), ("by a thread, again", True), ("without a thread", False)), start=1
         ):
             start = perf_counter()
-            checkpoints.save(model, optimizer, State(step, {}, best), in_thread=in_thread)
-            blocked = perf_counter() - start
+            checkpoints.save(model, optimizer, State(step, {}, best_value), in_thread=thread)
+            blocked_difference = perf_counter() - start
             checkpoints.finish()
-            whole[how] = perf_counter() - start
+            whole_differences[name] = perf_counter() - start
             checks.add(
-                f"a checkpoint written {how}, s: the training waits, the whole",
-                "waits only for the copy" if in_thread else "no claim",
-                f"{blocked:.2f}, {whole[how]:.2f}; {checkpoints.size / 1e9:.2f} GB",
-                blocked < 0.5 * whole[how] if in_thread and has_gpu() else None,
+                f"a checkpoint written {name}, s: the training waits, the whole",
+                "waits only for the copy" if thread else "no claim",
+                f"{blocked_difference:.2f}, {whole_differences[name]:.2f}; {checkpoints.size / 1e9:.2f} GB",
+                blocked_difference < 0.5 * whole_differences[name] if thread and has_gpu() else None,
             )
         size = checkpoints.size
-    checks.add_fact("checkpoint seconds", whole["without a thread"])
+    checks.add_fact("checkpoint seconds", whole_differences["without a thread"])
     checks.add(
         "bytes of a checkpoint per weight",
         "16",
@@ -762,39 +768,39 @@ def check_checkpoint_share(checks: Checks) -> None:
     update_seconds = train_with(start, RepeatedBatches(batches, warm_count), None) / warm_count
     seconds = 1 if checks.is_quick else min(checks.options.training_seconds, checks.seconds_left / 3)
     count = max(20, round(seconds / update_seconds))
-    every = count // 2 if checks.is_quick else Updates().checkpoint_every
-    repeated = RepeatedBatches(batches, count)
-    without = train_with(start, repeated, None)
+    interval = count // 2 if checks.is_quick else Updates().checkpoint_every
+    repeated_batches = RepeatedBatches(batches, count)
+    plain_difference = train_with(start, repeated_batches, None)
     with tempfile.TemporaryDirectory() as folder:
-        checkpoints = TimedCheckpoints(Path(folder), every=every)
-        seconds_with = train_with(start, repeated, checkpoints)
+        checkpoints = TimedCheckpoints(Path(folder), every=interval)
+        seconds_with = train_with(start, repeated_batches, checkpoints)
         size = checkpoints.size
-    waited = sum(checkpoints.saves) + checkpoints.finishes[-1]
-    last = checkpoints.saves[-1] if checkpoints.saves else 0.0
+    waited_total = sum(checkpoints.saves) + checkpoints.finishes[-1]
+    last_value = checkpoints.saves[-1] if checkpoints.saves else 0.0
     checks.add(
         f"{count:,} updates of XLM-R base, 32 × 36, s: without checkpoints, with",
         "no claim",
-        f"{without:.1f}, {seconds_with:.1f} ({seconds_with / without - 1:+.1%})",
+        f"{plain_difference:.1f}, {seconds_with:.1f} ({seconds_with / plain_difference - 1:+.1%})",
     )
     checks.add(
         "share of this training that waits for checkpoints",
         f"at most {CHECKPOINT_SHARE:.0%}, but the first checkpoint is always written",
-        f"{waited / seconds_with:.1%}: {waited:.2f} s, of which {checkpoints.finishes[-1]:.2f} at the end; "
-        f"{len(checkpoints.saves)} checkpoints of {size / 1e9:.2f} GB",
-        waited / seconds_with <= CHECKPOINT_SHARE if has_gpu() else None,
+        f"{waited_total / seconds_with:.1%}: {waited_total:.2f} s, "
+        f"of which {checkpoints.finishes[-1]:.2f} at the end; {len(checkpoints.saves)} checkpoints of {size / 1e9:.2f} GB",
+        waited_total / seconds_with <= CHECKPOINT_SHARE if has_gpu() else None,
     )
     checks.add(
         "share of a long training that waits for checkpoints (arithmetic)",
         f"at most {CHECKPOINT_SHARE:.0%}",
-        f"{CHECKPOINT_SHARE / (1 + CHECKPOINT_SHARE):.1%}: {last:.2f} s at most every "
-        f"{last / CHECKPOINT_SHARE:.0f} s",
+        f"{CHECKPOINT_SHARE / (1 + CHECKPOINT_SHARE):.1%}: {last_value:.2f} s at most every "
+        f"{last_value / CHECKPOINT_SHARE:.0f} s",
     )
-    whole = checks.facts.get("checkpoint seconds")
-    if whole:
+    whole_result = checks.facts.get("checkpoint seconds")
+    if whole_result:
         checks.add(
             f"share if each {Updates().checkpoint_every} updates wrote one without a thread (arithmetic)",
             "",
-            f"{whole / (whole + Updates().checkpoint_every * without / count):.0%}",
+            f"{whole_result / (whole_result + Updates().checkpoint_every * plain_difference / count):.0%}",
         )
 
 
@@ -824,8 +830,8 @@ def check_scoring(checks: Checks) -> None:
     optimization = material.optimization("bfloat16")
     start = perf_counter()
     groups = [
-        evaluation(UPOS, material.sentences[first : first + GROUP_SIZE], tokenizer, optimization)
-        for first in range(0, count, GROUP_SIZE)
+        evaluation(UPOS, material.sentences[first_index : first_index + GROUP_SIZE], tokenizer, optimization)
+        for first_index in range(0, count, GROUP_SIZE)
     ]
     encoding = perf_counter() - start
     groups[0].scores(model)
@@ -834,18 +840,18 @@ def check_scoring(checks: Checks) -> None:
     for group, rows in zip(groups, scores, strict=True):
         group.task.decode(group.examples, group.rows, rows)
     decoding = perf_counter() - start
-    whole = evaluation(UPOS, material.sentences, tokenizer, optimization)
-    _, at_once = timed_scores([whole], model)
+    whole_evaluation = evaluation(UPOS, material.sentences, tokenizer, optimization)
+    _, joint_timed_score = timed_scores([whole_evaluation], model)
     checks.add(
         f"predict, mBERT, {count:,} sentences: sentences/s (s: encoding, scoring, decoding)",
         "no claim",
         f"{count / (encoding + scoring + decoding):,.0f} ({encoding:.2f}, {scoring:.2f}, {decoding:.2f}); "
-        f"scored as one group {at_once:.2f}",
+        f"scored as one group {joint_timed_score:.2f}",
     )
     if not has_gpu():
         checks.add("share of scoring in which the card computes", "no claim", "needs a GPU")
         return
-    for name, evaluations in (("groups of 256", groups[:8]), ("one group", [whole])):
+    for name, evaluations in (("groups of 256", groups[:8]), ("one group", [whole_evaluation])):
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             _, seconds = timed_scores(evaluations, model)
         computing = sum(kernel.self_device_time_total for kernel in kernels_of(profiler)) / 1e6
@@ -867,9 +873,9 @@ def check_feeding(checks: Checks) -> None:
     places = tuple(range(1, SENTENCE - 1, 2))
     rows = [
         EncodedRow(
-            example=number, subwords=list(range(5, 5 + SENTENCE)), positions=places, gold=(1,) * len(places)
+            example=index, subwords=list(range(5, 5 + SENTENCE)), positions=places, gold=(1,) * len(places)
         )
-        for number in range(32)
+        for index in range(32)
     ]
     count = 10 if checks.is_quick else 200
     collating = seconds_of(lambda: collate(rows, padding=1), count)
@@ -890,12 +896,12 @@ def check_side_by_side(checks: Checks) -> None:
     """Run a recipe in one process and in four on the same card."""
     quick = ["--quick"] if checks.is_quick else []
     program = start_program(checks, ["benchmarks/devices.py", "--jobs", "4", *quick])
-    code, text = program.wait(checks.seconds_left - 3)
+    language, text = program.wait(checks.seconds_left - 3)
     checks.add(
         "four processes on one card: seconds, equal records, memory of a process",
         "0 records differ; 0.7 GB beside tensors",
         " ".join(text.split())[-600:],
-        code == 0 if has_gpu() else None,
+        language == 0 if has_gpu() else None,
     )
 
 
@@ -906,15 +912,15 @@ def check_recipes(checks: Checks) -> None:
     parts = RECIPES[:1] if checks.is_quick else RECIPES
     programs = {part: start_program(checks, [*options, f"{test}[{part}]"]) for part in parts}
     for part, program in programs.items():
-        code, text = program.wait(checks.seconds_left - 3)
-        last = text.strip().splitlines()[-1] if text.strip() else "no output"
+        language, text = program.wait(checks.seconds_left - 3)
+        last_line = text.strip().splitlines()[-1] if text.strip() else "no output"
         checks.add(
             f"recipes on a GPU and a CPU, part {part}",
             "within 0.5 % or 0.002",
-            f"{last} (exit code {code}, {program.seconds:.0f} s)",
-            code == 0 and "passed" in last if has_gpu() else None,
+            f"{last_line} (exit code {language}, {program.seconds:.0f} s)",
+            language == 0 and "passed" in last_line if has_gpu() else None,
         )
-        if code:
+        if language:
             print("\n".join(text.splitlines()[-60:]), flush=True)
 
 
@@ -953,22 +959,22 @@ class Program:
     def wait(self, limit: float) -> tuple[int, str]:
         """Return exit code (124: too late) and output."""
         try:
-            code = self.process.wait(max(1.0, limit))
+            language = self.process.wait(max(1.0, limit))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            code = 124
+            language = 124
         self.seconds = perf_counter() - self.begin
-        return code, self.output.read_text(encoding="utf-8", errors="replace")
+        return language, self.output.read_text(encoding="utf-8", errors="replace")
 
 
 def start_program(checks: Checks, words: Sequence[str]) -> Program:
     """Start Python with these arguments in the project's root."""
     folders = [str(ROOT / name) for name in ("src", "tests")]
-    paths = [*folders, *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [*folders, *(item for item in [os.environ.get("PYTHONPATH")] if item)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     environment.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
-    number = len(list(checks.log.parent.glob(f"{checks.section}-*.txt")))
-    output = checks.log.parent / f"{checks.section}-{number}.txt"
+    count = len(list(checks.log.parent.glob(f"{checks.section}-*.txt")))
+    output = checks.log.parent / f"{checks.section}-{count}.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-u", *words],

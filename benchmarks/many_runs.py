@@ -66,17 +66,17 @@ def simulate(count: int) -> list[str]:
 
     work.make = make  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        plan, planning = time_work(lambda: plan_recipe(recipe(count), out=out))
+        path = Path(folder)
+        plan, planning = time_work(lambda: plan_recipe(recipe(count), out=path))
         plan.write("many runs")
         outcome, making = time_work(lambda: make_planned(plan, Execution(jobs=1)))
         again, looking = time_work(lambda: make_planned(plan, Execution(jobs=1)))
         if len(outcome.made) != len(plan.runs) or again.made:
             raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
-        _, reporting = time_work(lambda: write_report(out))
-        size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-        most = max(
-            len(list(path.iterdir())) for path in (out, out / "figures", out / ".claims") if path.exists()
+        _, reporting = time_work(lambda: write_report(path))
+        size = sum(path.stat().st_size for path in path.rglob("*") if path.is_file())
+        most_count = max(
+            len(list(path.iterdir())) for path in (path, path / "figures", path / ".claims") if path.exists()
         )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = (f"{duration:.1f} s" for duration in (planning, making))
@@ -87,7 +87,7 @@ def simulate(count: int) -> list[str]:
         f"{looking:.1f} s",
         f"{reporting:.1f} s",
         f"{size / 1e6:.0f} MB",
-        f"{most:,}",
+        f"{most_count:,}",
         f"{memory:,.0f} MB",
     ]
 

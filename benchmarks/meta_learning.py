@@ -38,13 +38,17 @@ SPECIAL = (0, 1, 2, 3, 4)
 JOINT = "joint"
 WAYS = (JOINT, "first-order", "finite-difference", "exact")
 PRECISIONS = ("float32", "bfloat16")
-STEPS, WARM, ROUNDS = 3, 1, 2
+STEPS = 3
+WARM = 1
+ROUNDS = 2
 
 
 class Words:
     """A vocabulary of only numbers, for ``new_encoder``."""
 
-    pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
+    pad_token_id = 0
+    cls_token_id = 2
+    sep_token_id = 3
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -79,16 +83,17 @@ def main() -> None:
     print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {arguments.precision}")))
 
 
-def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]], text: str) -> list[str]:
     """Return the times and peaks, and their ratios to joint training."""
     seconds = {
         way: statistics.median(run["seconds"] for run in rounds) for way, rounds in rounds_by_way.items()
     }
     peak = {way: max(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
-    lines = [f"{what}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
+    lines = [f"{text}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
     lines.append("|---|---|---|---|---|")
     for way in rounds_by_way:
-        times, larger = seconds[way] / seconds[JOINT], peak[way] / peak[JOINT]
+        times = seconds[way] / seconds[JOINT]
+        larger = peak[way] / peak[JOINT]
         lines.append(f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |")
     return lines
 
@@ -140,7 +145,8 @@ class Timed:
     """Batches whose sampling starts the clock once caches are warm."""
 
     def __init__(self, batches: object, clock: Clock) -> None:
-        self.batches, self.clock = batches, clock
+        self.batches = batches
+        self.clock = clock
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -156,8 +162,8 @@ def streams(vocabulary: int) -> dict[str, TextStream]:
     rng = np.random.Generator(np.random.PCG64(0))
     texts = (rng.integers(len(SPECIAL), vocabulary, size=200_000, dtype=np.int32) for _ in LANGUAGES)
     return {
-        code: TextStream(text, np.arange(0, len(text), 30))
-        for code, text in zip(LANGUAGES, texts, strict=True)
+        language: TextStream(text, np.arange(0, len(text), 30))
+        for language, text in zip(LANGUAGES, texts, strict=True)
     }
 
 

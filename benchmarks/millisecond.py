@@ -22,7 +22,7 @@ def record_run(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Recor
         kind=run.name,
         title=run.title,
         run=content(run),
-        needs=tuple(map(identity, needs(run))),
+        needs=tuple(identity(need) for need in needs(run)),
         rows=rows,
     )
     context.store.finish(record, {"seconds": 0.001})

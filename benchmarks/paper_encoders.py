@@ -78,11 +78,11 @@ def main() -> None:
         updates = Updates(learning_rate=1e-5, precision=precision, capture=options.capture)
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
-                measured = measure(shape, length, size, updates=updates)
-                print(line(f"{name}, tagging", measured), flush=True)
+                measurement = measure(shape, length, size, updates=updates)
+                print(line(f"{name}, tagging", measurement), flush=True)
         paper = SHAPES["tiny" if options.quick else "paper"]
-        measured = measure(paper, LENGTH, size, updates=updates, pretrains=True)
-        print(line("8 layers, masked LM", measured), flush=True)
+        measurement = measure(paper, LENGTH, size, updates=updates, pretrains=True)
+        print(line("8 layers, masked LM", measurement), flush=True)
 
 
 @dataclass(frozen=True)
@@ -170,18 +170,18 @@ def wait_for_gpu() -> None:
         torch.cuda.synchronize()
 
 
-def line(what: str, measured: Measurement) -> str:
+def line(text: str, measurement: Measurement) -> str:
     """Return a measurement as a row of a table."""
     cells = [
-        what,
-        f"{measured.rows} × {measured.length}",
-        measured.precision,
-        f"{measured.seconds * 1e3:.1f}",
-        f"{measured.rows * measured.length / measured.seconds:,.0f}",
-        f"{measured.speed:.3g}",
-        f"{measured.planned_speed:.3g}",
-        f"{measured.peak / 1e9:.2f}",
-        f"{measured.estimate / 1e9:.2f}",
+        text,
+        f"{measurement.rows} × {measurement.length}",
+        measurement.precision,
+        f"{measurement.seconds * 1e3:.1f}",
+        f"{measurement.rows * measurement.length / measurement.seconds:,.0f}",
+        f"{measurement.speed:.3g}",
+        f"{measurement.planned_speed:.3g}",
+        f"{measurement.peak / 1e9:.2f}",
+        f"{measurement.estimate / 1e9:.2f}",
     ]
     return f"| {' | '.join(cells)} |"
 

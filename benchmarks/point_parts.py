@@ -56,12 +56,15 @@ def main() -> None:
 
 def measure_point(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
     """Score points between two models of a task, and return the seconds of each part of a point."""
-    task, folder = TASKS[name], str(files("isogloss") / "shipped")
+    task = TASKS[name]
+    folder = str(files("isogloss") / "shipped")
     dev = list(Sources().examples(CORPORA[name], "qaa", "dev"))[:examples]
     optimization = with_fields(Optimization(), precision="float32")
     scorer = evaluation(task, dev, load_tokenizer(folder), optimization)
     models = [task.head(folder, seed=seed, attention=fastest_attention()) for seed in (0, 1)]
-    names, seconds, scores = parameter_names(models[0], "all"), {part: [] for part in PARTS}, []
+    names = parameter_names(models[0], "all")
+    seconds = {part: [] for part in PARTS}
+    scores = []
     ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
     clock = Clock(seconds)
     for _ in visit_points(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):

@@ -30,7 +30,8 @@ from isogloss.tasks.span_qa import QA
 from material import BATCH, SHAPES, make_material
 
 STEPS = 2
-PASSAGE, PASSAGE_SUBWORDS = 5, 256
+PASSAGE = 5
+PASSAGE_SUBWORDS = 256
 """Sentences of a passage, and the subwords that are read of it, with the question's: a row of question
 answering is the longest of all tasks'."""
 OPERATIONS = {
@@ -51,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="small")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -98,12 +99,12 @@ def answering(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     words = [" ".join(sentence.words) for sentence in material.sentences]
     questions = [
         Question(
-            id=str(number),
-            passage=" ".join(words[number : number + PASSAGE]),
-            question=words[number],
-            answers=((0, words[number]),),
+            id=str(index),
+            passage=" ".join(words[index : index + PASSAGE]),
+            question=words[index],
+            answers=((0, words[index]),),
         )
-        for number in range(0, len(words), PASSAGE)
+        for index in range(0, len(words), PASSAGE)
     ]
     rows = QA.encode(questions, material.tokenizer, limit=PASSAGE_SUBWORDS)[: STEPS * BATCH]
     return training_speed.ours(material, precision, task=QA, rows=rows)

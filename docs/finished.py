@@ -2,9 +2,9 @@
 
     python docs/finished.py build/site/reports
 
-Rows (rows-*.csv) are as they were recorded. Models are those of facts.csv, or in older studies, whose rows
-name method, languages and seed, those of the rows. What models read is derived as for old records.
-Predictions are not kept, so tests are over seeds alone. docs/studies.md has the answers.
+Rows (rows-*.csv) are as they were recorded. Models come from facts.csv, or in older studies, whose rows
+name method, languages and seed, from the rows. What models read is derived as for old records.
+Predictions are not kept, so tests are only over seeds. docs/studies.md has the answers.
 """
 
 import sys
@@ -29,7 +29,7 @@ from isogloss.reports.verdicts import judge
 RESULTS = Path(__file__).parent / "results"
 
 FRAMES = ("plane", "interpolation", "scores", "deltas")
-"""Kinds of rows that reports are made of; the others are summaries of these."""
+"""Kinds of rows in reports. The other kinds summarise these."""
 
 Row = dict[str, object]
 
@@ -44,7 +44,7 @@ class Study:
     corpora: Mapping[str, str]
     """The corpus of each task."""
     ending: str = ""
-    """What follows the names of tables in folders with several studies."""
+    """End of the names of tables in folders with several studies."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The recipe's names of encoders, by the ids of their runs."""
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -117,7 +117,8 @@ STUDIES = {
             "mono-ar": {"encoder.languages": "ar"},
             "adapter": {"encoder.languages": "en+ar", "encoder.modules": "adapter"},
             "meta-adapter": {
-                **{"encoder.languages": "en+ar", "encoder.modules": "adapter"},
+                "encoder.languages": "en+ar",
+                "encoder.modules": "adapter",
                 "encoder.method": "meta-learning",
             },
         },
@@ -163,15 +164,15 @@ def kept_study(study: Study) -> KeptMeasurements:
     if "read.labels" not in facts:
         facts = _with_data_read(facts)
     tasks = facts["task"]
-    rows = {name: [*_rows_of(table, study, tasks)] for name, table in tables.items()}
-    named = {name for of_kind in rows.values() for row in of_kind for name in row}
+    rows = {name: list(_rows_of(table, study, tasks)) for name, table in tables.items()}
+    names = {name for kind_row in rows.values() for row in kind_row for name in row}
     return KeptMeasurements(
         runs=[],
         title=study.title,
         command=study.command,
         labels=labels,
         methods=study.methods,
-        facts=facts.drop(columns=named, errors="ignore"),
+        facts=facts.drop(columns=names, errors="ignore"),
         rows=rows,
     )
 
@@ -182,11 +183,11 @@ def _read(path: Path) -> pd.DataFrame:
 
 def _rows_of(table: pd.DataFrame, study: Study, tasks: "pd.Series[str]") -> Iterator[Row]:
     """Yield the rows of a table with the test sets that they are of."""
-    about = next(name for name in ("model", "end", "origin") if name in table)
+    name = next(name for name in ("model", "end", "origin") if name in table)
     for row in table.to_dict("records"):
-        tested = {**dict.fromkeys(TESTED, ""), "corpus": study.corpora[str(tasks[row[about]])]}
-        given = {str(name): value for name, value in row.items() if value == value}  # noqa: PLR0124  (not nan)
-        yield {**tested, **{str(name): None for name in row if name not in TESTED}, **given}
+        tested_value = {**dict.fromkeys(TESTED, ""), "corpus": study.corpora[str(tasks[row[name]])]}
+        inputs = {str(name): value for name, value in row.items() if value == value}  # noqa: PLR0124  (not nan)
+        yield {**tested_value, **{str(name): None for name in row if name not in TESTED}, **inputs}
 
 
 def _with_data_read(facts: pd.DataFrame) -> pd.DataFrame:
@@ -201,9 +202,9 @@ def _with_data_read(facts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_run(facts: Mapping[str, object]) -> dict[str, object]:
-    """Return what decides about the data that a model read, as a run has it."""
-    source = [code for code in str(facts["source"]).split("+") if code]
-    target = [code for code in str(facts.get("target", "")).split("+") if code]
+    """Return the fields of a run that decide which data its model read."""
+    source = [language for language in str(facts["source"]).split("+") if language]
+    target = [language for language in str(facts.get("target", "")).split("+") if language]
     run: dict[str, object] = {"source": source, "target": target, "optimization": {}}
     labels = facts.get("method.labels", "")
     if labels == "teacher" or facts["method"] == "x-mixup":
@@ -221,9 +222,14 @@ def _models_of_rows(scores: pd.DataFrame, study: Study) -> pd.DataFrame:
         encoder = _encoder_id(row["encoder"])
         facts[_model_id(row)] = {
             **{name: row[name] for name in ("task", "method", "source", "target", "seed")},
-            **{"kind": "model", "way": identity({"method": row["method"]})},
-            **{"encoder": encoder, "encoder.run": encoder, "encoder.original": encoder},
-            **{"encoder.kind": "pretrain", "encoder.name": row["encoder"], "encoder.seed": 0},
+            "kind": "model",
+            "way": identity({"method": row["method"]}),
+            "encoder": encoder,
+            "encoder.run": encoder,
+            "encoder.original": encoder,
+            "encoder.kind": "pretrain",
+            "encoder.name": row["encoder"],
+            "encoder.seed": 0,
             **study.encoders[row["encoder"]],
         }
     frame = pd.DataFrame.from_dict(facts, orient="index")
@@ -231,8 +237,8 @@ def _models_of_rows(scores: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def _model_id(row: Mapping[str, object], **changes: str) -> str:
-    named = {**row, **changes}
-    return identity({name: str(named[name]) for name in ID})
+    fields = {**row, **changes}
+    return identity({name: str(fields[name]) for name in ID})
 
 
 def _encoder_id(name: str) -> str:
@@ -251,10 +257,10 @@ def _with_ids(kind: str, table: pd.DataFrame) -> pd.DataFrame:
         methods = {"origin": "bilingual", "first": "source-only", "second": "target-only"}
         ids = {corner: [_end(row, method) for row in rows] for corner, method in methods.items()}
         sides = {"source": "first", "target": "second"}
-        sided = {
+        sided_texts = {
             f"{name}_{side}": f"{name}_{end}" for name in ("alpha", "norm") for side, end in sides.items()
         }
-        table = table.assign(**ids).rename(columns=sided)
+        table = table.assign(**ids).rename(columns=sided_texts)
     return table.drop(columns=[*ID, "corpus", "seqeval_f1", "word_f1"], errors="ignore")
 
 
@@ -268,13 +274,13 @@ def main(folder: str, *names: str) -> None:
     """Write a page for each study, with its figures and tables."""
     for name in names or STUDIES:
         study = STUDIES[name]
-        m = kept_study(study)
+        kept_measurements = kept_study(study)
         page = Page(
-            m=m,
-            opening=opening_of(m),
-            outcomes=judge(all_claims()[0], m),
-            sections=[show_section(section, m) for section in SECTIONS],
-            runs=plain_table("runs", "Models and encoders", m.facts.reset_index()),
+            m=kept_measurements,
+            opening=opening_of(kept_measurements),
+            outcomes=judge(all_claims()[0], kept_measurements),
+            sections=[show_section(section, kept_measurements) for section in SECTIONS],
+            runs=plain_table("runs", "Models and encoders", kept_measurements.facts.reset_index()),
             steps=[
                 NextStep(
                     f"Repeat this study. Data, scope and hours are in docs/results/{study.folder}.",

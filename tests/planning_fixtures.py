@@ -16,12 +16,12 @@ from tiny import TINY, dotted_changes, tiny
 
 @pytest.fixture
 def plan_changed(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Planned]:
-    """Plan a recipe with changes; dots in keys are written as two underscores."""
+    """Plan a recipe with changes. Dots in keys are written as two underscores."""
 
     def make(text: str = "", *, data: Path | None = None, scale: str = "", **changes: object) -> Planned:
         recipe = tiny(tmp_path, text or getattr(request.module, "RECIPE", TINY))
-        named = dotted_changes(**changes)
-        return plan_recipe(str(recipe), out=tmp_path / "runs", data=data, scale=scale, changes=named)
+        names = dotted_changes(**changes)
+        return plan_recipe(str(recipe), out=tmp_path / "runs", data=data, scale=scale, changes=names)
 
     return make
 
@@ -63,8 +63,8 @@ def undisturbed_study(
 
     The precision of that run is in the same folder.
     """
-    undisturbed = runs_of("undisturbed", RECIPE)
+    undisturbed_runs = runs_of("undisturbed", RECIPE)
     folder = tmp_path_factory.mktemp("whole")
     (folder / "r.toml").write_text(RECIPE)
-    shutil.copy(undisturbed / PRECISION, folder)
-    return folder, records(undisturbed)
+    shutil.copy(undisturbed_runs / PRECISION, folder)
+    return folder, records(undisturbed_runs)

@@ -1,4 +1,4 @@
-"""Running a recipe whose folder is finished: known without torch, nothing written; any change is noticed."""
+"""Running a recipe whose folder is finished: known without torch, nothing written. Any change is noticed."""
 
 import json
 import subprocess
@@ -28,7 +28,9 @@ Places = tuple[Path, Path, Path]
 @pytest.fixture
 def folder(tmp_path: Path) -> Places:
     """Write recipe, data and a folder as after a run, without running it."""
-    data, out, encoder = tmp_path / "data", tmp_path / "runs", tmp_path / "encoder"
+    data = tmp_path / "data"
+    out_folder = tmp_path / "runs"
+    encoder = tmp_path / "encoder"
     for place in (data / "ud", encoder):
         place.mkdir(parents=True)
         (place / "file").write_text("some text")
@@ -36,40 +38,42 @@ def folder(tmp_path: Path) -> Places:
     recipe.write_text(RECIPE.replace("MODEL", str(encoder)))
     run = {"kind": "measure", "diagnostic": {"kind": "new"}, "subjects": []}
     record = {"id": identity(run), "kind": "measure", "title": "new", "run": run, "needs": [], "warnings": []}
-    (out / identity(run)).mkdir(parents=True)
-    (out / identity(run) / "record.json").write_text(json.dumps({**record, "rows": [{"a": 1}]}))
-    asked = request_digest(recipe.read_text(), data=data)
-    (out / "plan.json").write_text(json.dumps({"title": "A", "runs": [identity(run)], "asked": asked}))
-    write_report(out)
-    return recipe, data, out
+    (out_folder / identity(run)).mkdir(parents=True)
+    (out_folder / identity(run) / "record.json").write_text(json.dumps({**record, "rows": [{"a": 1}]}))
+    digest = request_digest(recipe.read_text(), data=data)
+    (out_folder / "plan.json").write_text(
+        json.dumps({"title": "A", "runs": [identity(run)], "asked": digest})
+    )
+    write_report(out_folder)
+    return recipe, data, out_folder
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_command_line_neither_imports_torch_nor_writes(folder: Places) -> None:
-    recipe, data, out = folder
-    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
-    words = ["run", str(recipe), "--out", str(out), "--data", str(data)]
-    code = (
+    recipe, data, out_folder = folder
+    times_before = {path: path.stat().st_mtime_ns for path in out_folder.rglob("*")}
+    words = ["run", str(recipe), "--out", str(out_folder), "--data", str(data)]
+    language = (
         f"import sys; from isogloss.cli.app import app; app({words!r}, standalone_mode=False);"
         "print(sorted({'torch', 'transformers', 'matplotlib'} & set(sys.modules)))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.splitlines()[-1] == "[]"
-    assert "1 of 1 finished" in ended.stdout
-    assert "0 runs made, 1 had been made before, 0 failed." in ended.stderr
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    process = subprocess.run([sys.executable, "-c", language], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines()[-1] == "[]"
+    assert "1 of 1 finished" in process.stdout
+    assert "0 runs made, 1 had been made before, 0 failed." in process.stderr
+    assert {path: path.stat().st_mtime_ns for path in out_folder.rglob("*")} == times_before
 
 
 def test_what_was_found_then_is_had_again(folder: Places) -> None:
-    recipe, data, out = folder
-    result = api.run(recipe, out=out, data=data)
+    recipe, data, out_folder = folder
+    result = api.run(recipe, out=out_folder, data=data)
     assert (result.outcome.made, result.outcome.failed) == ([], {})
     assert [record.id for record in result.records] == result.outcome.done
-    assert result.report.html == out / "report.html"
+    assert result.report.html == out_folder / "report.html"
     assert result.frame("scores").empty
-    assert [run.state for run in api.read(out).runs] == ["finished"]
-    assert api.read(out).report.summary == result.report.summary
+    assert [run.state for run in api.read(out_folder).runs] == ["finished"]
+    assert api.read(out_folder).report.summary == result.report.summary
 
 
 def without_request(plan: Path) -> None:
@@ -84,70 +88,71 @@ CHANGES: dict[str, Callable[[Path, Path, Path], object]] = {
     "a new file in the data": lambda _, data, __: (data / "ud" / "more").write_text("x"),
     "an encoder's file": lambda _, data, __: (data.parent / "encoder" / "file").write_text("other"),
     "the encoder is gone": lambda _, data, __: (data.parent / "encoder").rename(data.parent / "gone"),
-    "a record is gone": lambda _, __, out: min(out.glob("*/record.json")).unlink(),
-    "a record is damaged": lambda _, __, out: min(out.glob("*/record.json")).write_text("{"),
-    "a run failed": lambda _, __, out: (min(out.glob("*/")) / "failed.json").write_text("{}"),
-    "the page is gone": lambda _, __, out: (out / "report.html").unlink(),
-    "the page is another": lambda _, __, out: (out / "report.html").write_text("x"),
-    "the plan is damaged": lambda _, __, out: (out / "plan.json").write_text("{"),
-    "the plan is another": lambda _, __, out: (out / "plan.json").write_text('{"runs": ["a"]}'),
-    "the plan is of an earlier version": lambda _, __, out: without_request(out / "plan.json"),
-    "a table is gone": lambda _, __, out: (out / "tables" / "runs.csv").unlink(),
+    "a record is gone": lambda _, __, out_folder: min(out_folder.glob("*/record.json")).unlink(),
+    "a record is damaged": lambda _, __, out_folder: min(out_folder.glob("*/record.json")).write_text("{"),
+    "a run failed": lambda _, __, out_folder: (min(out_folder.glob("*/")) / "failed.json").write_text("{}"),
+    "the page is gone": lambda _, __, out_folder: (out_folder / "report.html").unlink(),
+    "the page is another": lambda _, __, out_folder: (out_folder / "report.html").write_text("x"),
+    "the plan is damaged": lambda _, __, out_folder: (out_folder / "plan.json").write_text("{"),
+    "the plan is another": lambda _, __, out_folder: (out_folder / "plan.json").write_text('{"runs": ["a"]}'),
+    "the plan is of an earlier version": lambda _, __, out_folder: without_request(out_folder / "plan.json"),
+    "a table is gone": lambda _, __, out_folder: (out_folder / "tables" / "runs.csv").unlink(),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_files_is_noticed(folder: Places, change: str) -> None:
-    recipe, data, out = folder
-    assert api.finished(recipe, out=out, data=data)
+    recipe, data, out_folder = folder
+    assert api.finished(recipe, out=out_folder, data=data)
     CHANGES[change](*folder)
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.finished(recipe, out=out_folder, data=data) is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "asked", [{"scale": "small"}, {"changes": {"grid.seeds": [1]}}, {"data": "hub"}, {"data": None}]
+    "arguments", [{"scale": "small"}, {"changes": {"grid.seeds": [1]}}, {"data": "hub"}, {"data": None}]
 )
-def test_a_change_of_what_is_asked_is_noticed(folder: Places, asked: dict[str, object]) -> None:
-    recipe, data, out = folder
-    assert api.finished(recipe, **{"out": out, "data": data, **asked}) is None
+def test_a_change_of_what_is_asked_is_noticed(folder: Places, arguments: dict[str, object]) -> None:
+    recipe, data, out_folder = folder
+    assert api.finished(recipe, **{"out": out_folder, "data": data, **arguments}) is None
 
 
 def test_another_package_is_noticed(folder: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, data, out = folder
+    recipe, data, out_folder = folder
     monkeypatch.setattr("isogloss.recipes.request.package_stamp", lambda: "another")
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.finished(recipe, out=out_folder, data=data) is None
 
 
 def test_one_of_several_processes_takes_the_whole_way(
     folder: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe, data, out = folder
+    recipe, data, out_folder = folder
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert api.finished(recipe, out=out, data=data) is None
+    assert api.finished(recipe, out=out_folder, data=data) is None
 
 
 @pytest.mark.slow
 def test_a_plan_with_a_run_that_has_no_record_is_not_finished(folder: Places) -> None:
-    recipe, data, out = folder
-    plan = json.loads((out / "plan.json").read_text())
-    (out / "plan.json").write_text(json.dumps({**plan, "runs": [*plan["runs"], "0123456789ab"]}))
-    write_report(out)
-    assert api.finished(recipe, out=out, data=data) is None
+    recipe, data, out_folder = folder
+    plan = json.loads((out_folder / "plan.json").read_text())
+    (out_folder / "plan.json").write_text(json.dumps({**plan, "runs": [*plan["runs"], "0123456789ab"]}))
+    write_report(out_folder)
+    assert api.finished(recipe, out=out_folder, data=data) is None
 
 
 def test_a_stamp_follows_links_and_ends_where_they_lead_back(tmp_path: Path) -> None:
-    real, linked = tmp_path / "real", tmp_path / "linked"
-    real.mkdir()
-    linked.mkdir()
-    (real / "file").write_text("a")
-    (linked / "inside").symlink_to(real)
-    (real / "back").symlink_to(linked)
-    before = stamp([linked])
-    assert stamp([linked]) == before
-    (real / "file").write_text("bb")
-    assert stamp([linked]) != before
+    real_folder = tmp_path / "real"
+    linked_folder = tmp_path / "linked"
+    real_folder.mkdir()
+    linked_folder.mkdir()
+    (real_folder / "file").write_text("a")
+    (linked_folder / "inside").symlink_to(real_folder)
+    (real_folder / "back").symlink_to(linked_folder)
+    stamp_before = stamp([linked_folder])
+    assert stamp([linked_folder]) == stamp_before
+    (real_folder / "file").write_text("bb")
+    assert stamp([linked_folder]) != stamp_before
 
 
 def test_a_text_that_is_no_path_names_no_file() -> None:
@@ -157,11 +162,11 @@ def test_a_text_that_is_no_path_names_no_file() -> None:
 
 
 def test_published_numbers_are_those_beside_the_recipe(tmp_path: Path) -> None:
-    found = set()
+    digests = set()
     for numbers in ("", "a", "ab"):
         (tmp_path / "numbers.csv").write_text(numbers)
-        found.add(request_digest('published = "numbers.csv"', folder=tmp_path))
-    assert len(found) == 3
+        digests.add(request_digest('published = "numbers.csv"', folder=tmp_path))
+    assert len(digests) == 3
 
 
 @pytest.mark.parametrize(
@@ -182,14 +187,14 @@ def test_a_hub_encoder_with_another_commit_is_noticed(
     hub_cache: Callable[..., str], folder: Places, tmp_path: Path
 ) -> None:
     text = 'encoder = "some/encoder@v2"'
-    before = request_digest(text)
-    assert request_digest(text) == before
+    digest_before = request_digest(text)
+    assert request_digest(text) == digest_before
     hub_cache("some/encoder", tmp_path / "encoder", revision="v2")
-    assert request_digest(text) != before
+    assert request_digest(text) != digest_before
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "name"),
     [
         ("plain", "plain"),
         ("a\x1b[2Jb\x9b", "a[2Jb"),
@@ -197,5 +202,5 @@ def test_a_hub_encoder_with_another_commit_is_noticed(
         ("中\n\tن\u200d", "中\n\tن\u200d"),
     ],
 )
-def test_plain_text_steers_nothing(text: str, shown: str) -> None:
-    assert plain(text) == shown
+def test_plain_text_steers_nothing(text: str, name: str) -> None:
+    assert plain(text) == name

@@ -21,9 +21,9 @@ def test_importing_isogloss_is_cheap() -> None:
 
 
 def test_importing_isogloss_imports_nothing_heavy() -> None:
-    code = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
-    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not HEAVY & set(there)
+    language = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", language], text=True).split()
+    assert not HEAVY & set(parts)
 
 
 @pytest.mark.nightly
@@ -33,9 +33,9 @@ def test_help_is_at_hand() -> None:
 
 
 def test_the_verbs_are_known_without_torch() -> None:
-    code = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
-    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"torch", "transformers", "numpy"} & set(there)
+    language = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", language], text=True).split()
+    assert not {"torch", "transformers", "numpy"} & set(parts)
 
 
 LISTS = (
@@ -51,9 +51,9 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
         *(("claims",), ("recipes",), ("languages",)),
         *(("show", run, "--in", tiny_runs), ("list", "runs", "--in", tiny_runs)),
     ]
-    for words, one in zip(commands, run_forks("", *((MAIN, words) for words in commands)), strict=True):
-        assert one.stdout and one.returncode == 0, (words, one.stderr)
-        assert not {"torch", "transformers"} & one.modules, words
+    for words, fork in zip(commands, run_forks("", *((MAIN, words) for words in commands)), strict=True):
+        assert fork.stdout and fork.returncode == 0, (words, fork.stderr)
+        assert not {"torch", "transformers"} & fork.modules, words
 
 
 @pytest.mark.nightly
@@ -79,7 +79,7 @@ def cost(*arguments: str) -> float:
 
 
 def _seconds(arguments: tuple[str, ...]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime

@@ -61,12 +61,17 @@ TRANSLATORS = ("", "built-in")
 
 
 def recipe(
-    copies: Mapping[str, str], renamed: Collection[str], *, peft: str, adjusted: str, translator: str
+    copies: Mapping[str, str],
+    renamed_value: Collection[str],
+    *,
+    peft: str,
+    adjusted_value: str,
+    translator: str,
 ) -> Table:
-    """Return a study of all methods; those renamed are the copies."""
+    """Return a study of all methods. Those renamed are the copies."""
 
     def class_of(name: str) -> str:
-        return copies[name] if name in renamed else name
+        return copies[name] if name in renamed_value else name
 
     def table(label: str, fields: Table) -> Table:
         auxiliary = dict(fields.get("auxiliary", {}))  # type: ignore[call-overload]
@@ -79,36 +84,38 @@ def recipe(
             **({"auxiliary": auxiliary} if auxiliary else {}),
         }
 
-    # Files of translations do not say which words are linked.
+    # Files of translations have no links of words.
     entries = ENTRIES if translator else {**ENTRIES, "consistency": {"weight": 0.0}}
     methods = [table(label, fields) for label, fields in entries.items()]
     if peft:
-        trained = ("source-only", "bilingual", "x-mixup")
+        trained_texts = ("source-only", "bilingual", "x-mixup")
         kind = {"kind": class_of(peft)}
         methods += [
-            {**table(label, ENTRIES[label]), "label": f"{label} + {peft}", "peft": kind} for label in trained
+            {**table(label, ENTRIES[label]), "label": f"{label} + {peft}", "peft": kind}
+            for label in trained_texts
         ]
     study: Table = {
         "title": "Names",
         "encoder": "shipped",
         "grid": {
-            **{
-                "corpus": "ud",
-                "task": "upos",
-                "source": "qaa",
-                "targets": ["qab"],
-                "seeds": [0, 1],
-            },
-            **{"examples": 16, "dev_examples": 8, "optimization": {"epochs": 1}, "method": methods},
+            "corpus": "ud",
+            "task": "upos",
+            "source": "qaa",
+            "targets": ["qab"],
+            "seeds": [0, 1],
+            "examples": 16,
+            "dev_examples": 8,
+            "optimization": {"epochs": 1},
+            "method": methods,
         },
         "measure": [
             {"name": "scores", "split": "test", "examples": 8},
             {"name": "interpolation", "between": ["source-only", "bilingual"], "alphas": [0.0, 0.5, 1.0]},
         ],
     }
-    if adjusted:
+    if adjusted_value:
         adjustment = {
-            "name": class_of(adjusted),
+            "name": class_of(adjusted_value),
             "label": "adjusted",
             "bitext": "bitext",
             "pairs": ["qaa-qab"],
@@ -124,26 +131,29 @@ def original(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{12}\b|(?<=\()[0-9a-f]{6}(?=\))", "ID", text.replace(SUFFIX, ""))
 
 
-def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
+def rows_of(run: Measure, plan: Planned) -> Iterator[Table]:
     """Yield made-up rows of a measurement: the same for a method and for its copy."""
-    labels = {model: label for label, models in planned.methods.items() for model in models}
+    labels = {model: label for label, models in plan.methods.items() for model in models}
     models = select_kind(FineTune, run.subjects)
     for language in run.languages:
-        about = [
+        options = [
             (
                 labels[identity(model)],
                 model.source,
                 model.target,
                 model.seed,
-                planned.encoders.get(model.encoder),
+                plan.encoders.get(model.encoder),
             )
             for model in models
         ]
-        draw = Random(f"{run.inputs} {language} {about}")
+        draw = Random(f"{run.inputs} {language} {options}")
         score = {"split": run.split, "metric": "accuracy", "language": language, "examples": 8}
         if run.diagnostic.name == "scores":
             yield {
-                **{"model": identity(models[0]), "main": True, "baseline": 0.2, "score": draw.random()},
+                "model": identity(models[0]),
+                "main": True,
+                "baseline": 0.2,
+                "score": draw.random(),
                 **score,
             }
         else:
@@ -154,67 +164,69 @@ def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
                 yield {**ends, "role": role, "alpha": alpha, "score": draw.random(), **score}
 
 
-def write_records(planned: Planned) -> Measurements:
+def write_records(plan: Planned) -> Measurements:
     """Write the records of a plan and read them."""
-    planned.write("")
-    for run in planned.runs:
+    plan.write("")
+    for run in plan.runs:
         record = Record(
             id=identity(run),
             kind=run.name,
             title=run.title,
             run=content(run),
-            needs=tuple(map(identity, needs(run))),
-            rows=[*rows_of(run, planned)] if isinstance(run, Measure) else [],
+            needs=tuple(identity(need) for need in needs(run)),
+            rows=list(rows_of(run, plan)) if isinstance(run, Measure) else [],
             read=run.data_read,
         )
-        (planned.store.root / record.id).mkdir(parents=True, exist_ok=True)
-        write_record(planned.store.root / record.id, record)
-    return read_measurements(planned.store.root)
+        (plan.store.root / record.id).mkdir(parents=True, exist_ok=True)
+        write_record(plan.store.root / record.id, record)
+    return read_measurements(plan.store.root)
 
 
-def page_of(m: Measurements) -> str:
+def page_of(measurements: Measurements) -> str:
     """Return everything that a page shows but for claims, and the numbers of its tables."""
-    sections = [show_section(section, m) for section in SECTIONS]
+    sections = [show_section(section, measurements) for section in SECTIONS]
     # The recipe has the names of classes, and the teacher of all methods stays the source-only of isogloss.
-    runs, m = run_table(replace(m, runs=[])), replace(m, recipe="")
-    page = Page(m=m, opening=opening_of(m), outcomes=[], sections=sections, runs=runs, raw={})
+    runs, measurements = run_table(replace(measurements, runs=[])), replace(measurements, recipe="")
+    page = Page(
+        m=measurements, opening=opening_of(measurements), outcomes=[], sections=sections, runs=runs, raw={}
+    )
     data = [table.data.to_csv() for section in sections for table in section.tables]
     return original("\n".join([render(page), *data]))
 
 
-def baselines_of(m: Measurements) -> dict[str, str]:
+def baselines_of(measurements: Measurements) -> dict[str, str]:
     """Return the baseline of each system of each test set, by name."""
     names = [
         {
             key_of(system): f"{original(system['name'])} {system['encoder.label']}"
             for system in test_set.systems
         }
-        for test_set in scored_sets(m)
+        for test_set in scored_sets(measurements)
     ]
     return {
-        of_set[key]: of_set[key_of(baseline)]
-        for of_set, test_set in zip(names, scored_sets(m), strict=True)
+        set_name[key]: set_name[key_of(baseline)]
+        for set_name, test_set in zip(names, scored_sets(measurements), strict=True)
         for key, baseline in test_set.references.items()
     }
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Make the measurements of a study whose methods of some names are the copies; each once."""
+    """Make the measurements of a study whose methods of some names are the copies. Each once."""
     folder = tmp_path_factory.mktemp("renamed")
-    made = dict[str, Measurements]()
+    result = dict[str, Measurements]()
     copies = write_copies(folder)
     for seed in (0, 1):
         shutil.copytree(Path(isogloss.__file__).with_name("shipped"), folder / f"given-{seed}")
 
     def measurements(
-        renamed: Collection[str] = (), *, peft: str = "", adjusted: str = "", translator: str = ""
+        renamed_value: Collection[str] = (), *, peft: str = "", adjusted: str = "", translator: str = ""
     ) -> Measurements:
-        name = f"runs {' '.join(renamed)} {peft} {adjusted} {translator}"
-        if name not in made:
-            text = recipe(copies, renamed, peft=peft, adjusted=adjusted, translator=translator)
-            made[name] = write_records(plan_recipe(text, out=folder / name))
-        return made[name]
+        name = f"runs {' '.join(renamed_value)} {peft} {adjusted} {translator}"
+        if name not in result:
+            text = recipe(copies, renamed_value, peft=peft, adjusted_value=adjusted, translator=translator)
+            result[name] = write_records(plan_recipe(text, out=folder / name))
+        return result[name]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -224,9 +236,9 @@ def study(tmp_path_factory):
         del sys.modules[name]
 
 
-def assert_equal(found: Measurements, expected: Measurements) -> None:
-    assert baselines_of(found) == baselines_of(expected)
-    assert page_of(found) == page_of(expected)
+def assert_equal(measurements: Measurements, expected: Measurements) -> None:
+    assert baselines_of(measurements) == baselines_of(expected)
+    assert page_of(measurements) == page_of(expected)
 
 
 @pytest.mark.nightly
@@ -239,8 +251,8 @@ def test_copies_of_all_methods_have_the_report_of_the_originals(study):
 
 @pytest.mark.slow
 def test_records_of_earlier_versions_are_read_as_those_of_today(study):
-    m = study(peft="lora", adjusted="cross-lingual-adjustment", translator="built-in")
-    for run in each(m.finished("fine-tune")):
+    measurements = study(peft="lora", adjusted="cross-lingual-adjustment", translator="built-in")
+    for run in each(measurements.finished("fine-tune")):
         read = run.record.read
         earlier = derive_data_read(run.record.run)
         # Back-translations are not known; whether any translations were read decides.
@@ -250,12 +262,12 @@ def test_records_of_earlier_versions_are_read_as_those_of_today(study):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("translator", TRANSLATORS)
-@pytest.mark.parametrize("adjusted", ADJUSTED)
+@pytest.mark.parametrize("adjusted_value", ADJUSTED)
 @pytest.mark.parametrize("peft", PEFTS)
-def test_copies_in_each_combination_have_the_report_of_the_originals(study, peft, adjusted, translator):
-    combination = {"peft": peft, "adjusted": adjusted, "translator": translator}
-    renamed = (*NAMES, *filter(None, (peft, adjusted)))
-    assert_equal(study(renamed, **combination), study(**combination))
+def test_copies_in_each_combination_have_the_report_of_the_originals(study, peft, adjusted_value, translator):
+    combination = {"peft": peft, "adjusted": adjusted_value, "translator": translator}
+    renamed_names = (*NAMES, *(value for value in (peft, adjusted_value) if value))
+    assert_equal(study(renamed_names, **combination), study(**combination))
 
 
 @pytest.mark.nightly

@@ -16,42 +16,47 @@ def batches(draw):
     shapes = draw(st.lists(sizes, min_size=1, max_size=4))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**30)))
     matrices = [torch.rand(shape, generator=generator) for shape in shapes]
-    values = torch.ones(len(shapes), max(m for m, _ in shapes), max(n for _, n in shapes))
-    real = torch.zeros_like(values, dtype=torch.bool)
-    for number, matrix in enumerate(matrices):
-        m, n = matrix.shape
-        values[number, :m, :n] = matrix
-        real[number, :m, :n] = True
-    return [matrix.tolist() for matrix in matrices], Similarities(values, real)
+    values = torch.ones(
+        len(shapes), max(measurements for measurements, _ in shapes), max(n for _, n in shapes)
+    )
+    real_tensor = torch.zeros_like(values, dtype=torch.bool)
+    for index, matrix in enumerate(matrices):
+        shape, n = matrix.shape
+        values[index, :shape, :n] = matrix
+        real_tensor[index, :shape, :n] = True
+    return [matrix.tolist() for matrix in matrices], Similarities(values, real_tensor)
 
 
 def mutual(matrix):
-    m, n = len(matrix), len(matrix[0])
+    count = len(matrix)
+    n = len(matrix[0])
     return {
         (i, j)
-        for i in range(m)
+        for i in range(count)
         for j in range(n)
-        if max(range(n), key=lambda k: matrix[i][k]) == j and max(range(m), key=lambda k: matrix[k][j]) == i
+        if max(range(n), key=lambda k: matrix[i][k]) == j
+        and max(range(count), key=lambda k: matrix[k][j]) == i
     }
 
 
 def itermax(matrix, rounds):
     """Algorithm 1 of the paper, cell by cell."""
-    m, n = len(matrix), len(matrix[0])
+    count = len(matrix)
+    n = len(matrix[0])
     links = mutual(matrix)
-    for _ in range(rounds - 1 if min(m, n) > 2 else 0):
+    for _ in range(rounds - 1 if min(count, n) > 2 else 0):
         rows, columns = ({link[side] for link in links} for side in (0, 1))
-        if len(rows) == m or len(columns) == n:
+        if len(rows) == count or len(columns) == n:
             break
         factor = {(False, False): 1.0, (False, True): 0.9, (True, False): 0.9, (True, True): 0.0}
-        left = [[matrix[i][j] * factor[i in rows, j in columns] for j in range(n)] for i in range(m)]
+        left = [[matrix[i][j] * factor[i in rows, j in columns] for j in range(n)] for i in range(count)]
         links |= {(i, j) for i, j in mutual(left) if i not in rows or j not in columns}
     return links
 
 
 def match_arrays(similarities, matching, rounds=2):
-    made = linked(similarities, matching, rounds=rounds)
-    return [{tuple(link) for link in one.nonzero().tolist()} for one in made]
+    result = linked(similarities, matching, rounds=rounds)
+    return [{tuple(link) for link in item.nonzero().tolist()} for item in result]
 
 
 @given(batches())
@@ -66,38 +71,41 @@ def test_itermax_is_the_papers_algorithm(batch, rounds):
 
 @given(batches())
 def test_itermax_of_one_round_is_argmax_and_more_rounds_only_add(batch):
-    one, two, three = (match_arrays(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
-    assert one == match_arrays(batch[1], "argmax")
-    assert all(a <= b <= c for a, b, c in zip(one, two, three, strict=True))
+    links, two, three = (match_arrays(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
+    assert links == match_arrays(batch[1], "argmax")
+    assert all(a <= b <= c for a, b, c in zip(links, two, three, strict=True))
 
 
 @given(batches())
 def test_match_is_the_best_of_all_one_to_one_links(batch):
     for matrix, links in zip(batch[0], match_arrays(batch[1], "match"), strict=True):
-        m, n = len(matrix), len(matrix[0])
-        size = min(m, n)
-        best = max(
+        count = len(matrix)
+        n = len(matrix[0])
+        size = min(count, n)
+        best_total = max(
             sum(matrix[i][j] for i, j in zip(rows, columns, strict=True))
-            for rows in combinations(range(m), size)
+            for rows in combinations(range(count), size)
             for columns in permutations(range(n), size)
         )
         assert len(links) == len({i for i, _ in links}) == len({j for _, j in links}) == size
-        assert sum(matrix[i][j] for i, j in links) == pytest.approx(best)
+        assert sum(matrix[i][j] for i, j in links) == pytest.approx(best_total)
 
 
 @given(batches(), st.floats(0, 1))
 def test_distortion_is_by_relative_places(batch, weight):
-    made = distorted(batch[1], weight)
-    for matrix, values in zip(batch[0], made.values.tolist(), strict=True):
-        m, n = len(matrix), len(matrix[0])
-        for i in range(m):
+    fields = distorted(batch[1], weight)
+    for matrix, values in zip(batch[0], fields.values.tolist(), strict=True):
+        count = len(matrix)
+        n = len(matrix[0])
+        for i in range(count):
             for j in range(n):
-                apart = (i / (m - 1) - j / (n - 1)) ** 2 if min(m, n) > 1 else 0.0
-                assert values[i][j] == pytest.approx(matrix[i][j] * (1 - weight * apart), abs=1e-6)
+                distance = (i / (count - 1) - j / (n - 1)) ** 2 if min(count, n) > 1 else 0.0
+                assert values[i][j] == pytest.approx(matrix[i][j] * (1 - weight * distance), abs=1e-6)
 
 
 def test_cosines_are_between_zero_and_one():
-    first, second = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]])
-    made = cosine_similarities(first, second, (torch.tensor([2]), torch.tensor([1])))
-    assert made.values.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
-    assert made.real.tolist() == [[[True, False], [True, False]]]
+    first_tensor = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    second = torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]])
+    fields = cosine_similarities(first_tensor, second, (torch.tensor([2]), torch.tensor([1])))
+    assert fields.values.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
+    assert fields.real.tolist() == [[[True, False], [True, False]]]

@@ -26,13 +26,20 @@ OFF = 2
 """Pixels that the thumb may be off its line."""
 
 
-def write_study(out: Path, number: int, *grids: str) -> Study:
+def write_study(path: Path, index: int, *grids: str) -> Study:
     """Write a study, and the opening of its page."""
-    moving_study(out, number, *grids)
-    m = read_measurements(out)
-    page = Page(m=m, opening=opening_of(m), outcomes=[], sections=[], runs=run_table(m), raw={})
-    (out / "report.html").write_text(render(page), encoding="utf-8")
-    return m, out / "report.html"
+    moving_study(path, index, *grids)
+    measurements = read_measurements(path)
+    page = Page(
+        m=measurements,
+        opening=opening_of(measurements),
+        outcomes=[],
+        sections=[],
+        runs=run_table(measurements),
+        raw={},
+    )
+    (path / "report.html").write_text(render(page), encoding="utf-8")
+    return measurements, path / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +47,15 @@ def crowded_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return write_study(tmp_path_factory.mktemp("crowded"), 1, "crowded", "even")
 
 
-def paths_of(m: Measurements) -> Any:
-    rows = m.frame("interpolation")
-    starts = rows["start"].map(m.models["method"])
+def paths_of(measurements: Measurements) -> Any:
+    rows = measurements.frame("interpolation")
+    starts = rows["start"].map(measurements.models["method"])
     rows = rows[(rows["part"] == "all") & (starts == "source-only")]
     return rows.assign(alpha=rows["alpha"].round(6))
 
 
-def points_of(m: Measurements) -> list[float]:
-    return sorted(paths_of(m)["alpha"].unique())
+def points_of(measurements: Measurements) -> list[float]:
+    return sorted(paths_of(measurements)["alpha"].unique())
 
 
 def thumb_centre(shot: Image.Image, box: dict[str, float], colour: str) -> float:
@@ -68,20 +75,20 @@ def thumb_centre(shot: Image.Image, box: dict[str, float], colour: str) -> float
 def test_the_thumb_is_under_the_line_at_every_measured_point(
     crowded_study: Study, open_page: Callable[..., Any], width: int, scheme: str
 ) -> None:
-    m, html = crowded_study
-    with open_page(html, width=width, color_scheme=scheme) as shown:
-        check_thumbs(m, shown)
-        assert shown.overflow() <= 0 and shown.errors == []
+    measurements, html = crowded_study
+    with open_page(html, width=width, color_scheme=scheme) as page:
+        check_thumbs(measurements, page)
+        assert page.overflow() <= 0 and page.errors == []
 
 
-def check_thumbs(m: Measurements, shown: Any) -> None:
+def check_thumbs(measurements: Measurements, text: Any) -> None:
     """Assert that in each panel thumb, line, α and axis agree, while the first slider moves by keys."""
-    page = shown.page
+    page = text.page
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 2400})
     colour = page.evaluate("getComputedStyle(document.querySelector('.readout .target')).color")
     panels = page.locator(".path").all()
     panels[0].locator("input").press("Home")
-    for alpha in points_of(m):
+    for alpha in points_of(measurements):
         shot = Image.open(io.BytesIO(page.screenshot()))
         for panel in panels:
             slider = panel.locator("input")
@@ -90,8 +97,8 @@ def check_thumbs(m: Measurements, shown: Any) -> None:
             line = panel.locator(".now").bounding_box()["x"]
             assert thumb_centre(shot, slider.bounding_box(), colour) == pytest.approx(line, abs=OFF)
             grid = panel.locator(".grid").first.bounding_box()
-            first, last = (float(slider.get_attribute(end)) for end in ("min", "max"))
-            share = (alpha - first) / (last - first)
+            first_attribute, last_attribute = (float(slider.get_attribute(end)) for end in ("min", "max"))
+            share = (alpha - first_attribute) / (last_attribute - first_attribute)
             assert line == pytest.approx(grid["x"] + share * grid["width"], abs=OFF)
         panels[0].locator("input").press("ArrowRight")
     assert float(panels[0].locator("input").input_value()) == pytest.approx(alpha, abs=1e-5), "the last"
@@ -100,17 +107,19 @@ def check_thumbs(m: Measurements, shown: Any) -> None:
 def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded_study
-    with open_page(html, width=680) as shown:
-        shown.page.locator(".path input").first.press("End")
-        shown.page.emulate_media(media="print")
-        assert not shown.page.locator(".path input").first.is_visible()
-        for panel in shown.page.locator(".path").all():
+    measurements, html = crowded_study
+    with open_page(html, width=680) as page:
+        page.page.locator(".path input").first.press("End")
+        page.page.emulate_media(media="print")
+        assert not page.page.locator(".path input").first.is_visible()
+        for panel in page.page.locator(".path").all():
             assert panel.locator(".slider p").inner_text() == "α = 1.5"
             grid = panel.locator(".grid").first.bounding_box()
             line = panel.locator(".now").bounding_box()
             assert line["x"] == pytest.approx(grid["x"] + grid["width"], abs=OFF)
-            assert panel.locator(".readout b").all_inner_texts() == means_at(m, 1.5, names_in(panel))
+            assert panel.locator(".readout b").all_inner_texts() == means_at(
+                measurements, 1.5, names_in(panel)
+            )
 
 
 def names_in(panel: Any) -> list[tuple[str, str]]:
@@ -120,42 +129,42 @@ def names_in(panel: Any) -> list[tuple[str, str]]:
     return [(target, name) for name in names]
 
 
-def means_at(m: Measurements, alpha: float, names: list[tuple[str, str]]) -> list[str]:
-    """Return the mean score over seeds of each language; a dash where none was measured."""
-    rows = paths_of(m)
+def means_at(measurements: Measurements, alpha: float, names: list[tuple[str, str]]) -> list[str]:
+    """Return the mean score over seeds of each language. A dash where none was measured."""
+    rows = paths_of(measurements)
     rows = rows[np.isclose(rows["alpha"], alpha, atol=1e-5)]
-    named = rows.assign(
+    table = rows.assign(
         target=rows["target"].map(language_name), language=rows["language"].map(language_name)
     )
-    means = named.groupby(["target", "language"])["score"].mean()
+    means = table.groupby(["target", "language"])["score"].mean()
     return [f"{100 * means[name]:.1f}" if name in means else "–" for name in names]
 
 
-def check_scores(m: Measurements, page: Any, alpha: float) -> None:
+def check_scores(measurements: Measurements, page: Any, alpha: float) -> None:
     """Assert that numbers, the live region and sentences are those that were measured at α."""
-    shown: dict[str, set[str]] = {}
+    fields: dict[str, set[str]] = {}
     for panel in page.locator(".path").all():
         names = names_in(panel)
         texts = panel.locator(".readout b").all_inner_texts()
-        assert texts == means_at(m, alpha, names)
+        assert texts == means_at(measurements, alpha, names)
         for (_, name), text in zip(names, texts, strict=True):
-            shown.setdefault(name, set()).update({text} - {"–"})
-    (said,) = page.locator("[aria-live], [role=status], output").all_text_contents()
-    point, _, languages = said.partition(": ")
+            fields.setdefault(name, set()).update({text} - {"–"})
+    (text_content,) = page.locator("[aria-live], [role=status], output").all_text_contents()
+    point, _, languages = text_content.partition(": ")
     assert float(point.removeprefix("α ")) == pytest.approx(alpha, abs=1e-5)
-    assert len(languages.split(", ")) == len(shown)
-    for text, (name, scores) in zip(languages.split(", "), shown.items(), strict=True):
+    assert len(languages.split(", ")) == len(fields)
+    for text, (name, scores) in zip(languages.split(", "), fields.items(), strict=True):
         ends = list(dict.fromkeys([min(scores, key=float), max(scores, key=float)])) if scores else []
         assert text == f"{name} {' to '.join(ends) or 'not measured here'}", "each language once"
-    check_sentences(m, page, alpha)
+    check_sentences(measurements, page, alpha)
 
 
-def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
-    stored = [
-        [path_sentence(text) for text in m.answers(run)[code].values()]
-        for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
+def check_sentences(measurements: Measurements, page: Any, alpha: float) -> None:
+    stored_path_sentences = [
+        [path_sentence(text) for text in measurements.answers(run)[language].values()]
+        for (run, language), _ in measurements.frame("interpolation").groupby(["run", "target"], sort=False)
     ]
-    sentences = [sentence for answers in stored for sentence in answers]
+    sentences = [sentence for answers in stored_path_sentences for sentence in answers]
     for box in page.locator(".moving > .sentence").all():
         row = box.locator("ol:visible")
         assert row.count() == 1
@@ -163,8 +172,10 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
         labels = [label.split() for label in labels]
         expected = []
         for sentence in sentences:
-            recorded = [tags for at, tags in sentence.predicted if abs(at - alpha) < 1e-5]
-            triples = zip(sentence.units, recorded[0], sentence.gold, strict=True) if recorded else []
+            recorded_tags = [tags for position, tags in sentence.predicted if abs(position - alpha) < 1e-5]
+            triples = (
+                zip(sentence.units, recorded_tags[0], sentence.gold, strict=True) if recorded_tags else []
+            )
             words = [
                 [unit, tag] if tag == right else [unit, tag, "(wrong)", "gold:", right]
                 for unit, tag, right in triples
@@ -177,36 +188,36 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
 def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded_study
-    with open_page(html) as shown:
-        slider = shown.page.locator(".path input").last
+    measurements, html = crowded_study
+    with open_page(html) as page:
+        slider = page.page.locator(".path input").last
         slider.focus()
         slider.press("Home")
-        for alpha in points_of(m):
-            check_scores(m, shown.page, alpha)
+        for alpha in points_of(measurements):
+            check_scores(measurements, page.page, alpha)
             slider.press("ArrowUp")
-        for alpha in reversed(points_of(m)):
+        for alpha in reversed(points_of(measurements)):
             assert slider.get_attribute("aria-valuetext") == f"α {alpha:g}"
             slider.press("ArrowLeft")
         slider.press("End")
-        check_scores(m, shown.page, points_of(m)[-1])
+        check_scores(measurements, page.page, points_of(measurements)[-1])
         assert slider.evaluate("slider => slider.getAttribute('aria-label')").startswith("α of ")
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("number", "grids"), [*enumerate(itertools.product(ALPHAS, repeat=2))])
+@pytest.mark.parametrize(("index", "grids"), list(enumerate(itertools.product(ALPHAS, repeat=2))))
 def test_every_pair_of_grids_moves_in_step(
-    tmp_path: Path, open_page: Callable[..., Any], number: int, grids: tuple[str, ...]
+    tmp_path: Path, open_page: Callable[..., Any], index: int, grids: tuple[str, ...]
 ) -> None:
-    m, html = write_study(tmp_path, number, *grids)
-    with open_page(html, width=(400, 768, 1280)[number % 3]) as shown:
-        check_thumbs(m, shown)
-        slider = shown.page.locator(".path input").first
+    study, html = write_study(tmp_path, index, *grids)
+    with open_page(html, width=(400, 768, 1280)[index % 3]) as page:
+        check_thumbs(study, page)
+        slider = page.page.locator(".path input").first
         slider.press("Home")
-        for alpha in points_of(m):
-            check_scores(m, shown.page, alpha)
+        for alpha in points_of(study):
+            check_scores(study, page.page, alpha)
             slider.press("ArrowRight")
-        assert shown.errors == []
+        assert page.errors == []
 
 
 def locate_share(panel: Any, share: float) -> tuple[float, float]:
@@ -218,62 +229,62 @@ def locate_share(panel: Any, share: float) -> tuple[float, float]:
 
 @pytest.mark.nightly
 def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page: Callable[..., Any]) -> None:
-    m, html = crowded_study
-    points = points_of(m)
-    first = min(points_of(m))
-    last = max(points_of(m))
+    measurements, html = crowded_study
+    points = points_of(measurements)
+    first_unique = min(points_of(measurements))
+    last_unique = max(points_of(measurements))
 
     def nearest(share: float) -> float:
-        return min(points, key=lambda alpha: abs(first + share * (last - first) - alpha))
+        return min(points, key=lambda alpha: abs(first_unique + share * (last_unique - first_unique) - alpha))
 
-    with open_page(html) as shown:
-        page = shown.page
-        panel = shown.page.locator(".path").last
+    with open_page(html) as text:
+        page = text.page
+        panel = text.page.locator(".path").last
         page.mouse.move(*locate_share(panel, 0.3))
         page.mouse.down()
         for share in (0.33, 0.52, 0.81, 0.98, 0.7):
             page.mouse.move(*locate_share(panel, share), steps=3)
-            check_scores(m, page, nearest(share))
+            check_scores(measurements, page, nearest(share))
         page.mouse.up()
         page.mouse.move(*locate_share(panel, 0.1))
-        check_scores(m, page, nearest(0.7))
+        check_scores(measurements, page, nearest(0.7))
         page.mouse.click(*locate_share(panel, 0.249))
-        check_scores(m, page, nearest(0.249))
+        check_scores(measurements, page, nearest(0.249))
         thumb = panel.locator("input").bounding_box()
         page.mouse.click(thumb["x"] + thumb["width"] - 8, thumb["y"] + thumb["height"] / 2)
-        check_scores(m, page, last)
-        assert shown.errors == []
-    with open_page(html, width=400, has_touch=True) as shown:
-        panel = shown.page.locator(".path").first
+        check_scores(measurements, page, last_unique)
+        assert text.errors == []
+    with open_page(html, width=400, has_touch=True) as text:
+        panel = text.page.locator(".path").first
         panel.scroll_into_view_if_needed()
-        shown.page.touchscreen.tap(*locate_share(panel, 0.6))
-        check_scores(m, shown.page, nearest(0.6))
+        text.page.touchscreen.tap(*locate_share(panel, 0.6))
+        check_scores(measurements, text.page, nearest(0.6))
 
 
 def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded_study
+    measurements, html = crowded_study
     step = (
         "(slider, by) => { slider.value = Number(slider.value) + by;"
         " slider.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
-    with open_page(html) as shown:
-        slider = shown.page.locator(".path input").first
-        start = points_of(m).index(0.5)
+    with open_page(html) as page:
+        slider = page.page.locator(".path input").first
+        start = points_of(measurements).index(0.5)
         slider.press("End")
         while float(slider.input_value()) > 0.5:
             slider.press("ArrowLeft")
         slider.evaluate(step, 0.05)  # As screen readers step a slider: by a share of its length.
-        check_scores(m, shown.page, points_of(m)[start + 1])
+        check_scores(measurements, page.page, points_of(measurements)[start + 1])
         slider.evaluate(step, -0.001)
-        check_scores(m, shown.page, 0.5)
+        check_scores(measurements, page.page, 0.5)
 
 
 def test_the_first_figure_has_one_live_region_which_is_silent_at_first(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    with open_page(crowded_study[1]) as shown:
-        assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
+    with open_page(crowded_study[1]) as page:
+        assert page.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
             ""
         ]

@@ -1,4 +1,4 @@
-"""A message that states a cause is true; exit codes of signals are used for nothing else."""
+"""A message that states a cause is true. Exit codes of signals are used for nothing else."""
 
 import errno
 import io
@@ -37,12 +37,12 @@ def end_with(monkeypatch, capsys) -> Callable[[BaseException], tuple[int, str]]:
 @pytest.mark.parametrize("path", ["", "/somewhere/x"])
 @pytest.mark.parametrize("kind", [*DISK, *NETWORK])
 def test_an_error_of_something_else_is_not_said_of_standard_output(end_with, kind, path):
-    number = getattr(errno, kind)
-    status, line = end_with(OSError(number, os.strerror(number), *([path] if path else [])))
+    index = getattr(errno, kind)
+    status, line = end_with(OSError(index, os.strerror(index), *([path] if path else [])))
     assert status in (1, 2)
     assert "standard output" not in line
     assert path in line
-    assert os.strerror(number) in line
+    assert os.strerror(index) in line
     assert ("bug in isogloss" in line) == (not path and kind in NETWORK)
 
 
@@ -130,19 +130,19 @@ cli.main()
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
 @pytest.mark.parametrize(
-    ("grace", "seconds", "said"), [(600, 0.5, "interrupted."), (0, 600, "ended at once")]
+    ("grace", "seconds", "message"), [(600, 0.5, "interrupted."), (0, 600, "ended at once")]
 )
-def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, said):
+def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, message):
     """Cleanup is finished first. If it takes long, a further Ctrl-C ends the process at once."""
-    code = CLEANS_UP.format(seconds=seconds, grace=grace)
-    running = Forked([sys.executable, "-c", code, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    language = CLEANS_UP.format(seconds=seconds, grace=grace)
+    running = Forked([sys.executable, "-c", language, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == "begun\n"
     running.send_signal(2)
     assert running.stdout.readline() == "ending\n"
     for _ in range(3):
         running.send_signal(2)
-    printed, errors = running.communicate()
+    output, errors = running.communicate()
     assert running.returncode == 130
-    assert ("cleaned up" in printed) == bool(grace)
-    assert errors.startswith(f"isogloss: {said}")
+    assert ("cleaned up" in output) == bool(grace)
+    assert errors.startswith(f"isogloss: {message}")
     assert errors.count("\n") == 1

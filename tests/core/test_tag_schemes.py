@@ -40,7 +40,7 @@ def spans_of(tags, scheme):
     return [(span.type, span.stop - span.start) for span in find_spans(tags, scheme)]
 
 
-@given(SPANS, st.sampled_from([*LETTERS]))
+@given(SPANS, st.sampled_from(list(LETTERS)))
 def test_spans_are_the_same_in_every_scheme(spans, name):
     tags = Notation(name).tags(spans)
     scheme = TagScheme(name=name)
@@ -128,7 +128,7 @@ def check_against_seqeval(sentence, scheme, table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = get_entities([tag[:1].translate(table) + tag[1:] for tag in sentence])
-    assert [(*span,) for span in find_spans(sentence, scheme)] == [
+    assert [tuple(span) for span in find_spans(sentence, scheme)] == [
         (type_name, start, end + 1) for type_name, start, end in expected
     ]
     bio = as_bio(sentence, scheme)
@@ -165,7 +165,7 @@ def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
 
 
 @pytest.mark.parametrize(
-    ("labels", "plain"),
+    ("labels", "plain_texts"),
     [
         (["O", "B-PER", "I-PER", "E-PER", "S-PER"], ["O", "B-PER", "I-PER", "E-PER", "S-PER"]),
         (["O", "B-PER", "I-PER", "L-PER", "U-PER"], ["O", "B-PER", "I-PER", "E-PER", "S-PER"]),
@@ -175,17 +175,17 @@ def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
         (["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"]),
     ],
 )
-def test_inventories_are_written_in_one_notation(labels, plain):
-    assert list(normalize_tags(labels)) == plain
+def test_inventories_are_written_in_one_notation(labels, plain_texts):
+    assert list(normalize_tags(labels)) == plain_texts
 
 
 def test_remarks_name_what_was_decided():
-    assert [*decide_scheme(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()] == [
+    assert list(decide_scheme(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()) == [
         "IOBES read as BIO",
         "'0' read as O",
         "'B_TYPE' read as 'B-TYPE'",
     ]
-    assert [*PLAIN_BIO.remarks()] == []
+    assert list(PLAIN_BIO.remarks()) == []
 
 
 def test_iob1_is_told_from_bio_by_its_beginnings():

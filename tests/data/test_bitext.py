@@ -25,14 +25,14 @@ def read(folder, pair, split="train", **fields):
 )
 def test_languages_are_found_however_names_and_headers_spell_them(put_files, english, yoruba):
     pair = f"{yoruba}-{english}"
-    every = (
+    interval = (
         {"own/table.tsv": f"id\t{yoruba}\t{english}\n1\tìwé\tbook\n"},
         {f"own/train.{pair}.{yoruba}": "ìwé\n", f"own/train.{pair}.{english}": "book\n"},
         {f"own/{pair}.{yoruba}.train": "ìwé\n", f"own/{pair}.{english}.train": "book\n"},
         {f"own/mined.{pair}.tsv": "1.1\tìwé\tbook\n"},
         {f"own/{yoruba}{english}.src-tgt": "ìwé ||| book\n"},
     )
-    for files in every:
+    for files in interval:
         folder = put_files(files)
         assert read(folder, "en-yo", collection="own") == [Translation(id="1", first="book", second="ìwé")]
         for file in files:
@@ -49,11 +49,11 @@ def test_languages_are_found_however_names_and_headers_spell_them(put_files, eng
     ],
 )
 def test_exchanged_languages_give_exchanged_pairs(fixtures, pair, split, collection):
-    first, second = pair.split("-")
+    first_part, second = pair.split("-")
     straight = read(fixtures, pair, split, collection=collection)
-    assert read(fixtures, f"{second}-{first}", split, collection=collection) == list(
-        map(flip_languages, straight)
-    )
+    assert read(fixtures, f"{second}-{first_part}", split, collection=collection) == [
+        flip_languages(value) for value in straight
+    ]
 
 
 def test_known_test_set_is_training_data_where_that_is_said(fixtures):
@@ -67,7 +67,9 @@ def test_own_files_without_split_names_are_train_and_several_are_joined(put_file
 
 def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put_files):
     folder = put_files(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
-    assert [(one.id, one.second, one.links) for one in read(folder, "en-fr", collection="own")] == [
+    assert [
+        (example.id, example.second, example.links) for example in read(folder, "en-fr", collection="own")
+    ] == [
         ("1", "x", ((0, 0),)),
         ("4", "z", ((0, 0),)),
     ]
@@ -101,7 +103,7 @@ def table(*rows):
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken_files", "messages"),
     [
         (files(french="x\n"), "train.en-fr.fr:2: the file ends; .* expected the partner of line 2"),
         (files(english="a b\n"), "en:2: the file ends.*partner of line 2 of .*train.en-fr.fr, and as many"),
@@ -135,8 +137,8 @@ def table(*rows):
         ),
     ],
 )
-def test_what_is_broken_is_named_with_its_place(message, broken, said):
-    assert re.search(said, message(OWN, broken, "en-fr"))
+def test_what_is_broken_is_named_with_its_place(message, broken_files, messages):
+    assert re.search(messages, message(OWN, broken_files, "en-fr"))
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
@@ -158,8 +160,8 @@ def test_raw_text_has_the_words_of_the_tokenizer(put_files):
 
 
 def test_a_table_without_ids_is_told_that_they_come_first(message):
-    said = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
-    assert "Its tables have: fr." in said and "with both columns after ids" in said
+    messages = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
+    assert "Its tables have: fr." in messages and "with both columns after ids" in messages
 
 
 @pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
@@ -172,22 +174,22 @@ def test_mined_pairs_below_the_margin_are_left_out(put_files, name):
 
 def test_mined_pairs_are_found_in_either_order_and_packed(put_files):
     folder = put_files({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
-    there = read(folder, "en-es", collection="mined")
-    assert read(folder, "es-en", collection="mined") == list(map(flip_languages, there))
+    examples = read(folder, "en-es", collection="mined")
+    assert read(folder, "es-en", collection="mined") == [flip_languages(value) for value in examples]
 
 
 def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
-    said = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
-    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in said
+    messages = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
+    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in messages
 
 
 def test_collection_of_mined_text_has_no_languages_in_a_header(message):
-    said = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
-    assert "Its tables have" not in said
+    messages = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
+    assert "Its tables have" not in messages
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first_name", "second"),
     [
         ("OPUS.en-es.en", "OPUS.en-es.es"),
         ("Tatoeba.en-es.en", "Tatoeba.en-es.es"),
@@ -196,8 +198,8 @@ def test_collection_of_mined_text_has_no_languages_in_a_header(message):
         ("en-es.en.all", "en-es.es.all"),
     ],
 )
-def test_names_of_opus_and_xlm_are_found_in_either_order(put_files, first, second):
-    folder = put_files({f"own/{first}": "good\n", f"own/{second}": "bueno\n"})
+def test_names_of_opus_and_xlm_are_found_in_either_order(put_files, first_name, second):
+    folder = put_files({f"own/{first_name}": "good\n", f"own/{second}": "bueno\n"})
     (pair,) = read(folder, "en-es", collection="own")
     assert (pair.first, pair.second) == ("good", "bueno")
     assert read(folder, "es-en", collection="own") == [flip_languages(pair)]
@@ -246,7 +248,8 @@ def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put_files, pla
 
 def test_the_words_are_those_of_the_treebanks(put_files):
     assert [
-        pair_words(one) for one in read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de")
+        pair_words(example)
+        for example in read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de")
     ] == [
         (("cat",), ("Katze",)),
         (("dog",), ("Hund",)),
@@ -254,8 +257,8 @@ def test_the_words_are_those_of_the_treebanks(put_files):
 
 
 def test_the_pair_is_read_in_either_order(put_files):
-    found = read_parallel_treebanks(put_files(files_parallel_treebanks()), "de-en")
-    assert [(one.id, one.first, one.second) for one in found] == [
+    examples = read_parallel_treebanks(put_files(files_parallel_treebanks()), "de-en")
+    assert [(example.id, example.first, example.second) for example in examples] == [
         ("n2", "Ein Hund.", "dog"),
         ("n1", "Eine Katze.", "A = “cat”."),
     ]
@@ -280,25 +283,34 @@ def test_another_collection_names_this_one(put_files):
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", ["en-de", "en-th", "hi-ru"])
 def test_the_parallel_treebanks_have_a_thousand_sentences(real_data, pair):
-    found = read_parallel_treebanks(real_data, pair)
-    assert len(found) == len({one.id for one in found}) == 1000
-    assert all(one.first.strip() and one.second.strip() and one.links is None for one in found)
+    examples = read_parallel_treebanks(real_data, pair)
+    assert len(examples) == len({example.id for example in examples}) == 1000
+    assert all(
+        example.first.strip() and example.second.strip() and example.links is None for example in examples
+    )
 
 
 def pairs(*texts):
-    return [Translation(id=f"{n}", first=first, second=second) for n, (first, second) in enumerate(texts)]
+    return [
+        Translation(id=f"{n}", first=first_text, second=second)
+        for n, (first_text, second) in enumerate(texts)
+    ]
 
 
 GOOD = pairs(*((f"one two three {n}", f"один два три {n}") for n in range(40)))
 
 
 def test_report_counts_what_is_there():
-    found = check_bitext(
+    bitext = check_bitext(
         [*GOOD, *pairs(("one two three 0", "один два три 0"), ("a b c", "a b c"))], "en", "ru"
     )
-    assert (found.pairs, found.duplicates, found.identical, found.length_outliers) == (42, 1, 1, 0)
-    assert (found.first.mean_words, found.first.longest_words, found.first.empty) == ((41 * 4 + 3) / 42, 4, 0)
-    assert found.second.other_script == 1
+    assert (bitext.pairs, bitext.duplicates, bitext.identical, bitext.length_outliers) == (42, 1, 1, 0)
+    assert (bitext.first.mean_words, bitext.first.longest_words, bitext.first.empty) == (
+        (41 * 4 + 3) / 42,
+        4,
+        0,
+    )
+    assert bitext.second.other_script == 1
 
 
 def test_good_bitext_has_no_warning():
@@ -307,14 +319,14 @@ def test_good_bitext_has_no_warning():
 
 
 def test_exchanged_languages_are_noticed_by_their_scripts():
-    found = check_bitext(GOOD, "ru", "en")
-    assert [side.own_script for side in (found.first, found.second)] == [0.0, 0.0]
-    assert "40 of 40 pairs (100.0%) are not in the script of Russian" in found.warnings[0]
-    assert "English" in found.warnings[1]
+    bitext = check_bitext(GOOD, "ru", "en")
+    assert [side.own_script for side in (bitext.first, bitext.second)] == [0.0, 0.0]
+    assert "40 of 40 pairs (100.0%) are not in the script of Russian" in bitext.warnings[0]
+    assert "English" in bitext.warnings[1]
 
 
 def test_each_kind_of_suspicion_is_said():
-    found = check_bitext(
+    bitext = check_bitext(
         pairs(
             ("a b c d e f g h i j k l", "x"),
             ("a b", "a b"),
@@ -323,15 +335,15 @@ def test_each_kind_of_suspicion_is_said():
             *[("a b", "u v")] * 3,
         )
     )
-    said = " ".join(found.warnings)
+    text = " ".join(bitext.warnings)
     for words in (
         "differ much in length",
         "repeat an earlier pair",
         "same text on both sides",
         "no words on one side",
     ):
-        assert words in said
-    assert found.first.empty == 1
+        assert words in text
+    assert bitext.first.empty == 1
 
 
 def test_no_pair_is_said():
@@ -339,9 +351,9 @@ def test_no_pair_is_said():
 
 
 def test_a_language_that_is_longer_throughout_has_no_outliers():
-    made = pairs(*(("a b c", "u v w x y z u v w x y z") for _ in range(9)))
-    assert check_bitext(made).length_outliers == 0
-    assert check_bitext([*made, *pairs(("a b c d e f", "u v"))]).length_outliers == 1
+    translations = pairs(*(("a b c", "u v w x y z u v w x y z") for _ in range(9)))
+    assert check_bitext(translations).length_outliers == 0
+    assert check_bitext([*translations, *pairs(("a b c d e f", "u v"))]).length_outliers == 1
 
 
 def test_scripts_are_those_of_letters_alone():
@@ -353,5 +365,5 @@ def test_scripts_are_those_of_letters_alone():
 
 @given(st.text())
 def test_every_letter_is_counted_once(text):
-    assert scripts_in(text).total() == sum(map(str.isalpha, text))
-    assert sum(map(str.isalpha, text)) == 0 or 0 <= own_share(scripts_in(text), "en") <= 1
+    assert scripts_in(text).total() == sum(str.isalpha(value) for value in text)
+    assert sum(str.isalpha(value) for value in text) == 0 or 0 <= own_share(scripts_in(text), "en") <= 1

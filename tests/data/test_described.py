@@ -1,4 +1,4 @@
-"""Described corpora: every format comes to the same examples; what does not fit is named with its line."""
+"""Described corpora: every format comes to the same examples. What does not fit is named with its line."""
 
 import json
 import re
@@ -54,15 +54,19 @@ def test_every_format_comes_to_the_same_examples(own_corpus, name, text, more):
     suffix = name.rpartition(".")[2]
     corpus = own_corpus(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
     assert read(corpus) == [
-        LabelledText(id=str(number), text=said, label=label) for number, (said, label) in enumerate(TEXTS)
+        LabelledText(id=str(index), text=message, label=label) for index, (message, label) in enumerate(TEXTS)
     ]
     assert corpus.labels == ("anga", "kauli", "salamu")
 
 
 def test_parquet_is_read_and_numbers_are_labels_in_their_order(own_corpus):
-    table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
+    table = [{"text": text, "label": index} for index, (text, _) in enumerate(TEXTS)]
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n'
-    assert [one.label for one in read(own_corpus(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
+    assert [example.label for example in read(own_corpus(body, {"train-sw.parquet": table}))] == [
+        "a",
+        "b",
+        "c",
+    ]
     with pytest.raises(DataError, match=r"train-sw\.parquet: .*4 bytes"):
         read(own_corpus(body, {"train-sw.parquet": "PAR1"}))
 
@@ -107,7 +111,7 @@ def test_bio_is_made_from_the_types_that_are_given_in_their_order(own_corpus):
     body = 'kind = "tagging"\nlabels = ["PER", "ORG", "LOC", "DATE"]\nfiles = "{language}/{split}.txt"\n'
     corpus = own_corpus(body, {"sw/train.txt": CONLL})
     types = ("PER", "ORG", "LOC", "DATE")
-    assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
+    assert corpus.labels == ("O", *(f"{mark}-{item}" for item in types for mark in "BI"))
 
 
 def test_a_type_of_entity_may_have_a_hyphen(own_corpus):
@@ -126,7 +130,7 @@ def test_a_word_of_conll_may_hold_a_no_break_space(own_corpus):
 
 @given(st.lists(st.sampled_from(["PER", "LOC", "X"]), unique=True, min_size=1))
 def test_an_inventory_has_every_tag_that_was_seen_once(types):
-    tags = [f"B-{one}" for one in types]
+    tags = [f"B-{item}" for item in types]
     assert set(tags) < set(inventory(["O", *tags], ()))
     assert len(set(inventory(tags, types))) == 1 + 2 * len(types)
     assert inventory(types, ()) == tuple(sorted(types))
@@ -151,21 +155,21 @@ def test_pairs_translations_and_raw_text(own_corpus):
 
 def test_where_chooses_the_rows_of_a_split_and_of_a_language(own_corpus):
     lines = [("sw", "train", "a"), ("sw", "valid", "b"), ("en", "train", "c"), ("sw", "train", "d")]
-    table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*one, "x"]) + "\n" for one in lines)
+    table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*line, "x"]) + "\n" for line in lines)
     body = 'kind = "text"\nfiles = "all.tsv"\nsplits = { train = "train", dev = "valid" }\n'
     body += 'languages = { sw = "sw", en = "en" }\nwhere = { lang = "{language}", part = "{split}" }\n'
     corpus = own_corpus(body, {"all.tsv": table})
-    assert [(one.id, one.text) for one in read(corpus)] == [("0", "a"), ("3", "d")]
-    assert [(one.id, one.text) for one in read(corpus, split="dev")] == [("1", "b")]
-    assert [one.text for one in read(corpus, "en")] == ["c"]
+    assert [(example.id, example.text) for example in read(corpus)] == [("0", "a"), ("3", "d")]
+    assert [(example.id, example.text) for example in read(corpus, split="dev")] == [("1", "b")]
+    assert [example.text for example in read(corpus, "en")] == ["c"]
     with says(DataError, "all.tsv:1:"):
         read(corpus, "en", "dev")
     with pytest.raises(DataError, match="It"):
         read(corpus, split="test")
-    plain = own_corpus(body.replace('part = "{split}"', 'part = "valid"'))
-    assert [one.text for one in read(plain)] == ["b"]
+    plain_own_corpus = own_corpus(body.replace('part = "{split}"', 'part = "valid"'))
+    assert [example.text for example in read(plain_own_corpus)] == ["b"]
     with pytest.raises(DataError, match="It"):
-        read(plain, split="dev")
+        read(plain_own_corpus, split="dev")
 
 
 CONLLU = """# sent_id = 1
@@ -191,10 +195,10 @@ def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own_
     body = f'kind = "tagging"\nfiles = "{{language}}.conllu"\n{columns}\n'
     corpus = own_corpus(body, {"es.conllu": CONLLU})
     assert read(corpus, "es") == [
-        TaggedSentence(id=str(number), words=words, tags=its_tags)
-        for number, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
+        TaggedSentence(id=str(index), words=words, tags=its_tags)
+        for index, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
     ]
-    assert corpus.labels == tuple(sorted({tag for one in tags for tag in one}))
+    assert corpus.labels == tuple(sorted({tag for item in tags for tag in item}))
     with says(DataError, "es.conllu:5:"):
         read(own_corpus(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
 
@@ -204,8 +208,11 @@ JSON = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]
 
 def test_a_json_list_is_read_object_by_object(own_corpus):
     body = 'kind = "text"\nfiles = "{language}.json"\nformat = "json"\nlabels = ["x", "y"]\n'
-    found = read(own_corpus(body, {"sw.json": JSON}))
-    assert [(one.id, one.text, one.label) for one in found] == [("0", "a, ]", "y"), ("1", "b", "x")]
+    examples = read(own_corpus(body, {"sw.json": JSON}))
+    assert [(example.id, example.text, example.label) for example in examples] == [
+        ("0", "a, ]", "y"),
+        ("1", "b", "x"),
+    ]
 
 
 LINES = 'kind = "bitext"\nfiles = "{split}.{language}"\nformat = "lines"\n'
@@ -222,9 +229,9 @@ def test_any_two_files_of_lines_are_bitext(own_corpus):
         Translation(id="0", first="sun", second="jua"),
         Translation(id="1", first="moon", second="mwezi"),
     ]
-    assert [one.second for one in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
-    found = [(one.language, one.examples) for one in inspect_splits(corpus)]
-    assert found == [("de-en", 2), ("en-sw", 2)]
+    assert [example.second for example in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
+    languages = [(split.language, split.examples) for split in inspect_splits(corpus)]
+    assert languages == [("de-en", 2), ("en-sw", 2)]
 
 
 def test_what_is_no_bitext_of_lines_is_said(own_corpus):
@@ -256,12 +263,14 @@ def test_a_language_of_one_region_is_found_without_it(own_corpus):
 
 def test_a_standard_variety_is_found_by_the_code_of_its_language(own_corpus):
     codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
-    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
-    for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
-        assert len(read(corpus, code)) == 3, code
-    for code in ("sw_KE", "zh_Hant"):
-        with pytest.raises(DataError, match=f"'{code}'"):
-            read(corpus, code)
+    corpus = own_corpus(
+        'kind = "text"\nfiles = "{language}.tsv"\n', {f"{language}.tsv": TSV for language in codes}
+    )
+    for language_code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
+        assert len(read(corpus, language_code)) == 3, language_code
+    for language_code in ("sw_KE", "zh_Hant"):
+        with pytest.raises(DataError, match=f"'{language_code}'"):
+            read(corpus, language_code)
 
 
 @pytest.mark.parametrize("place", ["told", "data"])
@@ -286,8 +295,8 @@ ITEMS = [
     ('Alisema "ndiyo".', "effect", ("Alikubali, kweli", "Alikataa"), 0),
 ]
 PICKED = [
-    Choice(id=str(number), context=context, prompt=asked, options=options, label=label)
-    for number, (context, asked, options, label) in enumerate(ITEMS)
+    Choice(id=str(index), context=context, prompt=arguments, options=options, label=label)
+    for index, (context, arguments, options, label) in enumerate(ITEMS)
 ]
 COLUMNS = 'prompt = "asks", options = ["a", "b", "c"]'
 
@@ -296,19 +305,19 @@ def write_options(separator, cell=str):
     """Options in a column each, the missing one's cell empty, counted from 1."""
     lines = [["premise", "asks", "a", "b", "c", "label"]]
     lines += [
-        [cell(context), asked, *map(cell, (*options, "")[:3]), str(label + 1)]
-        for context, asked, options, label in ITEMS
+        [cell(context), arguments, *(cell(option) for option in (*options, "")[:3]), str(label + 1)]
+        for context, arguments, options, label in ITEMS
     ]
     return "".join(separator.join(line) + "\n" for line in lines)
 
 
-def objects(**how):
+def objects(**settings):
     """Options in a list, or each under a key, with null for a missing option."""
-    found = ""
-    for context, asked, options, label in ITEMS:
-        listed = dict(zip("abc", (*options, None), strict=False)) if how else {"options": options}
-        found += json.dumps({"premise": context, "asks": asked, **listed, "label": label}) + "\n"
-    return found
+    text = ""
+    for context, arguments, options, label in ITEMS:
+        listing = dict(zip("abc", (*options, None), strict=False)) if settings else {"options": options}
+        text += json.dumps({"premise": context, "asks": arguments, **listing, "label": label}) + "\n"
+    return text
 
 
 @pytest.mark.parametrize(
@@ -411,7 +420,7 @@ def test_a_pair_is_no_language_of_a_region(own_corpus):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("kind = 3\nfiles = 'a'", "kind:"),
         ("kind = 'texts'\nfiles = 'a'", "no kind of corpus 'texts'. Did you mean 'text'?"),
@@ -456,11 +465,11 @@ def test_a_pair_is_no_language_of_a_region(own_corpus):
         (f"kind = {'9' * 5000}", "invalid TOML (Exceeds the limit"),
     ],
 )
-def test_mistakes_in_a_description_name_the_file_and_the_field(own_corpus, tmp_path, body, said):
+def test_mistakes_in_a_description_name_the_file_and_the_field(own_corpus, tmp_path, body, message):
     with pytest.raises(ConfigError) as error:
         own_corpus(body, {"sw.tsv": TSV, "sw.txt": CONLL})
     assert str(tmp_path / "own.toml") in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_description_that_is_not_there_is_named(tmp_path):
@@ -480,7 +489,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
 
 
 @pytest.mark.parametrize(
-    ("kind", "suffix", "text", "said"),
+    ("kind", "suffix", "text", "message"),
     [
         ("text", "tsv", "text\tlable\na\tb\n", "1: a header without 'label'.*Did you mean 'lable'"),
         ("text", "tsv", "text\tlabel\na\tb\tc\n", "2: 3 cells; expected 2 as in the header"),
@@ -496,7 +505,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ("text", "jsonl", "[1]\n", r"1: '\[1\]'; expected a JSON object"),
         ("text", "jsonl", "{\n", r"1: .*JSON \(.*expected a JSON object"),
         ("text", "csv", 'text,label\n"a,b\n', "2: unexpected end of data"),
-        ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # cells have lines of their own
+        ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # a cell with two lines
         ("chosen", "jsonl", '{"part": "train"}\n', "1: no column 'prt' for where in part; expected it"),
         ("chosen", "tsv", "part\ttext\tlabel\n", "1: a header without 'prt' Did you mean 'part'"),
         ("list", "json", JSON.replace('"x"', '"z"'), "3: label 'z'"),
@@ -529,8 +538,8 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ),
     ],
 )
-def test_a_broken_row_is_named_with_its_line(own_corpus, kind, suffix, text, said):
-    with pytest.raises(DataError, match=rf"sw\.{suffix}:{said}"):
+def test_a_broken_row_is_named_with_its_line(own_corpus, kind, suffix, text, message):
+    with pytest.raises(DataError, match=rf"sw\.{suffix}:{message}"):
         read(own_corpus(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
 
 
@@ -554,14 +563,17 @@ def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_
     sources = Sources()
     assert sources.labels("greetings") == ("anga", "kauli", "salamu")
     assert len(sources.examples("greetings", "sw", "train")) == 3
-    before = sources.fingerprint("greetings", "sw", "train")
-    swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
-    swapped += 'columns = { text = "label", label = "text" }\n'
+    fingerprint_before = sources.fingerprint("greetings", "sw", "train")
+    swapped_text = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
+    swapped_text += 'columns = { text = "label", label = "text" }\n'
     put_files(
-        {"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'}
+        {
+            "other/swapped.toml": swapped_text,
+            "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n',
+        }
     )
     register_corpus(str(tmp_path / "other/swapped.toml"))
-    assert before != sources.fingerprint("swapped", "sw", "train")
+    assert fingerprint_before != sources.fingerprint("swapped", "sw", "train")
     with says(ConfigError, "'greetings'"):
         register_corpus(str(tmp_path / "other/own.toml"))
 
@@ -602,10 +614,10 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     kind, text = DAMAGED[suffix]
     place = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(place, min(len(text), place + 30)))
-    put = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
-    damaged = text[:place] + put + text[end:]
-    file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
-    of = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
+    sample = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
+    damaged_text = text[:place] + sample + text[end:]
+    file = File(f"sw.{suffix}", lambda: iter(damaged_text.splitlines(keepends=True)), lambda: "")
+    fields = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
     form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
     corpus = DescribedCorpus(
         name="damaged",
@@ -613,11 +625,11 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
         paths={},
         format=form,
         columns=KINDS[kind].columns[form],
-        labels=of.get(kind, ()),
+        labels=fields.get(kind, ()),
     )
     try:
-        found = list(corpus.examples(file))
+        examples = list(corpus.examples(file))
     except DataError as error:
         assert re.match(rf"sw\.{suffix}:\d+: ", str(error))
     else:
-        assert all(isinstance(one, LabelledText | TaggedSentence | Choice) for one in found)
+        assert all(isinstance(example, LabelledText | TaggedSentence | Choice) for example in examples)

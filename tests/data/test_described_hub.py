@@ -57,51 +57,54 @@ def cache_table(tmp_path, monkeypatch):
 
 def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cache_table, own_corpus):
     cache_table()
-    found = own_corpus(BODY)
-    assert (found.labels, found.tasks) == (("sports", "weather"), ("text-classification",))
-    assert list(found.read(None, "sw", "train")) == list(found.read(None, "sw", "test")) == EXPECTED
+    result = own_corpus(BODY)
+    assert (result.labels, result.tasks) == (("sports", "weather"), ("text-classification",))
+    assert list(result.read(None, "sw", "train")) == list(result.read(None, "sw", "test")) == EXPECTED
     with says(DataError, "'news'", "train, test"):
-        found.files(None, "sw", "dev")
+        result.files(None, "sw", "dev")
 
 
 def test_the_hub_is_asked_once_in_a_process(cache_table, own_corpus, monkeypatch):
     cache_table()
-    made, load = [], datasets.load_dataset_builder
+    result = []
+    load = datasets.load_dataset_builder
     monkeypatch.setattr(
-        datasets, "load_dataset_builder", lambda *at, **more: made.append(at) or load(*at, **more)
+        datasets,
+        "load_dataset_builder",
+        lambda *position, **more: result.append(position) or load(*position, **more),
     )
     corpus = own_corpus(BODY)
     splits = [list(corpus.read(None, "sw", split)) for split in ("train", "test", "train")]
-    assert splits == [EXPECTED] * 3 and made == [("owner/news", "swa")]
+    assert splits == [EXPECTED] * 3 and result == [("owner/news", "swa")]
 
 
 def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint(own_corpus, tmp_path):
-    told = 'labels = ["sports", "weather"]\n'
+    text = 'labels = ["sports", "weather"]\n'
 
     def fingerprint(body, split="train", source=None):
-        (file,) = own_corpus(body + told).files(source, "sw", split)
+        (file,) = own_corpus(body + text).files(source, "sw", split)
         return file.fingerprint()
 
-    first = fingerprint(BODY + told.replace("labels", "skip"))
+    first_fingerprint = fingerprint(BODY + text.replace("labels", "skip"))
     bodies = [
         BODY,
         BODY.replace(COMMIT, COMMIT[::-1]),
         BODY.replace('"swa"', '"ha"'),
         BODY.replace("head", ""),
     ]
-    every = [first, *map(fingerprint, bodies), fingerprint(BODY, "test")]
-    assert len({*every}) == len(every)
-    assert fingerprint(BODY, source=DiskFolder(tmp_path)) == every[1]
+    interval = [first_fingerprint, *(fingerprint(value) for value in bodies), fingerprint(BODY, "test")]
+    assert len(set(interval)) == len(interval)
+    assert fingerprint(BODY, source=DiskFolder(tmp_path)) == interval[1]
 
 
 def test_a_broken_row_is_named_by_its_number_and_another_commit_is_refused(cache_table, own_corpus):
     cache_table(table={"headline": ["Jua", ""], "label": [1, 1]})
-    told = 'labels = ["sports", "weather"]\n'
+    text = 'labels = ["sports", "weather"]\n'
     with pytest.raises(DataError, match=f"hub:owner/news@{COMMIT}/swa/train:2: .*''"):
-        list(own_corpus(BODY + told).read(None, "sw", "train"))
-    other = COMMIT[::-1]
+        list(own_corpus(BODY + text).read(None, "sw", "train"))
+    other_commit = COMMIT[::-1]
     with pytest.raises(DataError, match=rf"commit.*machine.*{COMMIT}\)"):
-        list(own_corpus(BODY.replace(COMMIT, other) + told).read(None, "sw", "train"))
+        list(own_corpus(BODY.replace(COMMIT, other_commit) + text).read(None, "sw", "train"))
 
 
 def test_without_a_network_and_without_a_cache_it_is_said_what_to_do(cache_table, own_corpus):
@@ -118,7 +121,7 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own_corpus):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old_name", "new_name", "message"),
     [
         (
             "owner/news",
@@ -135,6 +138,6 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own_corpus):
         (f'hub = "owner/news@{COMMIT}"\n', "", "files:"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_read(own_corpus, old, new, said):
-    with pytest.raises(ConfigError, match=said):
-        own_corpus(BODY.replace(old, new))
+def test_mistakes_are_said_before_anything_is_read(own_corpus, old_name, new_name, message):
+    with pytest.raises(ConfigError, match=message):
+        own_corpus(BODY.replace(old_name, new_name))

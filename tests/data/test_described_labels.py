@@ -16,7 +16,7 @@ LABELS = ("fear", "joy", "sadness")
 TOLD = 'kind = "text"\npredicts = "labels"\nfiles = "{split}-{language}.'
 COLUMNS = 'columns = { label = ["fear", "joy", "sadness"] }\n'
 FEAR = "text\tfear\tjoy\tsadness\n" + "".join(
-    "\t".join([text, *(str(int(one in labels)) for one in LABELS)]) + "\n" for text, labels in FELT
+    "\t".join([text, *(str(int(label in labels)) for label in LABELS)]) + "\n" for text, labels in FELT
 )
 
 
@@ -33,9 +33,17 @@ def objects(key: str, *rows: tuple[object, object]) -> str:
     [
         ("jsonl", objects("label", *FELT), ""),
         ("jsonl", objects("felt", *FELT), 'columns = { label = "felt" }\n'),
-        ("jsonl", objects("label", *((t, [LABELS.index(one) for one in own]) for t, own in FELT)), "labels"),
-        ("tsv", "text\tlabel\n" + "".join(f"{t}\t{','.join(own)}\n" for t, own in FELT), ""),
-        ("tsv", "text\tlabel\n" + "".join(f"{t}\t{' | '.join(own)}\n" for t, own in FELT), 'between = "|"\n'),
+        (
+            "jsonl",
+            objects("label", *((t, [LABELS.index(item) for item in own_part]) for t, own_part in FELT)),
+            "labels",
+        ),
+        ("tsv", "text\tlabel\n" + "".join(f"{t}\t{','.join(own_part)}\n" for t, own_part in FELT), ""),
+        (
+            "tsv",
+            "text\tlabel\n" + "".join(f"{t}\t{' | '.join(own_part)}\n" for t, own_part in FELT),
+            'between = "|"\n',
+        ),
         ("tsv", FEAR, COLUMNS),
         ("tsv", FEAR.replace("1", "True").replace("0", "False"), COLUMNS),
         ("tsv", FEAR.replace("fear", "F", 1), 'columns = { label = ["F", "joy", "sadness"] }\nlabels'),
@@ -45,13 +53,13 @@ def test_several_labels_in_every_form(own_corpus, suffix, text, more):
     more = more.replace("labels", f"labels = {list(LABELS)}\n") if more.endswith("labels") else more
     corpus = own_corpus(f'{TOLD}{suffix}"\n{more}', {f"train-sw.{suffix}": text})
     assert (corpus.tasks, corpus.labels) == (("multi-label-classification",), LABELS)
-    found = read(corpus)
-    assert [(one.text, one.label) for one in found] == FELT
-    (there,) = inspect_splits(corpus)
-    assert there.labels == {"joy": 1, "fear": 1, "sadness": 1}
-    assert there.remarks == ("own sw train: texts without a label: 1.",)
-    again = own_corpus(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
-    assert read(again) == found
+    examples = read(corpus)
+    assert [(example.text, example.label) for example in examples] == FELT
+    (split,) = inspect_splits(corpus)
+    assert split.labels == {"joy": 1, "fear": 1, "sadness": 1}
+    assert split.remarks == ("own sw train: texts without a label: 1.",)
+    again = own_corpus(f'{TOLD}jsonl"\n', {"train-sw.jsonl": "\n".join(corpus.write(examples, "sw"))})
+    assert read(again) == examples
 
 
 STS = 'kind = "pair"\npredicts = "number"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
@@ -61,20 +69,20 @@ SCORED = "first\tsecond\tlabel\nJua\tMwezi\t1.25\nJua\tJua\t5\na\tb\t-\n"
 def test_numbers_of_pairs_are_read_and_told_with_their_range(own_corpus):
     corpus = own_corpus(STS, {"train-sw.tsv": SCORED})
     assert (corpus.tasks, corpus.labels) == (("pair-regression",), ())
-    found = read(corpus)
-    assert found == [
+    examples = read(corpus)
+    assert examples == [
         SentencePair(id="0", first="Jua", second="Mwezi", label=1.25),
         SentencePair(id="1", first="Jua", second="Jua", label=5.0),
     ]
-    (there,) = inspect_splits(corpus)
-    assert (there.labels, there.remarks) == ({}, ("own sw train: numbers from 1.25 to 5, 3.12 on average.",))
-    one = own_corpus(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
-    assert read(one) == [LabelledText(id="0", text="Jua", label=-0.3)]
-    assert one.tasks == ("regression",)
+    (split,) = inspect_splits(corpus)
+    assert (split.labels, split.remarks) == ({}, ("own sw train: numbers from 1.25 to 5, 3.12 on average.",))
+    item = own_corpus(STS.replace("pair", "text"), {"train-sw.tsv": "text\tlabel\nJua\t-3e-1\n"})
+    assert read(item) == [LabelledText(id="0", text="Jua", label=-0.3)]
+    assert item.tasks == ("regression",)
 
 
 @pytest.mark.parametrize(
-    ("body", "suffix", "text", "said"),
+    ("body", "suffix", "text", "message"),
     [
         (STS, "tsv", "first\tsecond\tlabel\na\tb\tnan\n", "tsv:2: label is 'nan'; expected a number such as"),
         (STS, "tsv", "first\tsecond\tlabel\na\tb\t3,8\n", "tsv:2: label is '3,8'; expected a number"),
@@ -93,14 +101,14 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(own_corpus):
         ),
     ],
 )
-def test_a_label_that_does_not_fit_is_named_with_its_line(own_corpus, body, suffix, text, said):
+def test_a_label_that_does_not_fit_is_named_with_its_line(own_corpus, body, suffix, text, message):
     corpus = own_corpus(body, {f"train-sw.{suffix}": text})
-    with pytest.raises(DataError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(message)):
         read(corpus)
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (
             STS.replace("number", "numbers"),
@@ -119,10 +127,10 @@ def test_a_label_that_does_not_fit_is_named_with_its_line(own_corpus, body, suff
         (STS + 'columns = { label = ["a", "b"] }\n', "columns:"),
     ],
 )
-def test_what_cannot_be_predicted_is_said_before_a_file_is_read(own_corpus, body, said):
-    with pytest.raises(ConfigError) as caught:
+def test_what_cannot_be_predicted_is_said_before_a_file_is_read(own_corpus, body, message):
+    with pytest.raises(ConfigError) as error:
         own_corpus(body, {"train-sw.tsv": SCORED})
-    assert said in str(caught.value)
+    assert message in str(error.value)
 
 
 def test_how_a_corpus_is_read_that_says_none_of_it_is_told_as_before():
@@ -136,9 +144,9 @@ def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(own_co
     text = '{"said": "wake me [time : nine am] [date:on  friday] ok"}\n'
     corpus = own_corpus(body, {"train-sw.jsonl": text})
     assert corpus.labels == ("O", "B-date", "I-date", "B-time", "I-time")
-    (found,) = corpus.read(None, "sw", "train")
-    assert found.words == ("wake", "me", "nine", "am", "on", "friday", "ok")
-    assert found.tags == ("O", "O", "B-time", "I-time", "B-date", "I-date", "O")
+    (example,) = corpus.read(None, "sw", "train")
+    assert example.words == ("wake", "me", "nine", "am", "on", "friday", "ok")
+    assert example.tags == ("O", "O", "B-time", "I-time", "B-date", "I-date", "O")
     for stray in ("a [b", "a ] b", "[time : ]", "[time nine]"):
         with says(DataError, "jsonl:1:", "spans as in [time : nine am]"):
             own_corpus(body + 'labels = ["time"]\n', {"train-sw.jsonl": json.dumps({"said": stray})})
@@ -149,13 +157,15 @@ def test_spans_in_a_text_are_words_with_tags_and_a_stray_bracket_is_named(own_co
 CONTEXT = "Ada Lovelace aliandika. Ada alizaliwa London."
 ASKED = [("Nani?", ["Ada Lovelace", "Ada"], [0, 24]), ("Wapi?", ["London"], [38])]
 QUESTIONS = [
-    Question(id=str(number), passage=CONTEXT, question=asked, answers=tuple(zip(starts, texts, strict=True)))
-    for number, (asked, texts, starts) in enumerate(ASKED)
+    Question(
+        id=str(index), passage=CONTEXT, question=arguments, answers=tuple(zip(starts, texts, strict=True))
+    )
+    for index, (arguments, texts, starts) in enumerate(ASKED)
 ]
 
 
 def write_questions(make) -> str:
-    rows = ({"context": CONTEXT, "question": one[0], **make(*one[1:])} for one in ASKED)
+    rows = ({"context": CONTEXT, "question": item[0], **make(*item[1:])} for item in ASKED)
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
@@ -163,12 +173,14 @@ def squad(questions, *impossible: str) -> str:
     qas = [
         {
             "id": str(n),
-            "question": one,
-            "answers": [dict(zip(("text", "answer_start"), a, strict=True)) for a in zip(*rest, strict=True)],
+            "question": question,
+            "answers": [
+                dict(zip(("text", "answer_start"), a, strict=True)) for a in zip(*remainder, strict=True)
+            ],
         }
-        for n, (one, *rest) in enumerate(questions)
+        for n, (question, *remainder) in enumerate(questions)
     ]
-    qas += [{"id": one, "question": one, "answers": [], "is_impossible": True} for one in impossible]
+    qas += [{"id": item, "question": item, "answers": [], "is_impossible": True} for item in impossible]
     return json.dumps({"data": [{"title": "", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]})
 
 
@@ -180,7 +192,7 @@ FORMS = {
     "of SQuAD": (
         "jsonl",
         write_questions(
-            lambda *both: {"answers": [{"text": t, "answer_start": s} for t, s in zip(*both, strict=True)]}
+            lambda *pair: {"answers": [{"text": t, "answer_start": s} for t, s in zip(*pair, strict=True)]}
         ),
     ),
     "lists": ("jsonl", write_questions(lambda texts, starts: {"answers": texts, "start": starts})),
@@ -196,11 +208,11 @@ def test_questions_in_every_form(own_corpus, form):
         f'kind = "span"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {f"train-sw.{suffix}": text}
     )
     assert corpus.tasks == ("qa",)
-    found = read(corpus)
-    assert found == QUESTIONS
+    examples = read(corpus)
+    assert examples == QUESTIONS
     body = 'kind = "span"\nfiles = "{split}-{language}.jsonl"\n'
-    again = own_corpus(body, {"train-sw.jsonl": "\n".join(corpus.write(found, "sw"))})
-    assert read(again) == found
+    again = own_corpus(body, {"train-sw.jsonl": "\n".join(corpus.write(examples, "sw"))})
+    assert read(again) == examples
 
 
 SPAN = 'kind = "span"\nfiles = "{split}-{language}.tsv"\ncolumns = { answers = "answer", start = "start" }\n'
@@ -211,17 +223,17 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
     rows = [("Ada", "24"), ("Ada", ""), ("London", "37"), ("aliandika", "")]
     text = HEAD + "".join(f"{CONTEXT}\tNini?\t{answer}\t{start}\n" for answer, start in rows)
     corpus = own_corpus(SPAN, {"train-sw.tsv": text})
-    found = [one.answers for one in corpus.read(None, "sw", "train")]
-    assert found == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
-    (there,) = inspect_splits(corpus)
-    assert there.remarks == (
+    answers = [example.answers for example in corpus.read(None, "sw", "train")]
+    assert answers == [((24, "Ada"),), ((0, "Ada"),), ((38, "London"),), ((13, "aliandika"),)]
+    (split,) = inspect_splits(corpus)
+    assert split.remarks == (
         "own sw train: answers relocated from wrong offsets: 2 (question 1: answer 'Ada' "
         "without an offset, the first of 2 places; question 2: answer 'London' from 37 to 38).",
     )
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("London\t3", None),
         (
@@ -242,12 +254,12 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
         ),
     ],
 )
-def test_an_answer_that_is_not_there_is_named_with_its_line(own_corpus, row, said):
+def test_an_answer_that_is_not_there_is_named_with_its_line(own_corpus, row, message):
     corpus = own_corpus(SPAN, {"train-sw.tsv": f"{HEAD}{CONTEXT}\tWapi?\t{row}\n"})
-    if said is None:
+    if message is None:
         assert len(read(corpus)) == 1
         return
-    with pytest.raises(DataError, match=re.escape(said)):
+    with pytest.raises(DataError, match=re.escape(message)):
         read(corpus)
 
 
@@ -261,15 +273,15 @@ def test_questions_without_an_answer_are_left_out_where_that_is_said(own_corpus)
     corpus = own_corpus(
         SPAN + 'skip = [""]\n', {"train-sw.tsv": f"{HEAD}{CONTEXT}\tWapi?\tLondon\t38\na\tb\t\t\n"}
     )
-    assert [one.id for one in corpus.read(None, "sw", "train")] == ["0"]
+    assert [example.id for example in corpus.read(None, "sw", "train")] == ["0"]
     with says(ConfigError, "columns:", "'id'"):
         own_corpus(body + 'columns = { id = "id" }\n', {"train-sw.json": squad(ASKED)})
 
 
 def test_questions_of_parquet_as_datasets_saves_them(own_corpus):
     rows = [
-        {"context": CONTEXT, "question": one, "answers": {"text": texts, "answer_start": starts}}
-        for one, texts, starts in ASKED
+        {"context": CONTEXT, "question": item, "answers": {"text": texts, "answer_start": starts}}
+        for item, texts, starts in ASKED
     ]
     assert read(
         own_corpus('kind = "span"\nfiles = "{split}-{language}.parquet"\n', {"train-sw.parquet": rows})
@@ -282,7 +294,7 @@ def test_spans_in_lists_are_read_as_bio_whatever_their_scheme(own_corpus, name):
     content = [row] if name.endswith("parquet") else json.dumps(row)
     for labels in ("", 'labels = ["PER", "LOC"]\n', 'labels = ["O", "B-PER", "I-PER", "E-PER", "S-LOC"]\n'):
         corpus = own_corpus(f'kind = "tagging"\nfiles = "{{language}}.{name[3:]}"\n{labels}', {name: content})
-        assert {*corpus.labels} == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
+        assert set(corpus.labels) == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
         (sentence,) = corpus.read(None, "sw", "train")
         assert sentence.tags == ("B-PER", "I-PER", "I-PER", "O", "B-LOC")
 

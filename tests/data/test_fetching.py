@@ -1,4 +1,4 @@
-"""Official files arrive where readers look; existing files are kept; the tables are well formed."""
+"""Official files arrive where readers look. Existing files are kept. The tables are well formed."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def fixture(path: str) -> bytes:
 
 
 def questions(*ids: str) -> bytes:
-    qas = [{"id": one, "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]} for one in ids]
+    qas = [{"id": item, "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]} for item in ids]
     return json.dumps({"data": [{"paragraphs": [{"context": "Ada wrote it.", "qas": qas}]}]}).encode()
 
 
@@ -64,7 +64,10 @@ OFFICIAL = {
     "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
     "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
         make_zip(
-            [(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]
+            [
+                (f"MLQA_V1/dev/dev-context-de-question-{language}.json", questions("a"))
+                for language in ("ar", "de")
+            ]
         ),
         [(CORPORA["mlqa"], "de", "dev"), (replace(CORPORA["mlqa"], collection="ar"), "de", "dev")],
     ),
@@ -135,7 +138,7 @@ def serve_entry(server: Server):
             file
             for corpus in CORPORA
             for file in releases(corpus).files
-            if place in (file.to, *(to for _, to in file.take))
+            if place in (file.to, *(target for _, target in file.take))
         ]
         url = server.put(entry.url.rpartition("/")[2].partition("?")[0], body, *behaviours)
         if not checked:
@@ -145,15 +148,15 @@ def serve_entry(server: Server):
     return serve_entry
 
 
-def fetch_patiently(wanted: list[Release], folder: Path, **how):
-    return list(fetch(wanted, folder, retry=PATIENT, **how))
+def fetch_patiently(request: list[Release], folder: Path, **options):
+    return list(fetch(request, folder, retry=PATIENT, **options))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("checked", [True, False])
-def test_every_corpus_that_is_fetched_is_found_by_its_reader(serve_entry, tmp_path, checked):
-    fetch_patiently([serve_entry(place, checked=checked) for place in OFFICIAL], tmp_path)
+@pytest.mark.parametrize("check_count", [True, False])
+def test_every_corpus_that_is_fetched_is_found_by_its_reader(serve_entry, tmp_path, check_count):
+    fetch_patiently([serve_entry(place, checked=check_count) for place in OFFICIAL], tmp_path)
     folder = DiskFolder(tmp_path)
     for _, readings in OFFICIAL.values():
         for corpus, language, split in readings:
@@ -163,22 +166,26 @@ def test_every_corpus_that_is_fetched_is_found_by_its_reader(serve_entry, tmp_pa
 
 
 def test_every_kind_of_entry_is_tried():
-    tried = {place.partition("{")[0].rpartition("/")[0] for place in OFFICIAL}
+    tried_parts = {place.partition("{")[0].rpartition("/")[0] for place in OFFICIAL}
     entries = [file for corpus in CORPORA for file in releases(corpus).files]
-    places = {place for file in entries for place in ([file.to] if file.to else [to for _, to in file.take])}
-    untried = {place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried}
-    others = ("tydiqa/translate-train", "ud/", "v2.16", "v2.7", "masakhapos/")
-    assert all(any(part in one for part in others) for one in each(untried)), untried
+    places = {
+        place for file in entries for place in ([file.to] if file.to else [target for _, target in file.take])
+    }
+    untried_places = {
+        place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried_parts
+    }
+    other_texts = ("tydiqa/translate-train", "ud/", "v2.16", "v2.7", "masakhapos/")
+    assert all(any(part in item for part in other_texts) for item in each(untried_places)), untried_places
 
 
 @pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
-@pytest.mark.parametrize("checked", [True, False])
-def test_what_is_there_and_right_is_not_fetched_again(serve_entry, server, tmp_path, place, checked):
-    release = serve_entry(place, checked=checked)
-    (first,) = fetch_patiently([release], tmp_path)
+@pytest.mark.parametrize("check_count", [True, False])
+def test_what_is_there_and_right_is_not_fetched_again(serve_entry, server, tmp_path, place, check_count):
+    release = serve_entry(place, checked=check_count)
+    (first_patiently,) = fetch_patiently([release], tmp_path)
     (second,) = fetch_patiently([release], tmp_path)
-    assert (first.was_there, second.was_there) == (False, True)
-    assert first.fetched == second.fetched
+    assert (first_patiently.was_there, second.was_there) == (False, True)
+    assert first_patiently.fetched == second.fetched
     assert len(server.requests) == 1
 
 
@@ -203,26 +210,28 @@ def test_a_lost_member_comes_from_the_archive_that_was_kept(serve_entry, server,
 
 
 def test_another_language_comes_from_the_archive_that_was_kept(serve_entry, server, tmp_path):
-    body = make_tar([(f"x-final/{code}/dev_2k.tsv", PAWS) for code in ("de", "fr", "ko")])
+    body = make_tar([(f"x-final/{language}/dev_2k.tsv", PAWS) for language in ("de", "fr", "ko")])
     release = serve_entry("pawsx/x-final/{language}/{file}.tsv", body)
-    for languages, there in ("de", "de"), ("fr", "de fr"), ("de", "de fr"), ("", "de fr ko"):
+    for languages, text in ("de", "de"), ("fr", "de fr"), ("de", "de fr"), ("", "de fr ko"):
         fetch_patiently([release], tmp_path, languages=languages.split())
-        assert {path.name for path in (tmp_path / "pawsx/x-final").iterdir()} == set(there.split())
+        assert {path.name for path in (tmp_path / "pawsx/x-final").iterdir()} == set(text.split())
     assert fetch_patiently([release], tmp_path, languages=("ko",))[0].was_there
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
-@pytest.mark.parametrize("checked", [True, False])
-def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(serve_entry, tmp_path, place, checked):
-    release = serve_entry(place, checked=checked)
+@pytest.mark.parametrize("check_count", [True, False])
+def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(
+    serve_entry, tmp_path, place, check_count
+):
+    release = serve_entry(place, checked=check_count)
     fetch_patiently([release], tmp_path)
-    changed = tmp_path / (release.to or "xnli/xnli.dev.tsv")
-    changed.write_text("changed")
+    changed_path = tmp_path / (release.to or "xnli/xnli.dev.tsv")
+    changed_path.write_text("changed")
     for ask in (lambda: existing(release, tmp_path), lambda: fetch_patiently([release], tmp_path)):
         with pytest.raises(DataError, match=r"SHA-256 .*; expected [0-9a-f]{64}\) and is not overwritten"):
             ask()
-    assert changed.read_text() == "changed"
+    assert changed_path.read_text() == "changed"
 
 
 def test_the_checksum_of_the_first_download_holds_for_later_ones(serve_entry, tmp_path):
@@ -263,11 +272,12 @@ def test_a_damaged_record_counts_as_none(serve_entry, server, tmp_path):
 
 @pytest.mark.slow
 def test_what_came_before_a_failure_is_kept(serve_entry, tmp_path):
-    good, bad = serve_entry("xquad/xquad.ru.json"), serve_entry("squad/dev-v1.1.json", b"x", drop)
+    good_entry = serve_entry("xquad/xquad.ru.json")
+    bad_entry = serve_entry("squad/dev-v1.1.json", b"x", drop)
     with pytest.raises(DataError, match="6 attempts"):
-        fetch_patiently([good, bad], tmp_path)
-    assert existing(good, tmp_path)
-    assert not existing(bad, tmp_path)
+        fetch_patiently([good_entry, bad_entry], tmp_path)
+    assert existing(good_entry, tmp_path)
+    assert not existing(bad_entry, tmp_path)
 
 
 @pytest.mark.slow
@@ -276,15 +286,15 @@ def test_two_at_once_fetch_each_file_once(serve_entry, server, tmp_path):
         time.sleep(0.2)
         send()(handler, body)
 
-    wanted = [
+    entries = [
         serve_entry("xnli/xnli.{split}.tsv", None, slowly),
         serve_entry("squad/dev-v1.1.json", None, slowly),
     ]
-    told: list[str] = []
+    remarks: list[str] = []
     retry = RetryPolicy(sleep=lambda _: time.sleep(0.01))
 
     def work() -> None:
-        list(fetch(wanted, tmp_path, retry=retry, on_progress=lambda one: told.append(one.remark)))
+        list(fetch(entries, tmp_path, retry=retry, on_progress=lambda item: remarks.append(item.remark)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
@@ -292,14 +302,14 @@ def test_two_at_once_fetch_each_file_once(serve_entry, server, tmp_path):
     for thread in threads:
         thread.join()
     assert sorted(path for path, _ in server.requests) == ["XNLI-1.0.zip", "dev-v1.1.json"]
-    assert any("process fetches into it; waiting" in remark for remark in told)
+    assert any("process fetches into it; waiting" in remark for remark in remarks)
 
 
 @pytest.mark.slow
 def test_fetching_imports_nothing_heavy():
-    code = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
-    there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
-    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there
+    language = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
+    parts = set(subprocess.check_output([sys.executable, "-c", language], text=True).split())
+    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & parts
 
 
 EVERY = [file for name in fetchable() for file in releases(name).files]
@@ -374,7 +384,7 @@ def test_languages_leave_other_files_out():
 
 
 @pytest.mark.parametrize(
-    ("names", "languages", "said"),
+    ("names", "languages", "message"),
     [
         (["xnly"], [], "no corpus 'xnly'. Did you mean 'xnli'? Known: afrisenti"),
         (["xnli:tset"], [], "no part 'tset'. Did you mean 'test'? Known: test, train, translate-train."),
@@ -387,10 +397,10 @@ def test_languages_leave_other_files_out():
         (["xnli", "ud"], ["sw", "vi", "ta"], "--language ta: no file of xnli, ud has it."),
     ],
 )
-def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):
-    with pytest.raises(ConfigError) as caught:
+def test_what_is_not_there_is_said_with_the_nearest(names, languages, message):
+    with pytest.raises(ConfigError) as error:
         select_releases(names, languages)
-    assert said in str(caught.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["udpos", "bible", "rawtext", "bitext:tico19", "bitext:word-alignment"])
@@ -411,8 +421,8 @@ def test_what_cannot_be_fetched_says_what_to_do(name):
     ],
 )
 def test_languages_of_an_archive_are_taken_by_any_code(server, tmp_path, name, members, targets):
-    others = ["flores200_dataset/dev/yue_Hant.dev", "1.0/data/zh-CN.jsonl", "1.0/LICENSE"]
-    body = make_tar([(member, b"text\n") for member in (*members, *others)])
+    other_texts = ["flores200_dataset/dev/yue_Hant.dev", "1.0/data/zh-CN.jsonl", "1.0/LICENSE"]
+    body = make_tar([(member, b"text\n") for member in (*members, *other_texts)])
     (entry,) = releases(name).files
     url = server.put("archive.tar.gz", body)
     release = replace(entry, url=url, size=len(body), sha256=sha256(body).hexdigest())

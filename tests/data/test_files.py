@@ -73,10 +73,10 @@ def test_text_that_is_no_utf8_names_file_and_line(put_files):
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_truncated_file_says_fetch_again(put_files, suffix, pack):
-    whole = pack(("eine Zeile\n" * 5 + TEXT).encode())
-    for end in (len(whole) - 9, len(whole) // 2, 3):
+    whole_result = pack(("eine Zeile\n" * 5 + TEXT).encode())
+    for end in (len(whole_result) - 9, len(whole_result) // 2, 3):
         with pytest.raises(DataError, match=r"a\.txt\.\wz:\d+:"):
-            lines(put_files({"a.txt" + suffix: whole[:end]}))
+            lines(put_files({"a.txt" + suffix: whole_result[:end]}))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
@@ -86,24 +86,24 @@ def test_file_that_is_not_compressed_at_all_is_a_data_error(put_files, suffix):
 
 
 def test_damaged_bytes_inside_are_a_data_error(put_files):
-    whole = bytearray(gzip.compress(bytes(range(256)) * 40))
-    whole[40:60] = b"\x00" * 20
+    whole_result = bytearray(gzip.compress(bytes(range(256)) * 40))
+    whole_result[40:60] = b"\x00" * 20
     with pytest.raises(DataError, match="is damaged"):
-        lines(put_files({"a.txt.gz": bytes(whole)}))
+        lines(put_files({"a.txt.gz": bytes(whole_result)}))
 
 
 def test_fingerprint_is_the_hash_of_the_bytes_on_disk(put_files):
-    packed = gzip.compress(TEXT.encode())
-    file = put_files({"a.txt.gz": packed}).find(["a.txt"])[0]
-    assert file.fingerprint() == sha256(packed).hexdigest()
+    packed_compress = gzip.compress(TEXT.encode())
+    file = put_files({"a.txt.gz": packed_compress}).find(["a.txt"])[0]
+    assert file.fingerprint() == sha256(packed_compress).hexdigest()
 
 
 def test_missing_folder_names_its_parent_and_the_nearest(put_files, tmp_path):
     put_files({"corpora/a.txt": "", "models/b.txt": ""})
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         DiskFolder(tmp_path / "corpra")
-    assert f"{tmp_path / 'corpra'}:" in str(caught.value)
-    assert "has: corpora, models" in str(caught.value)
+    assert f"{tmp_path / 'corpra'}:" in str(error.value)
+    assert "has: corpora, models" in str(error.value)
 
 
 def test_file_in_the_place_of_a_folder_is_said_to_be_one(put_files, tmp_path):
@@ -119,9 +119,9 @@ def test_lines_come_before_the_file_is_read_whole(put_files):
 
 @pytest.mark.parametrize("pattern", ["a.{laAAA" + "A" * 300, "", "/etc/passwd", "**x"])
 def test_a_pattern_that_no_file_can_match_is_an_error_in_a_line(tmp_path, pattern):
-    with pytest.raises(DataError, match="not a pattern of file names") as caught:
+    with pytest.raises(DataError, match="not a pattern of file names") as error:
         DiskFolder(tmp_path).find([pattern])
-    assert len(str(caught.value)) < 250 + len(str(tmp_path))
+    assert len(str(error.value)) < 250 + len(str(tmp_path))
 
 
 def test_a_data_folder_with_too_long_a_name_is_not_there():

@@ -85,12 +85,12 @@ class Lines:
     kept: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[str]:
-        for number in count():
-            if number == len(self.kept):
+        for index in count():
+            if index == len(self.kept):
                 if (line := next(self.rest, None)) is None:
                     return
                 self.kept.append(line)
-            yield self.kept[number]
+            yield self.kept[index]
 
 
 def test_no_fixture_is_left_unread():
@@ -99,8 +99,8 @@ def test_no_fixture_is_left_unread():
         for case in RECORDED["fixtures"]
         for file in corpus(case, FIXTURES).files(FIXTURES, *case.split()[1:])
     }
-    on_disk = {str(path) for path in FIXTURES.path.rglob("*") if path.is_file()}
-    assert not {path for path in on_disk - read if not any(name in path for name in COMPANIONS)}
+    disk_texts = {str(path) for path in FIXTURES.path.rglob("*") if path.is_file()}
+    assert not {path for path in disk_texts - read if not any(name in path for name in COMPANIONS)}
 
 
 def readings(cases: list[str], source: Source) -> dict[str, str]:
@@ -109,18 +109,18 @@ def readings(cases: list[str], source: Source) -> dict[str, str]:
 
 
 def reading(case: str, source: Source) -> str:
-    examples = [*islice(corpus(case, source).read(source, *case.split()[1:]), FIRST)]
-    text = "\n".join(map(example_line, examples))
+    examples = list(islice(corpus(case, source).read(source, *case.split()[1:]), FIRST))
+    text = "\n".join(example_line(example) for example in examples)
     return f"{len(examples)} {sha256(text.encode()).hexdigest()[:12]}"
 
 
 def corpus(case: str, source: Source) -> Corpus:
-    """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
+    """Return the corpus of a case. "ud@sequoia" is the treebank of that name."""
     name, language, _ = case.split()
-    plain, _, treebank = name.partition("@")
-    if plain in list_shipped():
-        return described(list_shipped()[plain], str(source.path))
-    return Sources().corpus(plain, ((language, treebank),) if treebank else ())
+    plain_part, _, treebank = name.partition("@")
+    if plain_part in list_shipped():
+        return described(list_shipped()[plain_part], str(source.path))
+    return Sources().corpus(plain_part, ((language, treebank),) if treebank else ())
 
 
 if __name__ == "__main__":

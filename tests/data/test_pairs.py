@@ -18,7 +18,7 @@ def test_a_language_column_may_spell_the_language_otherwise(put_files, fixtures)
     rows = fixtures.find(["xnli/xnli.dev.tsv"])[0]
     text = "".join(f"{line}\n" for _, line in rows.lines())
     folder = put_files({"xnli/xnli.dev.tsv": text.replace("\nsw\t", "\nswh\t")})
-    assert [*XNLI.read(folder, "sw", "dev")] == [*XNLI.read(fixtures, "sw", "dev")] != []
+    assert list(XNLI.read(folder, "sw", "dev")) == list(XNLI.read(fixtures, "sw", "dev")) != []
 
 
 def test_multinli_s_own_header_is_understood(put_files):
@@ -85,11 +85,11 @@ def messages_below(head, row):
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "texts"),
     [
         *(
-            ("xnli/train-en.tsv", f"a\tb\tneutral\n{line}\n", f"2: {said}")
-            for line, said in (
+            ("xnli/train-en.tsv", f"a\tb\tneutral\n{line}\n", f"2: {message}")
+            for line, message in (
                 ("a\tb", "2 cells; expected 3 as in the first row. Correct the line."),
                 ("a\tb\tneutral\tx", "4 cells"),
                 ("", "1 cell;"),
@@ -112,7 +112,7 @@ def messages_below(head, row):
         ),
         ("pawsx/en/train.tsv", "id\tsentence1\tsentence2\tlabel\n\ta\tb\t1\n", "2: an empty id"),
         *(
-            (file, text, said)
+            (file, text, message)
             for file, head, row in (
                 ("mrpc/train.tsv", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "2\t1\t2\ta\tb"),
                 ("snli/snli_train.tsv", "sentence1\tsentence2\tgold_label", "a\tb\tneutrl"),
@@ -124,7 +124,7 @@ def messages_below(head, row):
                 ("cad-nli/all_combined/train.tsv", "sentence1\tsentence2\tgold_label", "a\tb\t-"),
                 ("sick/SICK_train.txt", SICK, "1\ta\tb\tNEUTRL"),
             )
-            for text, said in messages_below(head, row)
+            for text, message in messages_below(head, row)
         ),
         (
             "sick/SICK_train.txt",
@@ -137,8 +137,8 @@ def messages_below(head, row):
             "1: a header without 'Quality'.*only a test split may lack labels",
         ),
         *(
-            ("snli/snli_1.0_train.jsonl", f"{OBJECT}{line}\n", f"2: {said}")
-            for line, said in (
+            ("snli/snli_1.0_train.jsonl", f"{OBJECT}{line}\n", f"2: {message}")
+            for line, message in (
                 ("{", ".*JSON"),
                 ("[" * 100_000, ".*JSON"),
                 ("[1]", r"'\[1\]'; expected a JSON object\."),
@@ -156,11 +156,11 @@ def messages_below(head, row):
     ],
     ids=lambda value: ascii(value)[:60],
 )
-def test_what_is_broken_is_named_with_its_line(message, file, text, said):
+def test_what_is_broken_is_named_with_its_line(message, file, text, texts):
     name = file.partition("/")[0]
     corpus = CORPORA["multinli" if name == "MNLI" else name]
-    split = next((one for one in ("dev", "test") if one in file), "train")
-    assert re.search(rf"{file}:{said}", message(corpus, {file: text}, split=split))
+    split = next((language for language in ("dev", "test") if language in file), "train")
+    assert re.search(rf"{file}:{texts}", message(corpus, {file: text}, split=split))
 
 
 def test_split_that_is_not_there_names_those_that_are(put_files):

@@ -34,15 +34,17 @@ def count_reads(calls, *examples):
 
 
 def test_a_split_is_read_once_and_given_as_a_list_of_its_own():
-    recent, calls = RecentExamples(10), []
-    first = recent.examples("a", count_reads(calls, 1, 2))
-    first.clear()
+    recent = RecentExamples(10)
+    calls = []
+    first_examples = recent.examples("a", count_reads(calls, 1, 2))
+    first_examples.clear()
     assert recent.examples("a", count_reads(calls, 1, 2)) == [1, 2]
     assert len(calls) == 1
 
 
 def test_the_split_not_asked_for_longest_is_forgotten_when_there_are_too_many_examples():
-    recent, calls = RecentExamples(5), []
+    recent = RecentExamples(5)
+    calls = []
     for name in ("a", "b", "a", "c"):
         recent.examples(name, count_reads(calls, name, name))
     assert len(calls) == 3
@@ -53,7 +55,8 @@ def test_the_split_not_asked_for_longest_is_forgotten_when_there_are_too_many_ex
 
 
 def test_a_split_longer_than_the_limit_is_not_kept_and_drives_nothing_out():
-    recent, calls = RecentExamples(3), []
+    recent = RecentExamples(3)
+    calls = []
     recent.examples("short", count_reads(calls, 1))
     for _ in range(2):
         assert recent.examples("long", count_reads(calls, 1, 2, 3, 4)) == [1, 2, 3, 4]
@@ -67,9 +70,9 @@ def test_a_file_that_changed_is_read_anew(tmp_path):
     file = folder / "train.txt"
     file.write_text("one\ntwo\n", encoding="utf-8")
     sources = Sources(str(tmp_path))
-    assert [one.text for one in sources.examples("rawtext", "en", "train")] == ["one", "two"]
+    assert [example.text for example in sources.examples("rawtext", "en", "train")] == ["one", "two"]
     file.write_text("three\n", encoding="utf-8")
-    assert [one.text for one in sources.examples("rawtext", "en", "train")] == ["three"]
+    assert [example.text for example in sources.examples("rawtext", "en", "train")] == ["three"]
     file.unlink()
     with pytest.raises(DataError):
         sources.examples("rawtext", "en", "train")
@@ -91,7 +94,7 @@ TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
 
 @pytest.fixture
 def generated_splits(monkeypatch):
-    """Give three built-in languages one example per split; return the splits that were generated."""
+    """Give three built-in languages one example per split. Return the splits that were generated."""
     calls = []
 
     def examples(corpus, language, split):
@@ -118,11 +121,13 @@ def generated_splits(monkeypatch):
 def test_every_corpus_is_read_through_its_native_format(name):
     (example,) = CORPORA[name].read(BuiltInLanguages(), "qab", "train")
     expected = MADE[GENERATED_AS[name]]
-    own = [
+    own_fields = [
         field for field in expected.__slots__ if field not in {"lines", "where"}
     ]  # Those say where it stood.
-    assert own
-    assert [getattr(example, field) for field in own] == [getattr(expected, field) for field in own]
+    assert own_fields
+    assert [getattr(example, field) for field in own_fields] == [
+        getattr(expected, field) for field in own_fields
+    ]
 
 
 @pytest.mark.usefixtures("generated_splits")
@@ -135,16 +140,16 @@ def test_bitext_is_given_in_both_directions():
 
 @pytest.mark.usefixtures("generated_splits")
 def test_export_reads_back_the_very_same(tmp_path):
-    told = []
+    messages = []
     folder = BuiltInLanguages()
-    folder.export(tmp_path, told.append)
+    folder.export(tmp_path, messages.append)
     disk = DiskFolder(tmp_path)
     for name in GENERATED_AS:
         for language, split in product(("qaa", "qac"), SPLITS):
-            here = list(CORPORA[name].read(folder, language, split))
-            assert list(CORPORA[name].read(disk, language, split)) == here
+            examples = list(CORPORA[name].read(folder, language, split))
+            assert list(CORPORA[name].read(disk, language, split)) == examples
     assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
-    assert told[-1].done == told[-1].total == len(told) - 1
+    assert messages[-1].done == messages[-1].total == len(messages) - 1
 
 
 @pytest.mark.usefixtures("generated_splits")
@@ -183,9 +188,13 @@ def test_translation_of_a_language_there_is_not_lists_pairs():
 def test_translations_of_this_package_s_languages_keep_ids_and_labels():
     folder = BuiltInLanguages()
     for name in ("xnli", "pawsx"):
-        source, translated = (list(CORPORA[name].read(folder, code, "dev")) for code in ("qab", "qab-qaa"))
-        assert [(one.id, one.label) for one in source] == [(one.id, one.label) for one in translated]
-        assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
+        source, translated_examples = (
+            list(CORPORA[name].read(folder, language, "dev")) for language in ("qab", "qab-qaa")
+        )
+        assert [(example.id, example.label) for example in source] == [
+            (translated_example.id, translated_example.label) for translated_example in translated_examples
+        ]
+        assert all(pair.first != two.first for pair, two in zip(source, translated_examples, strict=True))
 
 
 def test_finding_and_fingerprints_make_no_example(generated_splits):

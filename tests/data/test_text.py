@@ -36,20 +36,20 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put_files, s
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
         RawText().read(folder, "uz_Latn", "train")
-    for code, language in (
+    for language_code, language in (
         ("tgl", "tl"),
         ("tgl_Latn", "tl"),
         ("swh", "sw"),
         ("als_Latn", "sq"),
         ("prs", "fa_AF"),
     ):
-        other = put_files({f"rawtext/{code}/a.txt": "salita\n"})
-        assert [line.text for line in RawText().read(other, language, "train")] == ["salita"]
-        (other.path / f"rawtext/{code}/a.txt").unlink()
+        other_files = put_files({f"rawtext/{language_code}/a.txt": "salita\n"})
+        assert [line.text for line in RawText().read(other_files, language, "train")] == ["salita"]
+        (other_files.path / f"rawtext/{language_code}/a.txt").unlink()
     verses = put_files({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
     words = put_files({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
-    assert [one.words for one in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
+    assert [example.words for example in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
 def test_splits_part_the_verses(fixtures):
@@ -90,8 +90,8 @@ def test_books_are_documents(put_files):
 
 
 def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path):
-    for code, text in (("swa", "kwa ADP\n, PUNCT\n"), ("yo", "a b NOUN\n")):
-        file = tmp_path / f"masakhapos/{code}/test.txt"
+    for language, text in (("swa", "kwa ADP\n, PUNCT\n"), ("yo", "a b NOUN\n")):
+        file = tmp_path / f"masakhapos/{language}/test.txt"
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
     (swahili,) = CORPORA["masakhapos"].read(DiskFolder(tmp_path), "sw", "test")
@@ -103,7 +103,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("corpus", "file", "line", "said"),
+    ("corpus", "file", "line", "messages"),
     [
         (Bible(), "bible/a.tsv", "GEN 1:2", "1 columns; expected 3, as in the header"),
         (Bible(), "bible/a.tsv", "GEN 1:2\ta\tb\tc", "4 columns"),
@@ -118,8 +118,8 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
         (CORPORA["udpos"], "udpos/train-en.tsv", "a\tNN", "label 'NN'"),
         (CORPORA["wikiann"], "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
         *(
-            (CORPORA["wikiann"], "panx/train-en.tsv", line, said)
-            for line, said in (
+            (CORPORA["wikiann"], "panx/train-en.tsv", line, message)
+            for line, message in (
                 ("London", "1 column in 'London'; expected a word, a tab and its tag"),
                 ("a\tO\tO", "3 columns"),
                 ("London\tB-GPE", "label 'B-GPE'; expected one of O, B-LOC"),
@@ -136,8 +136,8 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     ],
     ids=lambda value: str(getattr(value, "name", value)),
 )
-def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, said):
-    before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
-    text = message(corpus, {file: f"{before}{line}\n"})
+def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, messages):
+    text_before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
+    text = message(corpus, {file: f"{text_before}{line}\n"})
     assert f"{file}:3: " in text
-    assert said in text
+    assert messages in text

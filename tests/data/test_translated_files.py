@@ -11,7 +11,8 @@ from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 from says import says
 
-XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
+XNLI = CORPORA["xnli"]
+MLQA = CORPORA["mlqa"]
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
 OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"
@@ -49,7 +50,7 @@ def test_every_layout_of_translated_pairs_gives_the_translation(put_files, file,
 def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put_files):
     assert CORPORA["xnli"].left_out(fixtures, "en-sw", "train") == 1
     folder = put_files({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
-    assert [one.id for one in read(folder, "pawsx", "en-de")] == ["1"]
+    assert [example.id for example in read(folder, "pawsx", "en-de")] == ["1"]
     assert CORPORA["pawsx"].left_out(folder, "en-de", "train") == 1
 
 
@@ -102,8 +103,8 @@ def test_path_of_a_pair_is_where_its_translation_is_looked_for(name, put_files):
 def squad(*answers, passage="paka na mbwa"):
     """Give a file of one question for each list of answers."""
     qas = [
-        {"id": f"q{n}", "question": "nani?", "answers": [{"text": t, "answer_start": s} for s, t in one]}
-        for n, one in enumerate(answers)
+        {"id": f"q{n}", "question": "nani?", "answers": [{"text": t, "answer_start": s} for s, t in answer]}
+        for n, answer in enumerate(answers)
     ]
     return json.dumps({"data": [{"title": "", "paragraphs": [{"context": passage, "qas": qas}]}]})
 
@@ -126,9 +127,11 @@ def test_lost_answers_of_translated_questions_are_left_out_and_counted(
     put_files, corpus, file, language, split
 ):
     folder = put_files({file: squad(FOUND, [(-1, "tembo")], [], [(-1, "x"), *FOUND], [(3, "paka")])})
-    found = read(folder, corpus, language, split)
-    assert [(one.id, one.answers) for one in found] == [(name, ((0, "paka"),)) for name in ("q0", "q3", "q4")]
-    assert [bool(one.repaired) for one in found] == [False, False, True]
+    examples = read(folder, corpus, language, split)
+    assert [(example.id, example.answers) for example in examples] == [
+        (name, ((0, "paka"),)) for name in ("q0", "q3", "q4")
+    ]
+    assert [bool(example.repaired) for example in examples] == [False, False, True]
     assert CORPORA[corpus].left_out(folder, language, split) == 2
 
 
@@ -149,6 +152,6 @@ def test_own_files_leave_no_question_out(put_files):
 
 def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put_files):
     folder = put_files({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
-    assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
+    assert [example.language for example in read(folder, "mlqa", "hi-en", "test")] == ["en"]
     with says(DataError, "'mlqa'"):
         replace(MLQA, collection="de").read(folder, "hi-en", "test")

@@ -22,7 +22,7 @@ MAKERS = {
     "x.zip": make_zip,
     "x.tar.gz": make_tar,
     "x.tgz": make_tar,
-    "x.tar": lambda m: make_tar(m, packed=False),
+    "x.tar": lambda measurements: make_tar(measurements, packed=False),
 }
 
 
@@ -33,15 +33,17 @@ def kind(request) -> str:
 
 @pytest.fixture
 def take(tmp_path: Path):
-    """Unpack an archive given as bytes; the folder is otherwise empty."""
+    """Unpack an archive given as bytes. The folder is otherwise empty."""
 
     def take(
         body: bytes, name: str = "x.zip", patterns: dict[str, str] = TAKE, languages=()
     ) -> dict[str, str]:
         (tmp_path / name).write_bytes(body)
         release = Release(corpus="c", part="p", url=f"https://x/{name}", take=tuple(patterns.items()))
-        asked = dict(enumerate(patterns))
-        return unpack(tmp_path / name, lambda one: release.targets(one, languages), tmp_path, patterns=asked)
+        arguments = dict(enumerate(patterns))
+        return unpack(
+            tmp_path / name, lambda item: release.targets(item, languages), tmp_path, patterns=arguments
+        )
 
     return take
 
@@ -50,13 +52,13 @@ def take(tmp_path: Path):
 def get_refusal(take, tmp_path: Path):
     """Return the message, after checking that nothing was written inside the folder or outside."""
 
-    def get_refusal(*arguments, **named) -> str:
-        before = {path for path in tmp_path.parent.rglob("*") if path.is_file()}
-        with pytest.raises(DataError) as caught:
-            take(*arguments, **named)
-        left = {path for path in tmp_path.parent.rglob("*") if path.is_file()} - before
+    def get_refusal(*arguments, **names) -> str:
+        paths_before = {path for path in tmp_path.parent.rglob("*") if path.is_file()}
+        with pytest.raises(DataError) as error:
+            take(*arguments, **names)
+        left = {path for path in tmp_path.parent.rglob("*") if path.is_file()} - paths_before
         assert {path.name for path in left} <= set(MAKERS)
-        return str(caught.value)
+        return str(error.value)
 
     return get_refusal
 
@@ -68,8 +70,8 @@ def test_named_members_go_to_their_places_and_no_others(take, kind, tmp_path):
         ("b/a/sw/dev.tsv", b"no"),
         ("a/sw/x/dev.tsv", b"no"),
     ]
-    found = take(MAKERS[kind](members), kind)
-    assert found == {"corpus/dev-sw.tsv": sha256(TEXT).hexdigest()}
+    result = take(MAKERS[kind](members), kind)
+    assert result == {"corpus/dev-sw.tsv": sha256(TEXT).hexdigest()}
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
         kind,
         "corpus",
@@ -92,12 +94,13 @@ def test_a_hole_that_comes_twice_is_the_same_text_twice(take):
 @pytest.mark.parametrize("start", ["", "./"])
 def test_members_of_archives_in_an_archive_are_found(take, start):
     inner = {
-        code: make_tar([(f"{start}train", code.encode() + TEXT), ("extra", b"no")]) for code in ("sw", "de")
+        language: make_tar([(f"{start}train", language.encode() + TEXT), ("extra", b"no")])
+        for language in ("sw", "de")
     }
-    body = make_tar([(f"{start}{code}.tar.gz", one) for code, one in inner.items()], packed=False)
-    found = take(body, "x.tar", {"{language}.tar.gz>{split}": "wikiann/{language}/{split}"})
-    assert found == {
-        f"wikiann/{code}/train": sha256(code.encode() + TEXT).hexdigest() for code in ("sw", "de")
+    body = make_tar([(f"{start}{language}.tar.gz", item) for language, item in inner.items()], packed=False)
+    result = take(body, "x.tar", {"{language}.tar.gz>{split}": "wikiann/{language}/{split}"})
+    assert result == {
+        f"wikiann/{language}/train": sha256(language.encode() + TEXT).hexdigest() for language in ("sw", "de")
     }
 
 
@@ -106,11 +109,13 @@ def test_members_of_archives_in_an_archive_are_found(take, start):
 )
 def test_a_name_that_would_leave_the_folder_is_refused_or_harmless(take, tmp_path, name):
     try:
-        taken = take(make_tar([(name, TEXT)]), "x.tar.gz")
+        taken_value = take(make_tar([(name, TEXT)]), "x.tar.gz")
     except DataError as error:
         assert "x.tar.gz" in str(error)
     else:
-        assert all((tmp_path / path).resolve().is_relative_to(tmp_path.resolve()) for path in each(taken))
+        assert all(
+            (tmp_path / path).resolve().is_relative_to(tmp_path.resolve()) for path in each(taken_value)
+        )
 
 
 @pytest.mark.slow
@@ -131,10 +136,10 @@ def test_a_place_out_of_the_folder_is_refused(get_refusal, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "what", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+    "symtype", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
 )
-def test_what_is_no_plain_file_is_refused(get_refusal, what):
-    message = get_refusal(tarred_special("a/sw/dev.tsv", what, "/etc/passwd"), "x.tar.gz")
+def test_what_is_no_plain_file_is_refused(get_refusal, symtype):
+    message = get_refusal(tarred_special("a/sw/dev.tsv", symtype, "/etc/passwd"), "x.tar.gz")
     assert "'a/sw/dev.tsv' is a " in message
     assert "plain" in message
 
@@ -214,11 +219,11 @@ def check_error_or_harmless(take, tmp_path, body, kind):
     for path in tmp_path.glob("corpus/*"):
         path.unlink()
     try:
-        found = take(body, kind)
+        result = take(body, kind)
     except DataError:
-        found = {}
-    there = {f"corpus/{path.name}" for path in tmp_path.glob("corpus/*")}
-    assert there == set(found)
+        result = {}
+    texts = {f"corpus/{path.name}" for path in tmp_path.glob("corpus/*")}
+    assert texts == set(result)
 
 
 def test_a_file_that_is_there_already_is_never_overwritten(take, get_refusal, tmp_path):

@@ -54,10 +54,10 @@ def test_a_part_of_a_longer_word_is_not_found(script):
 
 @pytest.mark.parametrize("script", JOINED)
 def test_a_word_with_a_particle_is_found_and_reported(script):
-    passage, word, joined = JOINED[script]
+    passage, word, joined_value = JOINED[script]
     start, text, repair = place_answer(passage, word, None)
     assert (start, text) == (passage.index(word), word)
-    assert f"inside the word {joined!r}" in repair
+    assert f"inside the word {joined_value!r}" in repair
 
 
 @pytest.mark.parametrize("script", WHOLE)

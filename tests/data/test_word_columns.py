@@ -52,12 +52,12 @@ def test_a_first_column_without_words_is_refused_by_corpora_and_predictions(name
     put_files({"test.conll": text})
     corpus = 'kind = "tagging"\nfiles = { test = "test.conll" }\nlanguages = ["en"]\n'
     with pytest.raises(DataError, match=r"test\.conll:1: .*0.*\{.*1.*2 \}"):
-        [*own_corpus(corpus).read(None, "en", "test")]
-    chosen, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
+        list(own_corpus(corpus).read(None, "en", "test"))
+    choice, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
     with pytest.raises(DataError, match=r"input:1: .*0.*--column 1"):
-        [*chosen.read(file, "")]
-    words = [entry.example.words for entry in chosen.read(text_file(text), "", column=1) if entry.example]
-    assert words == [*SENTENCES]
+        list(choice.read(file, ""))
+    words = [entry.example.words for entry in choice.read(text_file(text), "", column=1) if entry.example]
+    assert words == list(SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_a_header_and_comments_below_it_are_no_words(own_corpus, put_files):
     )
     assert (contents.examples, contents.labels, contents.errors) == (1, {"PER": 1}, ())
     assert "the header in line 1 skipped, 2 comment lines skipped" in contents.remarks[0]
-    chosen, file = format_of(text_file(HIPE), kind_of(find_task("ner")), "ner", "columns")
-    assert [entry.example.words for entry in chosen.read(file, "") if entry.example] == [("Ana", "Li", "ran")]
+    choice, file = format_of(text_file(HIPE), kind_of(find_task("ner")), "ner", "columns")
+    assert [entry.example.words for entry in choice.read(file, "") if entry.example] == [("Ana", "Li", "ran")]
 
 
 TREE = (

@@ -23,14 +23,15 @@ def related_points(seed, dim=4):
 
 
 def stream_blocks(x, y, cuts=()):
-    found, edges = StreamedCka(), [0, *sorted(cuts), x.shape[-2]]
+    streamed_cka = StreamedCka()
+    edges = [0, *sorted(cuts), x.shape[-2]]
     for start, stop in pairwise(edges):
         if stop > start:
-            found.add(
+            streamed_cka.add(
                 x[..., start:stop, :].reshape(-1, stop - start, x.shape[-1]),
                 y[..., start:stop, :].reshape(-1, stop - start, y.shape[-1]),
             )
-    return found
+    return streamed_cka
 
 
 def cka(x, y):
@@ -51,13 +52,16 @@ def unbiased_hsic(k, h):
     """Song et al. (2012), Eq. 5, on Gram matrices."""
     n = len(k)
     k, h = k - torch.diag(k.diagonal()), h - torch.diag(h.diagonal())
-    ones = torch.ones(n, dtype=k.dtype)
-    total = ones @ k @ ones * (ones @ h @ ones) / ((n - 1) * (n - 2))
-    return float((torch.trace(k @ h) + total - 2 / (n - 2) * (ones @ k @ h @ ones)) / (n * (n - 3)))
+    unit_tensor = torch.ones(n, dtype=k.dtype)
+    total = unit_tensor @ k @ unit_tensor * (unit_tensor @ h @ unit_tensor) / ((n - 1) * (n - 2))
+    return float(
+        (torch.trace(k @ h) + total - 2 / (n - 2) * (unit_tensor @ k @ h @ unit_tensor)) / (n * (n - 3))
+    )
 
 
 def kernel_cka(hsic, x, y):
-    k, h = x @ x.T, y @ y.T
+    k = x @ x.T
+    h = y @ y.T
     return hsic(k, h) / math.sqrt(hsic(k, k) * hsic(h, h))
 
 
@@ -68,37 +72,42 @@ def test_cka_of_a_set_with_itself_is_1(seed):
     assert compute_debiased(x, x) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("of", [cka, compute_debiased])
+@pytest.mark.parametrize("owner", [cka, compute_debiased])
 @given(SEEDS)
-def test_the_order_of_the_sides_does_not_count(of, seed):
-    x, y = points(seed, 12, 5), related_points(seed)
-    assert of(x, y) == pytest.approx(of(y, x))
+def test_the_order_of_the_sides_does_not_count(owner, seed):
+    x = points(seed, 12, 5)
+    y = related_points(seed)
+    assert owner(x, y) == pytest.approx(owner(y, x))
 
 
-@pytest.mark.parametrize("of", [cka, compute_debiased])
+@pytest.mark.parametrize("owner", [cka, compute_debiased])
 @given(SEEDS, st.floats(0.01, 100))
-def test_rotation_scale_and_shift_do_not_count(of, seed, scale):
-    x, y = points(seed, 12, 5), related_points(seed)
-    turned = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1, 5)
-    assert of(turned, y) == pytest.approx(of(x, y), rel=1e-6)
+def test_rotation_scale_and_shift_do_not_count(owner, seed, scale):
+    x = points(seed, 12, 5)
+    y = related_points(seed)
+    turned_product = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1, 5)
+    assert owner(turned_product, y) == pytest.approx(owner(x, y), rel=1e-6)
 
 
 def test_a_general_linear_map_counts():
-    x, y = points(0, 12, 5), related_points(0)
-    stretched = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
-    assert abs(cka(stretched, y) - cka(x, y)) > 0.05
-    assert cka(stretched, x) < 0.9
+    x = points(0, 12, 5)
+    y = related_points(0)
+    stretched_product = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
+    assert abs(cka(stretched_product, y) - cka(x, y)) > 0.05
+    assert cka(stretched_product, x) < 0.9
 
 
 @given(SEEDS)
 def test_it_is_the_ratio_of_kernel_statistics(seed):
-    x, y = points(seed, 12, 5), related_points(seed)
+    x = points(seed, 12, 5)
+    y = related_points(seed)
     assert cka(x, y) == pytest.approx(kernel_cka(biased_hsic, x, y))
 
 
 @given(SEEDS)
 def test_the_debiased_form_is_song_and_others_equation_5(seed):
-    x, y = points(seed, 12, 5), related_points(seed)
+    x = points(seed, 12, 5)
+    y = related_points(seed)
     assert compute_debiased(x, y) == pytest.approx(kernel_cka(unbiased_hsic, x, y))
 
 
@@ -111,35 +120,40 @@ def test_unrelated_states_have_high_cka_without_debiasing():
 @pytest.mark.slow
 @given(SEEDS, st.lists(st.integers(1, 11), max_size=6))
 def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
-    x, y = points(seed, 12, 5) + 50, related_points(seed)
-    x[6:] += 100  # Blocks whose means lie far apart.
-    found = stream_blocks(x, y, cuts)
-    assert float(found.compute()) == pytest.approx(kernel_cka(biased_hsic, x, y), rel=1e-9)
-    assert float(found.compute_debiased()) == pytest.approx(kernel_cka(unbiased_hsic, x, y), rel=1e-7)
+    x = points(seed, 12, 5) + 50
+    y = related_points(seed)
+    x[6:] += 100  # Blocks whose means differ a lot.
+    blocks = stream_blocks(x, y, cuts)
+    assert float(blocks.compute()) == pytest.approx(kernel_cka(biased_hsic, x, y), rel=1e-9)
+    assert float(blocks.compute_debiased()) == pytest.approx(kernel_cka(unbiased_hsic, x, y), rel=1e-7)
 
 
 @pytest.mark.slow
 @given(SEEDS)
 def test_layers_do_not_mix(seed):
-    x, y = points(seed, 3, 12, 5), points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
-    found = stream_blocks(x, y, [5])
-    assert found.compute().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
+    x = points(seed, 3, 12, 5)
+    y = points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
+    blocks = stream_blocks(x, y, [5])
+    assert blocks.compute().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 def test_constant_states_have_no_cka(value):
-    x, y = torch.full((9, 3), value), points(1, 9, 5).float()
-    for found in (stream_blocks(x, y), stream_blocks(y, x), stream_blocks(x, y, [4])):
-        assert found.compute().isnan().all()
-        assert found.compute_debiased().isnan().all()
+    x = torch.full((9, 3), value)
+    y = points(1, 9, 5).float()
+    for streamed_cka in (stream_blocks(x, y), stream_blocks(y, x), stream_blocks(x, y, [4])):
+        assert streamed_cka.compute().isnan().all()
+        assert streamed_cka.compute_debiased().isnan().all()
 
 
 def test_what_is_kept_does_not_grow():
     def count_kept(blocks):
-        found = StreamedCka()
+        streamed_cka = StreamedCka()
         for seed in range(blocks):
-            found.add(points(seed, 2, 12, 5), points(seed + 1, 2, 12, 5))
-        return sum(getattr(one, name).numel() for one in found._kept for name in ("product", "third_x"))
+            streamed_cka.add(points(seed, 2, 12, 5), points(seed + 1, 2, 12, 5))
+        return sum(
+            getattr(item, name).numel() for item in streamed_cka._kept for name in ("product", "third_x")
+        )
 
     assert count_kept(1) == count_kept(7)
 
@@ -153,10 +167,10 @@ LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(20)]
 OTHERS = [" ".join(reversed(line.split())) for line in LINES]
 
 
-def measure_cka(loaded, count=20, **fields):
+def measure_cka(loaded_encoder, count=20, **fields):
     lines = {"de": OTHERS, "fr": LINES[1:] + LINES[:1]}
     setting = measure_setting(
-        [loaded],
+        [loaded_encoder],
         languages=("en", "de", "fr"),
         bitext=lambda pair: translations(LINES, lines[pair[3:]])[:count],
     )
@@ -170,8 +184,8 @@ def test_rows_are_the_cka_of_pooled_states(loaded_encoder, monkeypatch):
     assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
     assert {(row.model, row.first, row.sentences) for row in rows} == {(subject("0").id, "en", 20)}
     x, y = (sentence_states(*loaded_encoder, lines, layers=range(4)) for lines in (LINES, OTHERS))
-    whole = [cka(a, b) for a, b in zip(x, y, strict=True)]
-    assert [row.cka for row in rows[:4]] == pytest.approx(whole, rel=1e-4)
+    whole_ckas = [cka(a, b) for a, b in zip(x, y, strict=True)]
+    assert [row.cka for row in rows[:4]] == pytest.approx(whole_ckas, rel=1e-4)
     assert rows[0].cka > rows[4].cka  # The same words in another order, against other words.
     assert all(row.debiased < row.cka for row in rows)
 
@@ -181,10 +195,10 @@ def test_all_layers_come_from_one_pass(loaded_encoder):
     calls = []
     with_hook = model.base_model.register_forward_hook(lambda *_: calls.append(1))
     measure_cka(loaded_encoder, layers=(-1,))
-    one = len(calls)
+    count = len(calls)
     measure_cka(loaded_encoder)
     with_hook.remove()
-    assert len(calls) == 2 * one
+    assert len(calls) == 2 * count
 
 
 def test_layers_are_numbered_from_the_embeddings(loaded_encoder):

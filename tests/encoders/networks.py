@@ -43,9 +43,9 @@ def with_own_head(folder, *, seed=0, labels=LABELS, out=3):
 LOADS = {"encoder": load_model, "whole": load_whole, "head": tagger, "own head": with_own_head}
 
 
-def same(one, other):
+def same(left, right):
     """Compare two models, or two dictionaries of weights, to the bit."""
-    ours, theirs = (m if isinstance(m, dict) else m.state_dict() for m in (one, other))
+    ours, theirs = (model if isinstance(model, dict) else model.state_dict() for model in (left, right))
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -70,10 +70,10 @@ def hooks(model):
 
 def refusal(load, *args, error=ModelError):
     """Give the error's message, which is one line."""
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as row:
         load(*args)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    assert "\n" not in str(row.value)
+    return str(row.value)
 
 
 def modular(model, kind, languages=LANGUAGES, **fields):

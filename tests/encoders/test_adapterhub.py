@@ -33,10 +33,10 @@ KINDS = [
 ]
 
 
-def attach_adapters(family, kind, *, task=False, leave_out=(), code="en"):
-    languages = {code: read_hub_adapter(MADE / family / kind)}
-    of_task = read_hub_adapter(MADE / family / "task") if task else None
-    return with_hub_adapters(str(MADE / family / "base"), languages, of_task, leave_out)
+def attach_adapters(family, kind, *, task=False, leave_out=(), language="en"):
+    languages = {language: read_hub_adapter(MADE / family / kind)}
+    task_adapter = read_hub_adapter(MADE / family / "task") if task else None
+    return with_hub_adapters(str(MADE / family / "base"), languages, task_adapter, leave_out)
 
 
 def load_expected(family):
@@ -69,8 +69,8 @@ def test_a_languages_adapter_gives_the_librarys_states_and_scores(family, kind):
     ours = output(model, theirs["ids"])
     torch.testing.assert_close(ours.hidden_states[-1], theirs[f"{kind}/states"], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ours.logits, theirs[f"{kind}/scores"], atol=1e-5, rtol=1e-5)
-    plain = load_masked_lm(MADE / family / "base")(theirs["ids"]).logits
-    assert not torch.allclose(ours.logits, plain, atol=0.1)
+    plain_logits = load_masked_lm(MADE / family / "base")(theirs["ids"]).logits
+    assert not torch.allclose(ours.logits, plain_logits, atol=0.1)
 
 
 @pytest.mark.parametrize(("family", "kind"), [entry for entry in KINDS if "task" not in entry])
@@ -100,16 +100,16 @@ def test_what_is_written_is_what_was_read_to_the_bit(family, kind, tmp_path):
 
 def test_the_last_layers_adapter_can_be_left_out_as_in_mad_x_2():
     theirs = load_expected("bert")
-    without = attach_adapters("bert", "pfeiffer-invertible", leave_out=(-1,))
-    assert modules_of(without).modules.leave_out == (-1,)
-    first, last = (
+    plain_adapters = attach_adapters("bert", "pfeiffer-invertible", leave_out=(-1,))
+    assert modules_of(plain_adapters).modules.leave_out == (-1,)
+    first_item, last_value = (
         torch.equal(
-            output(without, theirs["ids"]).hidden_states[layer],
+            output(plain_adapters, theirs["ids"]).hidden_states[layer],
             output(attach_adapters("bert", "pfeiffer-invertible"), theirs["ids"]).hidden_states[layer],
         )
         for layer in (1, 2)
     )
-    assert first and not last
+    assert first_item and not last_value
 
 
 def test_a_pickle_is_read_only_where_it_is_asked_for():
@@ -165,13 +165,13 @@ def test_a_folder_without_such_adapters_is_described(tmp_path):
 def test_old_names_of_weights_are_read(tmp_path):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "old"))
     path = folder / "pytorch_adapter.bin"
-    old = {
+    old_weights = {
         name.replace(".adapters.", ".layer_text_lang_adapters.").replace(
             "invertible_adapters", "invertible_lang_adapters"
         ): weight
         for name, weight in torch.load(path, weights_only=True).items()
     }
-    torch.save(old, path)
+    torch.save(old_weights, path)
     weights = read_hub_adapter(folder, pickle=True).weights
     assert weights.keys() == read_hub_adapter(MADE / "bert" / "pfeiffer-invertible").weights.keys()
 
@@ -196,8 +196,8 @@ def test_a_head_without_equal_is_refused(alter_config):
 
 def test_adapters_of_another_encoder_or_kind_are_refused(alter_config):
     base = str(MADE / "bert" / "base")
-    other = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
-    assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other}, None)
+    other_adapter = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
+    assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other_adapter}, None)
     wide = read_hub_adapter(alter_config(reduction_factor=2))
     assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}

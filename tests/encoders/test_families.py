@@ -1,4 +1,4 @@
-"""Every family: Hugging Face's states to the bit, each site once, no hook left; what families lack."""
+"""Every family: Hugging Face's states to the bit, each site once, no hook left. What families lack."""
 
 import re
 import shutil
@@ -71,29 +71,34 @@ def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batc
         theirs = theirs.encoder
     with torch.no_grad():
         expected = theirs(**batch, output_hidden_states=True).hidden_states
-        found = ours(**batch, output_hidden_states=True).hidden_states
-    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+        hidden_states = ours(**batch, output_hidden_states=True).hidden_states
+    assert all(torch.equal(left, right) for left, right in zip(hidden_states, expected, strict=True))
 
 
 def test_inputs_and_outputs_of_blocks_are_the_hidden_states(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    family, seen = family_of(encoder), []
+    family = family_of(encoder)
+    outputs = []
     places = [site.module(encoder, "block") for site in family.sites(encoder)]
-    handles = [place.register_forward_hook(lambda _, __, out: seen.append(tensor(out))) for place in places]
-    handles.append(places[0].register_forward_pre_hook(lambda _, given: seen.append(given[0])))
+    handles = [
+        place.register_forward_hook(lambda _, __, folder: outputs.append(tensor(folder))) for place in places
+    ]
+    handles.append(places[0].register_forward_pre_hook(lambda _, inputs: outputs.append(inputs[0])))
     with torch.no_grad():
         states = encoder(**batch, output_hidden_states=True).hidden_states
         if "post-norm" in family.lacks and family.name != "xmod":
-            seen[-1] = encoder.get_submodule(NORMS.get(family.name, "norm"))(seen[-1])
+            outputs[-1] = encoder.get_submodule(NORMS.get(family.name, "norm"))(outputs[-1])
     for hook in handles:
         hook.remove()
-    assert all(torch.equal(one, other) for one, other in zip(seen, states, strict=True))
+    assert all(torch.equal(output, state) for output, state in zip(outputs, states, strict=True))
 
 
 def test_each_part_of_each_site_runs_once(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    family, calls = family_of(encoder), Counter()
-    sites, single = family.sites(encoder), parts(family)
+    family = family_of(encoder)
+    calls = Counter()
+    sites = family.sites(encoder)
+    single = parts(family)
     handles = [
         site.module(encoder, part).register_forward_hook(
             lambda *_, key=(site.layer, part): calls.update([key])
@@ -102,15 +107,15 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
         for part in single
     ]
     with torch.no_grad():
-        plain = encoder(**batch).last_hidden_state
+        plain_last_hidden_state = encoder(**batch).last_hidden_state
     again = {"feed_forward_norm": 2} if family.name == "xmod" else {}  # Once more for the adapters.
     assert calls == {(layer, part): again.get(part, 1) for layer in (1, 2, 3) for part in single}
 
     for hook in handles:
         hook.remove()
     with torch.no_grad():
-        unhooked = encoder(**batch).last_hidden_state
-    assert torch.equal(plain, unhooked)
+        unhooked_last_hidden_state = encoder(**batch).last_hidden_state
+    assert torch.equal(plain_last_hidden_state, unhooked_last_hidden_state)
     assert hooks(encoder) == 0
     assert sum(calls.values()) == len(sites) * (len(single) + bool(again))
 
@@ -119,19 +124,19 @@ def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_fo
     encoder = fresh(encoder_folder)
     family = family_of(encoder)
     for site in each(family.sites(encoder)):
-        named = {part for part in PROJECTIONS if getattr(site, part) is not None}
-        assert named == (set() if "projections" in family.lacks else set(PROJECTIONS))
-        for part in set(PROJECTIONS) - named:
+        names = {part for part in PROJECTIONS if getattr(site, part) is not None}
+        assert names == (set() if "projections" in family.lacks else set(PROJECTIONS))
+        for part in set(PROJECTIONS) - names:
             with pytest.raises(ModelError, match=f"layer {site.layer}: the {part} projection"):
                 site.module(encoder, part)
 
 
 def seen_in(encoder, site, names, batch):
-    seen = {}
+    calls = {}
     handles = [
         encoder.get_submodule(name).register_forward_hook(
-            lambda _, given, named, out, name=name: seen.update(
-                {name: (next(iter((*given, *named.values()))), tensor(out))}
+            lambda _, inputs, fields, folder, name=name: calls.update(
+                {name: (next(iter((*inputs, *fields.values()))), tensor(folder))}
             ),
             with_kwargs=True,
         )
@@ -141,7 +146,7 @@ def seen_in(encoder, site, names, batch):
         encoder(**batch)
     for hook in handles:
         hook.remove()
-    return seen
+    return calls
 
 
 def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
@@ -152,21 +157,21 @@ def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
     site = family.sites(encoder)[1]
     sub_layers = ((site.attention, site.attention_norm), (site.feed_forward, site.feed_forward_norm))
     names = {*site.attention, *site.feed_forward, site.attention_norm, site.feed_forward_norm, site.block}
-    seen = seen_in(encoder, site, names, batch)
+    calls = seen_in(encoder, site, names, batch)
     for modules, norm in sub_layers:
         if "post-norm" in family.lacks:
             assert f"{norm}.".startswith(f"{modules[0]}.")
         else:
-            assert torch.equal(seen[modules[-1]][1], seen[norm][1])
+            assert torch.equal(calls[modules[-1]][1], calls[norm][1])
     if "post-norm" not in family.lacks:
-        assert torch.equal(seen[site.block][1], seen[site.feed_forward_norm][1])
-        added = seen[site.feed_forward_norm][0] - seen[site.attention_norm][1]
+        assert torch.equal(calls[site.block][1], calls[site.feed_forward_norm][1])
+        added_difference = calls[site.feed_forward_norm][0] - calls[site.attention_norm][1]
     else:
-        added = seen[site.block][1] - seen[site.feed_forward_norm][0]
-    after = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
-    last = site.feed_forward[-1] if after else site.feed_forward_out
-    outputs = seen_in(encoder, site, [last], batch)[last][1]
-    torch.testing.assert_close(outputs, added)  # The residual goes around the feed-forward.
+        added_difference = calls[site.block][1] - calls[site.feed_forward_norm][0]
+    is_after = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
+    last_feed_forward = site.feed_forward[-1] if is_after else site.feed_forward_out
+    outputs = seen_in(encoder, site, [last_feed_forward], batch)[last_feed_forward][1]
+    torch.testing.assert_close(outputs, added_difference)  # The residual goes around the feed-forward.
 
 
 def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):
@@ -178,49 +183,56 @@ def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):
         )
         assert not attention.keys() & feed_forward.keys()
         assert attention | feed_forward == block
-    named = {name for site in sites for name, _ in site.parameters(encoder, "block")}
-    own = re.compile(r"((encoder|transformer)\.layer|layers|encoder\.block)\.\d")
-    assert named == {name for name, _ in encoder.named_parameters() if own.match(name)}
+    names = {name for site in sites for name, _ in site.parameters(encoder, "block")}
+    own_pattern = re.compile(r"((encoder|transformer)\.layer|layers|encoder\.block)\.\d")
+    assert names == {name for name, _ in encoder.named_parameters() if own_pattern.match(name)}
 
 
 def test_sites_of_a_model_and_of_its_encoder_are_the_same_modules(encoder_folder):
     model = tagger(encoder_folder)
     family = family_of(model)
-    inside, outside = family.sites(model), family.sites(model.base_model)
+    inside = family.sites(model)
+    outside = family.sites(model.base_model)
     assert [site.layer for site in inside] == [1, 2, 3]
-    for one, other in zip(inside, outside, strict=True):
+    for left, right in zip(inside, outside, strict=True):
         for part in parts(family):
-            assert one.module(model, part) is other.module(model.base_model, part)
+            assert left.module(model, part) is right.module(model.base_model, part)
     assert family.embeddings(model) is family.embeddings(model.base_model)
 
 
 @pytest.mark.parametrize(("load", "head"), [(load_masked_lm, "masked_lm_scores"), (tagger, "tag_scores")])
 def test_heads_give_hugging_faces_logits_at_any_positions(headed_folder, load, head):
-    model, batch = load(headed_folder), batch_of(headed_folder)
-    rows, columns = torch.tensor([0, 1, 1]), torch.tensor([2, 1, 4])
+    model = load(headed_folder)
+    batch = batch_of(headed_folder)
+    rows = torch.tensor([0, 1, 1])
+    columns = torch.tensor([2, 1, 4])
     with torch.no_grad():
         expected = model(**batch).logits[rows, columns]
         states = model.base_model(**batch).last_hidden_state
-        found = getattr(family_of(model), head)(model, states[rows, columns])
-    torch.testing.assert_close(found, expected)
+        result = getattr(family_of(model), head)(model, states[rows, columns])
+    torch.testing.assert_close(result, expected)
 
 
 def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    ids, first = batch["input_ids"][1:], family_of(encoder).first_position
-    own = torch.arange(first, first + ids.shape[1]).unsqueeze(0)
+    ids = batch["input_ids"][1:]
+    first_position = family_of(encoder).first_position
+    own_indices = torch.arange(first_position, first_position + ids.shape[1]).unsqueeze(0)
     with torch.no_grad():
         states = encoder(ids).last_hidden_state
-        assert torch.equal(encoder(ids, position_ids=own).last_hidden_state, states)
+        assert torch.equal(encoder(ids, position_ids=own_indices).last_hidden_state, states)
 
 
 def test_new_positions_matter_where_a_family_has_that_ability(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    family, ids = family_of(encoder), batch["input_ids"][1:]
+    family = family_of(encoder)
+    ids = batch["input_ids"][1:]
     anew = torch.arange(ids.shape[1]).unsqueeze(0) % 3 + family.first_position
     with torch.no_grad():
-        same = torch.equal(encoder(ids, position_ids=anew).last_hidden_state, encoder(ids).last_hidden_state)
-    assert same == ("new-positions" in family.lacks)
+        same_value = torch.equal(
+            encoder(ids, position_ids=anew).last_hidden_state, encoder(ids).last_hidden_state
+        )
+    assert same_value == ("new-positions" in family.lacks)
 
 
 def test_longest_text_fits_and_where_positions_have_a_table_one_more_does_not(encoder_folder):
@@ -246,7 +258,8 @@ def test_explicit_attention_is_the_eager_one_to_the_bit_gradients_included(encod
     eager, ours = both_attentions(encoder_folder)
     with torch.no_grad():
         assert torch.equal(eager(input_ids=IDS).last_hidden_state, ours(input_ids=IDS).last_hidden_state)
-    states, grads = [], []
+    states = []
+    grads = []
     for model in (eager, ours):
         states.append(model(input_ids=IDS, attention_mask=MASK).last_hidden_state)
         states[-1].square().mean().backward()
@@ -264,8 +277,8 @@ def test_explicit_attention_drops_weights_while_training_alone(bert_folder):
         layer.attention.self.dropout.p = 0.5
     still = model(input_ids=IDS, attention_mask=MASK).logits
     model.train()
-    moved = [model(input_ids=IDS, attention_mask=MASK).logits for _ in range(2)]
-    assert not torch.equal(moved[0], moved[1]) and not torch.equal(moved[0], still)
+    moved_logits = [model(input_ids=IDS, attention_mask=MASK).logits for _ in range(2)]
+    assert not torch.equal(moved_logits[0], moved_logits[1]) and not torch.equal(moved_logits[0], still)
 
 
 # Single families
@@ -285,10 +298,12 @@ def test_mdebertas_own_masked_lm_head_is_run_where_config_asks_for_it(deberta_v2
 def test_sisters_of_xlm_r_are_read_like_it(xlm_roberta_folder, tmp_path, name):
     sister = Path(shutil.copytree(xlm_roberta_folder, tmp_path / name))
     change_config(sister, model_type=name, architectures=[f"{name.capitalize()}ForMaskedLM"])
-    ours, theirs = load_masked_lm(sister), transformers.AutoModelForMaskedLM.from_pretrained(sister)
+    ours = load_masked_lm(sister)
+    theirs = transformers.AutoModelForMaskedLM.from_pretrained(sister)
     assert type(ours).__name__ == f"{name.capitalize()}ForMaskedLM"
     assert same(ours, theirs)
-    family, ids = FAMILIES[name], torch.tensor([[0, 7, 8, 2]])
+    family = FAMILIES[name]
+    ids = torch.tensor([[0, 7, 8, 2]])
     with torch.no_grad():
         states = ours.base_model(ids).last_hidden_state
         torch.testing.assert_close(family.masked_lm_scores(ours, states), ours(ids).logits)
@@ -314,9 +329,9 @@ def test_abilities_are_those_the_family_does_not_lack():
     ],
 )
 def test_one_that_it_cannot_is_refused_with_the_reason_and_who_can_without_loading(name, reason):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         require(family_named(name, "here"), "post-norm", "projections", what="X-Mixup mixes after attention")
-    assert str(caught.value) == (
+    assert str(error.value) == (
         f"X-Mixup mixes after attention; {name} {reason}. "
         f"Use bert or camembert or distilbert or rembert or roberta or xlm-roberta."
     )
@@ -324,9 +339,9 @@ def test_one_that_it_cannot_is_refused_with_the_reason_and_who_can_without_loadi
 
 def test_unknown_families_are_refused_with_the_supported_ones():
     model = SimpleNamespace(config=SimpleNamespace(model_type="xlm-robertaa"))
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         family_of(model)
-    assert str(caught.value) == (
+    assert str(error.value) == (
         "SimpleNamespace: the architecture 'xlm-robertaa' is not supported. Did you mean 'xlm-roberta'? "
         f"Supported: {', '.join(FAMILIES)}."
     )

@@ -84,10 +84,10 @@ def _like(folder: Path, family: str, place: Path) -> Path:
     return place
 
 
-def check(case: Case, saved: Save) -> None:
-    """Compare isogloss with peft; skip what peft itself refuses."""
+def check(case: Case, saved_folder: Save) -> None:
+    """Compare isogloss with peft. Skip what peft itself refuses."""
     try:
-        theirs = saved(case)
+        theirs = saved_folder(case)
     except (ValueError, TypeError) as error:
         pytest.skip(f"peft: {error}"[:200])
     verdict = verdict_on(theirs)
@@ -143,28 +143,28 @@ def _damage_weights(weights: dict[str, torch.Tensor], name: str, kind: str) -> d
     weight = weights[name]
     if kind == "added":
         return {**weights, f"{name}.more": weight.clone()}
-    others = {other: value for other, value in weights.items() if other != name}
-    new = {
+    other_items = {other_name: value for other_name, value in weights.items() if other_name != name}
+    new_value = {
         "removed": {},
         "renamed": {f"{name}x": weight},
         "reshaped": {name: weight.repeat_interleave(2, -1)},
     }
-    return {**others, **new[kind]}
+    return {**other_items, **new_value[kind]}
 
 
-def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
-    """Damage one weight after another; the error names it."""
+def check_damage(case: Case, saved_folder: Save, kind: str, *, is_whole: bool) -> None:
+    """Damage one weight after another. The error names it."""
     from safetensors.torch import load_file, save_file
 
-    theirs = saved(case)
+    theirs = saved_folder(case)
     path = theirs.folder / "adapter_model.safetensors"
-    whole = load_file(path)
-    names = sorted(whole)
+    whole_file = load_file(path)
+    names = sorted(whole_file)
     heads = [
         name for name in names if name.removeprefix("base_model.model.").startswith(("classifier", "score"))
     ]
     for name in each([*names[::5], *heads] if is_whole else [names[0], *heads[:1]]):
-        save_file(_damage_weights(whole, name, kind), path, metadata={"format": "pt"})
+        save_file(_damage_weights(whole_file, name, kind), path, metadata={"format": "pt"})
         verdict = verdict_on(theirs)
         assert verdict.kind == "refused", (name, verdict)
         assert name.removeprefix("base_model.model.") in verdict.details, (name, verdict)
@@ -197,10 +197,10 @@ def test_adapters_of_another_encoder_are_refused(fields, saved_case, tmp_path):
     )
     path.write_text(json.dumps(body | {"base_model_name_or_path": str(tmp_path / "other")}))
     for load in (load_encoder, load_model):
-        with pytest.raises(IsoglossError) as caught:
+        with pytest.raises(IsoglossError) as error:
             load(theirs.folder)
         facts = ("adapter_model.safetensors", "encoder.layer.", "base_model_name_or_path")
-        assert all(fact in str(caught.value) for fact in facts)
+        assert all(fact in str(error.value) for fact in facts)
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from isogloss.engine.engines import Execution
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere processes are spawned, or have no /proc.")
 def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
-    code = "import probe; probe.main()"
-    printed = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parent)
-    facts = json.loads(printed)
+    language = "import probe; probe.main()"
+    output = subprocess.check_output([sys.executable, "-c", language], text=True, cwd=Path(__file__).parent)
+    facts = json.loads(output)
     assert facts["threads"] == [1, 1]
     assert not facts["cuda"] and not facts["torch here"]
     assert facts["seconds"] < 0.3 * facts["torch"]
@@ -37,20 +37,20 @@ def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
     ],
 )
 def test_the_server_begins_early_where_several_jobs_are_forked(monkeypatch, execution, begins):
-    started = []
-    monkeypatch.setattr(fork_server, "ensure_running", lambda: started.append(True))
+    start_time = []
+    monkeypatch.setattr(fork_server, "ensure_running", lambda: start_time.append(True))
     monkeypatch.setattr(engines, "cores", lambda: 4)
     monkeypatch.setattr(fork_server, "GPU_FILES", ())
     fork_server.start_early(execution.processes)
-    assert bool(started) is begins
+    assert bool(start_time) is begins
 
 
 def test_no_server_begins_for_one_of_several_launched_processes_or_beside_a_gpu(monkeypatch, tmp_path):
-    started = []
-    monkeypatch.setattr(fork_server, "ensure_running", lambda: started.append(True))
+    start_time = []
+    monkeypatch.setattr(fork_server, "ensure_running", lambda: start_time.append(True))
     monkeypatch.setattr(fork_server, "GPU_FILES", (str(tmp_path),))
     fork_server.start_early(2)
     monkeypatch.setattr(fork_server, "GPU_FILES", ())
     monkeypatch.setenv(processes.WORLD_SIZE_VARIABLES[0], "2")
     fork_server.start_early(2)
-    assert not started
+    assert not start_time

@@ -35,9 +35,10 @@ def context(tmp_path):
 
 @pytest.fixture
 def fails_once(monkeypatch):
-    """Let the first attempt to make a run end with an error; return what happens at each attempt."""
+    """Let the first attempt to make a run end with an error. Return what happens at each attempt."""
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
-    right, attempts = module.make, []
+    right = module.make
+    attempts = []
 
     def fail_once(error: Exception) -> list[object]:
         def make(context, run):
@@ -54,7 +55,10 @@ def fails_once(monkeypatch):
 
 def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
-    store, right, waits, events = context.store, module.make, [], []
+    store = context.store
+    right = module.make
+    waits = []
+    events = []
 
     def unplug(*arguments):
         monkeypatch.setattr(module, "make", right)
@@ -77,24 +81,26 @@ def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path,
     assert [path.name for path in (store.root / LEASES).iterdir()] == ["log"]
 
 
-@pytest.mark.parametrize("number", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
-@pytest.mark.parametrize("raised", [reading_error, storage_error, lambda path, error: error])
-def test_an_error_of_a_file_of_the_store_that_may_pass_is_no_failure(context, raised, number, fails_once):
+@pytest.mark.parametrize("outage_error", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
+@pytest.mark.parametrize("raised_reading_error", [reading_error, storage_error, lambda path, error: error])
+def test_an_error_of_a_file_of_the_store_that_may_pass_is_no_failure(
+    context, raised_reading_error, outage_error, fails_once
+):
     path = context.store.root / "x" / "model.safetensors"
-    attempts = fails_once(raised(path, OSError(number, "no", str(path))))
+    attempts = fails_once(raised_reading_error(path, OSError(outage_error, "no", str(path))))
     events = []
     Work(context, [RUN], events.append).work()
     assert (len(attempts), events[-1].state) == (2, "made")
 
 
-@pytest.mark.parametrize("number", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
+@pytest.mark.parametrize("outage_error", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
 @pytest.mark.parametrize("path", ["", "elsewhere/x"])
-def test_an_error_of_something_else_is_not_waited_for(context, path, number, fails_once, tmp_path):
-    error = OSError(number, "no", *([str(tmp_path / path)] if path else []))
+def test_an_error_of_something_else_is_not_waited_for(context, path, outage_error, fails_once, tmp_path):
+    error = OSError(outage_error, "no", *([str(tmp_path / path)] if path else []))
     attempts = fails_once(error)
-    with pytest.raises(OSError, match="no") as raised:
+    with pytest.raises(OSError, match="no") as raised_error:
         Work(context, [RUN], lambda _: None).work()
-    assert (raised.value, len(attempts)) == (error, 1)
+    assert (raised_error.value, len(attempts)) == (error, 1)
 
 
 def test_outages_between_long_attempts_are_bounded(context, monkeypatch):
@@ -140,26 +146,28 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
 @pytest.mark.slow
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
-    leases, told = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
+    leases = Leases(FolderBoard(tmp_path / "leases"), duration=0.06)
+    progresses = []
     with leases.leased("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")
         while not lease.silent:
             time.sleep(0.01)
 
         def back(progress):
-            told.append(progress)
-            if len(told) == 3:
+            progresses.append(progress)
+            if len(progresses) == 3:
                 (tmp_path / "away").rename(tmp_path / "leases")
 
         wait_while_silent(lease, back)
-        assert (lease.silent, lease.lost, len(told) >= 3) == (False, False, True)
+        assert (lease.silent, lease.lost, len(progresses) >= 3) == (False, False, True)
         lease.ending = "finished"
     assert not list((tmp_path / "leases").iterdir())
 
 
 @pytest.mark.slow
 def test_a_lease_that_ends_while_its_folder_is_away_is_given_up_when_that_is_back(tmp_path):
-    runs, away = tmp_path / "runs", tmp_path / "away"
+    runs = tmp_path / "runs"
+    away = tmp_path / "away"
     leases = Leases(FolderBoard(runs / LEASES), log=runs / LEASES / "log", duration=0.06)
     with leases.leased("run"):
         runs.rename(away)
@@ -175,20 +183,24 @@ def test_a_lease_that_ends_while_its_folder_is_away_is_given_up_when_that_is_bac
 @pytest.mark.slow
 def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
     recipe = tiny(tmp_path, CHECKPOINTS)
-    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
-    out, away, told = tmp_path / "runs", tmp_path / "away", []
+    whole_process = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    folder = tmp_path / "runs"
+    away = tmp_path / "away"
+    progresses = []
 
     def unplug(progress):
-        if not told and any(out.glob(f"*/{WORK}/checkpoint-*")):
-            told.append(progress)
-            out.rename(away)
+        if not progresses and any(folder.glob(f"*/{WORK}/checkpoint-*")):
+            progresses.append(progress)
+            folder.rename(away)
         elif progress.what.startswith("waiting until the folder"):
-            told.append(progress)
-            assert not out.exists()
-            away.rename(out)
+            progresses.append(progress)
+            assert not folder.exists()
+            away.rename(folder)
 
-    outcome = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False, on_progress=unplug).outcome
-    assert len(told) > 1
-    assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole.outcome.made), {}, {})
+    outcome = isogloss.run(
+        recipe, out=folder, jobs=1, scale="least", report=False, on_progress=unplug
+    ).outcome
+    assert len(progresses) > 1
+    assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole_process.outcome.made), {}, {})
     for key in outcome.made:
-        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()
+        assert (folder / key / RECORD).read_bytes() == (whole_process.out / key / RECORD).read_bytes()

@@ -22,9 +22,12 @@ def sentences():
         for pair in isogloss.load_corpus("bitext", "qaa-qad", "test", examples=40)
     ]
     rng = random.Random(0)
-    shuffled = [tuple(rng.sample(words, len(words)) for words in pair) for pair in pairs[:20]]
-    others = [(first, second) for (first, _), (_, second) in zip(pairs[20:], shuffled, strict=True)]
-    return [*pairs, *shuffled, *others]
+    shuffled_samples = [tuple(rng.sample(words, len(words)) for words in pair) for pair in pairs[:20]]
+    other_items = [
+        (first_pair, second)
+        for (first_pair, _), (_, second) in zip(pairs[20:], shuffled_samples, strict=True)
+    ]
+    return [*pairs, *shuffled_samples, *other_items]
 
 
 def compute_links():
@@ -33,13 +36,15 @@ def compute_links():
 
     from isogloss.encoders.folders import shipped_folder
 
-    found = {}
+    result = {}
     for layer in LAYERS:
         aligner = simalign.SentenceAligner(str(shipped_folder()), "bpe", matching_methods="mai", layer=layer)
-        aligned = [aligner.get_word_aligns(*pair) for pair in sentences()]
+        aligned_word_aligns = [aligner.get_word_aligns(*pair) for pair in sentences()]
         for ours, theirs in MATCHINGS.items():
-            found[f"{ours} {layer}"] = [sorted(map(list, links[theirs])) for links in aligned]
-    return found
+            result[f"{ours} {layer}"] = [
+                sorted(list(value) for value in links[theirs]) for links in aligned_word_aligns
+            ]
+    return result
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ RELEASED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", RELEASED, ids=lambda case: " ".join(filter(None, case)))
+@pytest.mark.parametrize("case", RELEASED, ids=lambda case: " ".join(item for item in case if item))
 def test_the_released_code_by_hand(case):
     part, corpus, unit = case
     assert preset_fields(part, "released", corpus=corpus, unit=unit) == RELEASED[case]
@@ -65,11 +65,11 @@ def test_every_difference_is_a_field_with_values_that_it_takes():
             assert row.field in keys_of(kind), (name, row.field)
             for value in (row.paper, row.released):
                 cases = value.values() if isinstance(value, dict) else [value]
-                needed = {"kind": "adapter"} if part is Modules else {}
-                for stated in cases:
-                    given = {} if stated is None else {row.field: stated}
-                    built = checked(kind, {**needed, **given})
-                    assert all(values_of(built)[field] == given[field] for field in given)
+                needed_value = {"kind": "adapter"} if part is Modules else {}
+                for stated_case in cases:
+                    inputs = {} if stated_case is None else {row.field: stated_case}
+                    built = checked(kind, {**needed_value, **inputs})
+                    assert all(values_of(built)[field] == inputs[field] for field in inputs)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def plan_fields(plan, fields, *, corpus="ud", task='task = "upos"', optimization
 
 
 def test_a_preset_is_its_fields_and_nothing_else(plan):
-    by_preset = plan_fields(plan, 'preset = "released"')
-    by_hand = plan_fields(
+    run_by_preset = plan_fields(plan, 'preset = "released"')
+    manual_run = plan_fields(
         plan,
         """back_loss = "target"
 source_as_target = true
@@ -132,9 +132,9 @@ warmup = 0.0
 weight_decay = 0.0
 clip = 0.0""",
     )
-    assert by_preset == by_hand
-    assert identity(by_preset) == identity(by_hand)
-    assert by_preset.optimization.dev == "all"
+    assert run_by_preset == manual_run
+    assert identity(run_by_preset) == identity(manual_run)
+    assert run_by_preset.optimization.dev == "all"
 
 
 def test_what_the_recipe_sets_wins_in_the_method_and_in_the_grid(plan):
@@ -143,8 +143,8 @@ def test_what_the_recipe_sets_wins_in_the_method_and_in_the_grid(plan):
     )
     updates = model.optimization.updates
     assert (model.optimization.epochs, updates.learning_rate, updates.warmup) == (1, 1e-3, 0.0)
-    kept = plan_fields(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
-    assert (kept.learned_ratio, kept.ratio, kept.back_loss) == (True, 0.3, "target")
+    kept_method = plan_fields(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
+    assert (kept_method.learned_ratio, kept_method.ratio, kept_method.back_loss) == (True, 0.3, "target")
 
 
 def test_a_preset_knows_the_task_and_other_parts_of_a_recipe_take_it_too(plan):
@@ -184,13 +184,13 @@ def test_few_shot_has_a_dev_itself(plan):
     fields = '[[grid.method]]\nname = "few-shot"\nstart = "source-only"\ndev = "source"'
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization='dev = "all"', fields=fields)
     text = text.replace("x-mixup", "source-only")
-    few = next(run for run in models(plan, text) if run.method.name == "few-shot")
-    assert (few.optimization.dev, few.method.dev) == (None, "source")
-    assert [split.language for split in few.splits_read if split.split == "dev"] == ["qaa"]
+    few_runs = next(run for run in models(plan, text) if run.method.name == "few-shot")
+    assert (few_runs.optimization.dev, few_runs.method.dev) == (None, "source")
+    assert [split.language for split in few_runs.splits_read if split.split == "dev"] == ["qaa"]
 
 
 def test_the_source_among_the_targets_is_refused_with_what_to_do(get_refusal):
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization="limit = 64", fields="")
-    told = get_refusal(text.replace('["qad"]', '["qaa+qad"]'))
-    assert "grid.targets:" in told
-    assert "source_as_target = true" in told
+    refusal = get_refusal(text.replace('["qad"]', '["qaa+qad"]'))
+    assert "grid.targets:" in refusal
+    assert "source_as_target = true" in refusal

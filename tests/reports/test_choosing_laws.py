@@ -61,117 +61,139 @@ class Study:
     def measurements(self, *, change=lambda _name, value: value, labels_of="", labels=0.0):
         """Return the rows of a study with changed signals, and the labels of one language."""
         draw = np.random.default_rng(7)
-        free = []
-        scored = []
+        free_values = []
+        scores = []
         for seed in range(self.candidates):
-            about = facts({"seed": seed, "task": self.task})
-            row = {**about, "model": model_of(about)}
-            told = {**row, "run": f"free {row['model']}", "split": "dev", "examples": 9}
+            options = facts({"seed": seed, "task": self.task})
+            row = {**options, "model": model_of(options)}
+            messages = {**row, "run": f"free {row['model']}", "split": "dev", "examples": 9}
             if self.missing != "source":
-                own = 0.9 if self.ties else 0.9 - 0.01 * seed
-                free.append({**told, "language": "qaa", "signal": "score", "value": own})
-            for number, code in enumerate(self.codes):
+                own_part = 0.9 if self.ties else 0.9 - 0.01 * seed
+                free_values.append({**messages, "language": "qaa", "signal": "score", "value": own_part})
+            for index, language in enumerate(self.codes):
                 for name in SIGNALS:
                     value = 0.5 if self.ties else float(draw.uniform(0.3, 0.7))
                     absent = name == self.missing or (
                         self.missing == "one of one" and seed == 0 and name == "atc"
                     )
                     if not absent:
-                        free.append({**told, "language": code, "signal": name, "value": change(name, value)})
+                        free_values.append(
+                            {**messages, "language": language, "signal": name, "value": change(name, value)}
+                        )
                 score = 0.5 if self.ties else float(draw.uniform(0.2, 0.9))
-                if number < self.labelled:
-                    changed = labels * (seed + 1) if code == labels_of else score
-                    scored.append(
+                if index < self.labelled:
+                    changed_labels = labels * (seed + 1) if language == labels_of else score
+                    scores.append(
                         {
-                            **{**row, "run": f"scores {seed}", "split": "test", "language": code},
-                            **{"metric": TASKS[self.task], "main": True, "baseline": 0.1, "examples": 9},
-                            "score": changed,
+                            **row,
+                            "run": f"scores {seed}",
+                            "split": "test",
+                            "language": language,
+                            "metric": TASKS[self.task],
+                            "main": True,
+                            "baseline": 0.1,
+                            "examples": 9,
+                            "score": changed_labels,
                         }
                     )
-        made = {name: frame(rows) for name, rows in (("label-free", free), ("scores", scored)) if rows}
-        return Measurements(runs=[], _frames=made)
+        frames = {
+            name: frame(rows) for name, rows in (("label-free", free_values), ("scores", scores)) if rows
+        }
+        return Measurements(runs=[], _frames=frames)
 
 
 def studies(task):
     """Yield studies of all numbers of languages and candidates, signals missing, with ties in every other."""
-    shapes = [(count, labelled) for count in (1, 2, 6, 8) for labelled in sorted({0, count - 1, count})]
+    shapes = [
+        (count, labelled_rows) for count in (1, 2, 6, 8) for labelled_rows in sorted({0, count - 1, count})
+    ]
     missing = ("", "confidence", "atc", "source", "one of one")
     combinations = product(shapes, (1, 2, 3), missing)
-    for number, ((count, labelled), several, lacking) in enumerate(combinations):
-        yield Study(task, count, labelled, several, lacking, ties=number % 2 == 1)
+    for index, ((count, labelled_combination), several, lacking) in enumerate(combinations):
+        yield Study(task, count, labelled_combination, several, lacking, ties=index % 2 == 1)
 
 
-def show_choices(m):
+def show_choices(measurements):
     """Return all that is printed: texts of both tables, their rows, and the ranking in each language."""
     texts = [
         (table.title, table.caption, *(cell.text for row in (table.header, *table.rows) for cell in row))
-        for table in (*choice_tables(m), *regret_tables(m))
+        for table in (*choice_tables(measurements), *regret_tables(measurements))
     ]
     rankings = [
-        candidate_data(candidates, code) for candidates in all_candidates(m) for code in candidates.languages
+        candidate_data(candidates, language)
+        for candidates in all_candidates(measurements)
+        for language in candidates.languages
     ]
-    return texts, [choice_data(candidates) for candidates in all_candidates(m)], rankings
+    return texts, [choice_data(candidates) for candidates in all_candidates(measurements)], rankings
 
 
 def check_no_level(study):
     """Signals moved and scaled together rank alike, so nothing that is shown may change."""
-    before = show_choices(study.measurements())
-    after = show_choices(study.measurements(change=lambda _, value: 0.25 + value / 2))
-    assert before[0] == after[0]
-    for tables in zip(before[1] + before[2], after[1] + after[2], strict=True):
+    choices_before = show_choices(study.measurements())
+    choices_after = show_choices(study.measurements(change=lambda _, value: 0.25 + value / 2))
+    assert choices_before[0] == choices_after[0]
+    for tables in zip(
+        choices_before[1] + choices_before[2], choices_after[1] + choices_after[2], strict=True
+    ):
         pd.testing.assert_frame_equal(*tables, check_exact=True)
-    for data in before[1]:
+    for data in choices_before[1]:
         assert data["expected"].isna().all() and data["doubts"].all()
 
 
 def check_no_interval_of_few_languages(study):
-    m = study.measurements()
-    for candidates in all_candidates(m):
+    measurements = study.measurements()
+    for candidates in all_candidates(measurements):
         data = regret_data(candidates)
         if len(data):
             assert data["low"].notna().tolist() == (data["languages"] >= MIN_LANGUAGES).tolist()
         choices = choice_data(candidates)
         assert not [name for name in choices if name.endswith((".low", ".high"))]
-    few = study.labelled < MIN_LANGUAGES
-    cells = [cell.text for table in regret_tables(m) for row in table.rows for cell in row]
-    assert not (few and any("[" in text for text in cells))
-    assert not any("[" in cell.text for table in choice_tables(m) for row in table.rows for cell in row)
+    is_few = study.labelled < MIN_LANGUAGES
+    cells = [cell.text for table in regret_tables(measurements) for row in table.rows for cell in row]
+    assert not (is_few and any("[" in text for text in cells))
+    assert not any(
+        "[" in cell.text for table in choice_tables(measurements) for row in table.rows for cell in row
+    )
 
 
 def check_no_leak(study):
     """Check that labels of a language change only its score and regret, and the mean for the others."""
-    own = ["score", "regret"]
-    before = show_choices(study.measurements())
-    for code in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
-        after = show_choices(study.measurements(labels_of=code, labels=0.125))
-        for one, other in zip(before[1], after[1], strict=True):
-            here, there = (data[data["language"] == code].drop(columns=own) for data in (one, other))
-            pd.testing.assert_frame_equal(here, there, check_exact=True)
-            elsewhere = ["others", *own]
-            pd.testing.assert_frame_equal(
-                one.drop(columns=elsewhere), other.drop(columns=elsewhere), check_exact=True
+    own_texts = ["score", "regret"]
+    choices_before = show_choices(study.measurements())
+    for language in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
+        choices_after = show_choices(study.measurements(labels_of=language, labels=0.125))
+        for left, right in zip(choices_before[1], choices_after[1], strict=True):
+            table, folder = (
+                data[data["language"] == language].drop(columns=own_texts) for data in (left, right)
             )
-        for one, other in zip(before[2], after[2], strict=True):
+            pd.testing.assert_frame_equal(table, folder, check_exact=True)
+            elsewhere = ["others", *own_texts]
             pd.testing.assert_frame_equal(
-                one.drop(columns="score"), other.drop(columns="score"), check_exact=True
+                left.drop(columns=elsewhere), right.drop(columns=elsewhere), check_exact=True
+            )
+        for left, right in zip(choices_before[2], choices_after[2], strict=True):
+            pd.testing.assert_frame_equal(
+                left.drop(columns="score"), right.drop(columns="score"), check_exact=True
             )
 
 
 def check_every_study_ranks_or_says_why(study):
-    m = study.measurements()
-    tables = choice_tables(m)
+    measurements = study.measurements()
+    tables = choice_tables(measurements)
     if study.candidates < 2:
         assert tables == []
-        assert f"No ranking: {study.candidates} model measured by label-free" in explain_missing_choice(m)
+        assert f"No ranking: {study.candidates} model measured by label-free" in explain_missing_choice(
+            measurements
+        )
         return
     (table,) = tables
     assert len(table.rows) == study.languages
-    (data,) = [choice_data(candidates) for candidates in all_candidates(m)]
+    (data,) = [choice_data(candidates) for candidates in all_candidates(measurements)]
     offers = study.task not in ("qa", "parsing")
     assert [len(models) for models in data["ensemble"]] == [study.candidates * offers] * study.languages
-    others = dict(zip(data["language"], data["other_languages"], strict=True))
-    assert others == {
-        code: study.labelled - (number < study.labelled) for number, code in enumerate(study.codes)
+    other_items = dict(zip(data["language"], data["other_languages"], strict=True))
+    assert other_items == {
+        language: study.labelled - (index < study.labelled) for index, language in enumerate(study.codes)
     }
 
 

@@ -20,7 +20,7 @@ from made_up_studies import (
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import check_rows, judge
 
-CLAIMS = [one for one in ALL if one.paper == 3]
+CLAIMS = [item for item in ALL if item.paper == 3]
 
 
 def gains_of_tasks(
@@ -31,34 +31,40 @@ def gains_of_tasks(
 
 def scores_by_size(task: str, end: tuple[float, ...]) -> Rows:
     parts = [
-        scores([k * one for one in (*end, *end)], task=task, **adjusted_facts(size))
+        scores([k * item for item in (*end, *end)], task=task, **adjusted_facts(size))
         for k, size in enumerate((5, 30, 250))
     ]
     return [row for part in parts for row in part]
 
 
 def fine_tuned(change: tuple[float, ...], tasks: tuple[str, ...] = ("nli", "ner", "qa")) -> Rows:
-    before = distances("", (0.0,), **ENCODER)
-    return [*before, *(row for task in tasks for row in distances(task, change))]
+    distances_before = distances("", (0.0,), **ENCODER)
+    return [*distances_before, *(row for task in tasks for row in distances(task, change))]
 
 
 def continual(auc: tuple[float, ...], gain: tuple[float, ...], tasks: tuple[str, ...]) -> dict[str, Rows]:
-    plain, kept = adjusted_facts(), {**adjusted_facts(), **CONTINUAL}
+    plain_adjusted_facts = adjusted_facts()
+    kept_values = {**adjusted_facts(), **CONTINUAL}
     none = [0.0] * len(auc)
     return {
-        "scores": [row for task in tasks for one, how in ((none, plain), (gain, kept))
-                   for row in scores(one, task=task, **how)],
-        "word_distance": [row for task in ("nli", "ner", "qa") for one, how in ((none, plain), (auc, kept))
-                          for row in distances(task, none, one, **how)],
+        "scores": [row for task in tasks
+                   for item, options in ((none, plain_adjusted_facts), (gain, kept_values))
+                   for row in scores(item, task=task, **options)],
+        "word_distance": [row for task in ("nli", "ner", "qa")
+                          for item, options in ((none, plain_adjusted_facts), (auc, kept_values))
+                          for row in distances(task, none, item, **options)],
     }  # fmt: skip
 
 
 def mixup_scores(nli: tuple[float, ...], qa: tuple[float, ...] | None = UP) -> Rows:
-    asked = {"mixed": ("nli", nli)} | (
+    fields = {"mixed": ("nli", nli)} | (
         {"mixed-question": ("qa", qa), "mixed-passage": ("qa", qa)} if qa else {}
     )
-    plain = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
-    return [*plain, *(row for how, (task, gain) in asked.items() for row in gains(task, gain, inputs=how))]
+    plain_rows = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
+    return [
+        *plain_rows,
+        *(row for name, (task, gain) in fields.items() for row in gains(task, gain, inputs=name)),
+    ]
 
 
 def spanish(ner: tuple[float, ...], qa: tuple[float, ...]) -> Rows:
@@ -75,8 +81,8 @@ def opening(nli: tuple[float, ...], ner: tuple[float, ...] | None = UP) -> Rows:
     return [
         row
         for task, gain in tasks.items()
-        for one, pulled in ((gain, "all"), ([0.0] * 5, "opening"))
-        for row in scores(one, task=task, **adjusted_facts(pulled=pulled))
+        for item, pulled_language in ((gain, "all"), ([0.0] * 5, "opening"))
+        for row in scores(item, task=task, **adjusted_facts(pulled=pulled_language))
     ]
 
 
@@ -120,8 +126,8 @@ CASES = [
 ]  # fmt: skip
 
 
-def other_adjustment(**other: str) -> Rows:
-    theirs = {**adjusted_facts(), "encoder": "other", "encoder.run": "other", **other}
+def other_adjustment(**other_item: str) -> Rows:
+    theirs = {**adjusted_facts(), "encoder": "other", "encoder.run": "other", **other_item}
     worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **theirs)]
     return [*gains_of_tasks(UP, UP), *worse]
 
@@ -163,152 +169,167 @@ RULES = {
 
 def test_part_of_speech_tags_decide_nothing_about_distances() -> None:
     rows = [*fine_tuned(DOWN), *distances("upos", UP)]
-    found = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP), word_distance=rows))["3c"]
-    assert found.verdict == "supported"
-    assert "upos: related words 5.00 → 5.05" in found.checks[-1].note
+    outcome = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP), word_distance=rows))["3c"]
+    assert outcome.verdict == "supported"
+    assert "upos: related words 5.00 → 5.05" in outcome.checks[-1].note
 
 
 def test_an_unmeasured_half_is_no_support() -> None:
-    found = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP, None)))["3a"]
-    assert (found.verdict, "qa: not measured" in found.found) == ("not tested", True)
+    outcome = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP, None)))["3a"]
+    assert (outcome.verdict, "qa: not measured" in outcome.found) == ("not tested", True)
 
 
 def test_holm_corrects_what_contradicts_and_not_what_supports() -> None:
     barely = (0.014, 0.03, 0.05, 0.002, 0.02)  # p = .04 by itself
-    up, down = (
+    upper_outcome, lower_outcome = (
         Judged(CLAIMS, make_measurements(scores=gains_of_tasks(change, change)))["3a"]
         for change in (barely, [-change for change in barely])
     )
-    assert 0.025 < up.checks[0].p_value < 0.05
-    assert (up.verdict, down.verdict) == ("supported", "undecided")
-    assert "would have been seen" in down.found
+    assert 0.025 < upper_outcome.checks[0].p_value < 0.05
+    assert (upper_outcome.verdict, lower_outcome.verdict) == ("supported", "undecided")
+    assert "would have been seen" in lower_outcome.found
 
 
 def test_what_would_have_been_seen_is_of_the_corrected_level() -> None:
-    claims = [one for one in CLAIMS if one.id == "3a"]
+    claims = [claim for claim in CLAIMS if claim.id == "3a"]
     (outcome,) = judge(claims, make_measurements(scores=gains_of_tasks(NOISY, NOISY)))
     tests = len(outcome.checks)
-    seen = check_rows([outcome])["smallest_seen"]
-    corrected = [100 * one.estimate.smallest_seen(0.05 / tests) for one in outcome.checks]
-    assert [*seen] == pytest.approx(corrected)
+    smallest_seen = check_rows([outcome])["smallest_seen"]
+    corrected_value = [100 * check.estimate.smallest_seen(0.05 / tests) for check in outcome.checks]
+    assert list(smallest_seen) == pytest.approx(corrected_value)
     assert all(
-        corrected > 100 * one.estimate.smallest_seen()
-        for one, corrected in zip(outcome.checks, seen, strict=True)
+        corrected_result > 100 * check.estimate.smallest_seen()
+        for check, corrected_result in zip(outcome.checks, smallest_seen, strict=True)
     )
 
 
 def test_continual_models_are_not_credited_with_the_adjustment() -> None:
     frames = continual(UP, FLAT, ("nli",))
     frames["scores"] += scores([-0.2] * 5)  # the original encoder is far worse than the adjusted one
-    found = Judged(CLAIMS, make_measurements(**frames))["3d"]
-    assert found.verdict == "undecided"
-    assert found.checks[-1].estimate.mean == pytest.approx(0.0)
+    outcome = Judged(CLAIMS, make_measurements(**frames))["3d"]
+    assert outcome.verdict == "undecided"
+    assert outcome.checks[-1].estimate.mean == pytest.approx(0.0)
 
 
 def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None:
     rows = [*gains("nli", UP), *scores(DOWN, **CONTINUAL)]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3d"]
-    assert found.verdict == "not tested"
-    assert "a source-only one, in nli, ner, qa" in found.found
-    assert "nli made qad: continual − source-only −5.0" in found.checks[-1].note
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3d"]
+    assert outcome.verdict == "not tested"
+    assert "a source-only one, in nli, ner, qa" in outcome.found
+    assert "nli made qad: continual − source-only −5.0" in outcome.checks[-1].note
 
 
 def test_all_words_are_not_the_opening_alone_where_only_one_was_pulled() -> None:
-    unsaid = [
+    unsaid_value = [
         {key: value for key, value in row.items() if key != "encoder.adjusted.pulled"}
         for row in gains_of_tasks(UP, UP)
     ]
-    for rows in (unsaid, gains_of_tasks(UP, UP), opening(UP)[5:10]):
-        found = Judged(CLAIMS, make_measurements(scores=rows))["3i"]
-        assert (found.verdict, [check.values for check in found.checks]) == ("not tested", [(), ()])
+    for rows in (unsaid_value, gains_of_tasks(UP, UP), opening(UP)[5:10]):
+        outcome = Judged(CLAIMS, make_measurements(scores=rows))["3i"]
+        assert (outcome.verdict, [check.values for check in outcome.checks]) == ("not tested", [(), ()])
 
 
 def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
-    other = {**adjusted_facts(), "encoder": "to-qab", "encoder.run": "to-qab", "encoder.pairs": "qaa-qab"}
+    other_item = {
+        **adjusted_facts(),
+        "encoder": "to-qab",
+        "encoder.run": "to-qab",
+        "encoder.pairs": "qaa-qab",
+    }
     rows = [*gains_of_tasks(UP, UP), *scores([0.0] * 5, language="qab")]
-    rows += [*scores(UP, language="qab", **other), *scores(DOWN, **other)]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
-    assert found.checks[0].comparison is not None
-    assert found.checks[0].comparison.languages == ("qab", "qad")
-    assert found.checks[0].estimate.mean == pytest.approx(0.05)
+    rows += [*scores(UP, language="qab", **other_item), *scores(DOWN, **other_item)]
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert outcome.checks[0].comparison is not None
+    assert outcome.checks[0].comparison.languages == ("qab", "qad")
+    assert outcome.checks[0].estimate.mean == pytest.approx(0.05)
 
 
 def test_distances_that_are_free_of_scale_decide() -> None:
     """Larger states increase the L2 distance of words, but not the cosine distance."""
-    grown = fine_tuned(UP)
-    turned = [{**row, "distance": "cosine"} for row in fine_tuned(DOWN)]
+    grown_rows = fine_tuned(UP)
+    turned_value = [{**row, "distance": "cosine"} for row in fine_tuned(DOWN)]
     scores_of = gains_of_tasks(UP, UP)
     verdicts = [
         Judged(CLAIMS, make_measurements(scores=scores_of, word_distance=rows))["3c"].verdict
-        for rows in (grown, [*grown, *turned])
+        for rows in (grown_rows, [*grown_rows, *turned_value])
     ]
     assert verdicts == ["contradicted", "supported"]
 
 
 def test_of_several_settings_of_the_adjustment_the_papers_is_judged() -> None:
-    held = {**adjusted_facts(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
+    held_value = {**adjusted_facts(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
     rows = [{"encoder.adjusted.stay": 1.0, **row} for row in gains_of_tasks(UP, UP)]
-    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held)]
-    both, alone = (
+    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held_value)]
+    both_outcomes, single_outcome = (
         Judged(CLAIMS, make_measurements(scores=[*part, *worse]))["3a"]
         for part in (rows, [row for row in rows if not row["encoder.adjusted"]])
     )
-    assert (both.verdict, alone.verdict) == ("supported", "contradicted")
+    assert (both_outcomes.verdict, single_outcome.verdict) == ("supported", "contradicted")
 
 
 def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
-    held = {**adjusted_facts(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.form": "mean"}
+    held_value = {
+        **adjusted_facts(),
+        "encoder": "held",
+        "encoder.run": "held",
+        "encoder.adjusted.form": "mean",
+    }
     rows = [{"encoder.adjusted.stay": 9.0, **row} for row in gains_of_tasks(UP, UP)]
-    found = Judged(CLAIMS, make_measurements(scores=[*rows, *scores(DOWN, **held)]))["3a"]
-    assert found.verdict == "mixed"
-    assert "stay 9.0" in found.found
+    outcome = Judged(CLAIMS, make_measurements(scores=[*rows, *scores(DOWN, **held_value)]))["3a"]
+    assert outcome.verdict == "mixed"
+    assert "stay 9.0" in outcome.found
 
 
 def second_encoder_rows(rows: Rows) -> Rows:
     """Return the same rows for a second encoder and its adjusted versions."""
-    other = {"encoder.original": "large", "encoder.name": "large"}
-    names = [{one: f"large {row[one]}" for one in ("encoder", "encoder.run", "run")} for row in rows]
-    bare = [
+    other_item = {"encoder.original": "large", "encoder.name": "large"}
+    names = [{name: f"large {row[name]}" for name in ("encoder", "encoder.run", "run")} for row in rows]
+    bare_value = [
         {"encoder": "large", "encoder.run": "large"} if row["encoder.adjusted"] == "" else {} for row in rows
     ]
-    return [{**row, **other, **name, **own} for row, name, own in zip(rows, names, bare, strict=True)]
+    return [
+        {**row, **other_item, **name, **own_part}
+        for row, name, own_part in zip(rows, names, bare_value, strict=True)
+    ]
 
 
-def two_encoders(first: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
+def two_encoders(first_continual: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
     return {
         name: [{**row, "run": f"{name} {row.get('run')}", "encoder.name": "small"} for row in rows]
         + second_encoder_rows([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
-        for name, rows in first.items()
+        for name, rows in first_continual.items()
     }
 
 
 @pytest.mark.slow
 def test_encoders_are_never_averaged() -> None:
-    """One encoder's words are drawn together, the other's apart; one gains, the other loses."""
+    """One encoder's words are drawn together, the other's apart. One gains, the other loses."""
     frames = [
         {"scores": gains_of_tasks(gain, UP), "word_distance": fine_tuned(change)}
         for gain, change in ((UP, DOWN), (DOWN, UP))
     ]
-    drawn = Judged(CLAIMS, make_measurements(**two_encoders(*frames)))
-    means = {one.about: round(one.estimate.mean, 2) for one in drawn["3c"].checks}
+    drawn_row = Judged(CLAIMS, make_measurements(**two_encoders(*frames)))
+    means = {check.about: round(check.estimate.mean, 2) for check in drawn_row["3c"].checks}
     assert means["nli, small: related words 5.00 → 4.95, mean distance"] == -0.05
     assert means["nli, large: related words 5.00 → 5.05, mean distance"] == 0.05
-    assert drawn["3c"].verdict == "mixed"
-    gained = {one.about for one in drawn["3a"].checks}
+    assert drawn_row["3c"].verdict == "mixed"
+    gained_values = {check.about for check in drawn_row["3a"].checks}
     assert {
-        f"nli made qad, {one}: adjusted − original" in about for one in ("small", "large") for about in gained
+        f"nli made qad, {name}: adjusted − original" in gained_value
+        for name in ("small", "large")
+        for gained_value in gained_values
     }
-    assert len(gained) == len(drawn["3a"].checks)
-    kept = Judged(
+    assert len(gained_values) == len(drawn_row["3a"].checks)
+    kept_row = Judged(
         CLAIMS, make_measurements(**two_encoders(continual(UP, UP, ("nli",)), continual(DOWN, UP, ("nli",))))
     )
-    assert [round(one.estimate.mean, 2) for one in kept["3d"].checks[:2]] == [-0.05, 0.05]
+    assert [round(check.estimate.mean, 2) for check in kept_row["3d"].checks[:2]] == [-0.05, 0.05]
 
 
 def test_one_adjusted_encoder_is_one_draw_however_often_it_is_fine_tuned() -> None:
     rows = [{**row, "encoder.run": row["encoder"]} for row in gains_of_tasks(UP, UP)]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
-    assert (found.verdict, "one adjusting seed" in found.found) == ("undecided", True)
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert (outcome.verdict, "one adjusting seed" in outcome.found) == ("undecided", True)
 
 
 def test_fine_tuning_seeds_are_averaged_within_each_adjusted_encoder() -> None:
@@ -319,9 +340,9 @@ def test_fine_tuning_seeds_are_averaged_within_each_adjusted_encoder() -> None:
         for draw, gain in enumerate((0.0, 0.3, -0.3))
         for row in adjusted_once
     ]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
-    assert [len(check.values) for check in found.checks[:2]] == [3, 3]
-    assert found.verdict == "undecided"
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert [len(check.values) for check in outcome.checks[:2]] == [3, 3]
+    assert outcome.verdict == "undecided"
 
 
 def test_one_adjusted_encoder_of_each_size_is_one_rank_correlation() -> None:
@@ -329,16 +350,16 @@ def test_one_adjusted_encoder_of_each_size_is_one_rank_correlation() -> None:
         {**row, "encoder.run": row["encoder"]}
         for row in scores_by_size("nli", UP) + scores_by_size("ner", UP)
     ]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
-    assert found.verdict == "undecided"
-    assert {check.unit for check in found.checks} == {"adjusting seed"}
-    assert {len(check.values) for check in found.checks} == {1}
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
+    assert outcome.verdict == "undecided"
+    assert {check.unit for check in outcome.checks} == {"adjusting seed"}
+    assert {len(check.values) for check in outcome.checks} == {1}
 
 
 def test_two_sizes_have_no_rank_correlation_of_their_own() -> None:
     rows = [row for row in scores_by_size("nli", UP) + scores_by_size("ner", UP) if row["encoder.size"] != 30]
-    found = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
-    assert (found.verdict, "ρ" in found.found) == ("supported", False)
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
+    assert (outcome.verdict, "ρ" in outcome.found) == ("supported", False)
 
 
 def everything() -> dict[str, Rows]:
@@ -353,20 +374,20 @@ def test_a_folder_without_adjustment_is_not_asked() -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
-    found = Judged(CLAIMS, study("adjustment"))
+    row = Judged(CLAIMS, study("adjustment"))
     assert "nli: qad −1.7" in old_claim("adjustment", "f")
-    assert [f"{100 * found[one].checks[0].estimate.mean:.1f}" for one in ("3a", "3b")] == ["-1.7", "-1.7"]
-    moves = [check.about for check in found["3c"].checks]
+    assert [f"{100 * row[name].checks[0].estimate.mean:.1f}" for name in ("3a", "3b")] == ["-1.7", "-1.7"]
+    moves = [check.about for check in row["3c"].checks]
     assert moves[0] == "nli: related words 0.43 → 0.43, mean distance"
     assert len(moves) == 5 and moves[-1] == "qa: not measured"
-    told = old_claim("adjustment", "i")
+    messages = old_claim("adjustment", "i")
     for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
-        assert words in told
+        assert words in messages
         _, task, numbers = words.split(" ", 2)
-        assert f"{task}: AUC {numbers}" in found["3d"].checks[0].note
-    assert "nli: qad −0.8" in told
-    assert "nli xnli qad: continual − source-only −0.8" in found["3d"].checks[0].note
+        assert f"{task}: AUC {numbers}" in row["3d"].checks[0].note
+    assert "nli: qad −0.8" in messages
+    assert "nli xnli qad: continual − source-only −0.8" in row["3d"].checks[0].note
     assert "gain +1.7 points mixed, −1.7 points plain, p = 0.2697, n = 3" in old_claim("adjustment", "j")
-    mixed = found["3e"].checks[0]
-    assert "gain +1.7 mixed, -1.7 plain" in mixed.about
-    assert (mixed.unit, len(mixed.values)) == ("adjusting seed", 1)
+    mixed_check = row["3e"].checks[0]
+    assert "gain +1.7 mixed, -1.7 plain" in mixed_check.about
+    assert (mixed_check.unit, len(mixed_check.values)) == ("adjusting seed", 1)

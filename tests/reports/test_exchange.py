@@ -30,10 +30,10 @@ def test_every_model_is_an_evaluation_with_each_of_its_scores(tmp_path):
     ]
     results = [result for record in records for result in record["evaluation_results"]]
     assert len(records) == 3 and len(results) == 5
-    by_source = {result["source_data"]["source_type"]: result for result in results}
-    assert set(by_source) == {"other", "hf_dataset"}
-    assert by_source["other"]["source_data"]["dataset_name"] == "isogloss built-in languages: xnli"
-    assert by_source["hf_dataset"]["source_data"]["hf_repo"] == "facebook/xnli"
+    results_by_source = {result["source_data"]["source_type"]: result for result in results}
+    assert set(results_by_source) == {"other", "hf_dataset"}
+    assert results_by_source["other"]["source_data"]["dataset_name"] == "isogloss built-in languages: xnli"
+    assert results_by_source["hf_dataset"]["source_data"]["hf_repo"] == "facebook/xnli"
     splits = {result["score_details"]["details"]["split"] for result in results}
     assert splits == {"test", "validation"}
     assert {result["score_details"]["score"] for result in results} == {0.5, 0.75}
@@ -100,11 +100,11 @@ def test_euroeval_gets_a_line_for_each_of_its_datasets_with_all_seeds(tmp_path):
 def test_a_record_of_euroeval_has_all_fields_that_it_requires_and_is_not_its_own(tmp_path):
     (text,) = write_form(NAMES[:1], "euroeval", tmp_path / "out")
     record = json.loads(text)
-    required = {
+    required_texts = {
         *("dataset", "task", "languages", "model", "results", "num_model_parameters", "max_sequence_length"),
         *("vocabulary_size", "merge", "generative", "generative_type", "few_shot", "validation_split"),
     }  # Those of its class BenchmarkResult, version 17.7.0.
-    assert required <= record.keys()
+    assert required_texts <= record.keys()
     assert record["euroeval_version"] is None and record["isogloss_version"]
     assert record["results"]["total"] == {"test_micro_f1_no_misc": 50, "test_micro_f1": 50}  # One seed.
 
@@ -124,7 +124,7 @@ def test_questions_have_euroevals_names_of_datasets_and_measures(
         score(value, language=language, corpus=corpus, task="qa", split=split, metric=metric)
         for metric, value in (("f1", 0.5), ("em", 0.25))
     ]
-    (record,) = map(json.loads, write_form(rows, "euroeval", tmp_path / "out"))
+    (record,) = (json.loads(item) for item in write_form(rows, "euroeval", tmp_path / "out"))
     assert (record["dataset"], record["validation_split"]) == (dataset, validation)
     assert record["results"]["raw"] == [{"f1": 0.5, "em": 0.25}]
     assert record["results"]["total"] == {"test_f1": 50, "test_em": 25}
@@ -133,9 +133,9 @@ def test_questions_have_euroevals_names_of_datasets_and_measures(
 def test_euroeval_refuses_what_it_does_not_report_with_what_it_does(tmp_path):
     with pytest.raises(ConfigError, match="EuroEval"):
         write_results(make_measurements(scores=[*REAL, *BUILT_IN, NAMES[-1]]), "euroeval", tmp_path / "out")
-    translated = {**NAMES[0], "inputs": "translated"}
+    translations = {**NAMES[0], "inputs": "translated"}
     with pytest.raises(ConfigError, match="EuroEval"):
-        write_results(make_measurements(scores=[translated]), "euroeval", tmp_path / "out")
+        write_results(make_measurements(scores=[translations]), "euroeval", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -74,8 +74,8 @@ def test_a_finished_parser_is_loaded_and_parses(finished_study):
     dev = list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:5]
     trees = model.predict(dev)
     assert all(
-        is_tree(tree.heads) and len(tree.heads) == len(one.words)
-        for tree, one in zip(trees, dev, strict=True)
+        is_tree(tree.heads) and len(tree.heads) == len(sentence.words)
+        for tree, sentence in zip(trees, dev, strict=True)
     )
     assert 0 <= model.score(dev) <= 1
 
@@ -95,11 +95,11 @@ def test_transformers_loads_the_encoder_of_a_finished_parser(finished_study):
 @pytest.mark.slow
 def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
     folder = BuiltInLanguages()
-    known = set(TASKS["parsing"].labels)
+    known_labels = set(TASKS["parsing"].labels)
     for language in LANGUAGES:
         for sentence in each(CORPORA["ud"].read(folder, language, "dev")):
             assert is_tree(sentence.heads)
-            assert {relation.partition(":")[0] for relation in sentence.relations} <= known
+            assert {relation.partition(":")[0] for relation in sentence.relations} <= known_labels
             roots = [
                 head for head, name in zip(sentence.heads, sentence.relations, strict=True) if name == "root"
             ]

@@ -61,16 +61,16 @@ alphas = [0.0, 1.0]
 
 
 def test_the_grid_says_which_weights_are_trained_unless_a_method_does(plan):
-    lora, whole, sparse = select_kind(FineTune, plan())
-    assert (lora.peft, whole.peft, sparse.peft) == (LoRA(rank=4), None, LotteryTicket(share=0.05))
+    lora, whole_run, sparse = select_kind(FineTune, plan())
+    assert (lora.peft, whole_run.peft, sparse.peft) == (LoRA(rank=4), None, LotteryTicket(share=0.05))
     assert lora.label == "source-only + lora (rank=4)"
     assert sparse.start == lora
 
 
 def test_without_peft_a_run_is_the_run_it_was(plan):
-    _, whole, _ = select_kind(FineTune, plan())
-    plain, *_ = select_kind(FineTune, plan(RECIPE.replace('peft = { kind = "lora", rank = 4 }', "")))
-    assert whole == plain and identity(whole) == identity(plain)
+    _, whole_run, _ = select_kind(FineTune, plan())
+    plain_run, *_ = select_kind(FineTune, plan(RECIPE.replace('peft = { kind = "lora", rank = 4 }', "")))
+    assert whole_run == plain_run and identity(whole_run) == identity(plain_run)
 
 
 def test_a_method_is_labelled_by_its_own_peft(plan):
@@ -80,7 +80,7 @@ def test_a_method_is_labelled_by_its_own_peft(plan):
 
 
 @pytest.mark.parametrize(
-    ("peft", "said"),
+    ("peft", "message"),
     [
         ({"kind": "lroa"}, "kind: no kind of peft 'lroa'. Did you mean 'lora'?"),
         ({"rank": 4}, "kind: this field is missing. Add it to the recipe: one of adapter,"),
@@ -91,25 +91,27 @@ def test_a_method_is_labelled_by_its_own_peft(plan):
         ({"kind": "none", "rank": 4}, "rank: peft none has no such field."),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(peft, said, get_refusal):
-    assert f"grid.peft: {said}" in get_refusal(grid__peft=peft)
+def test_mistakes_are_told_before_anything_is_trained(peft, message, get_refusal):
+    assert f"grid.peft: {message}" in get_refusal(grid__peft=peft)
 
 
 def test_factors_are_mixed_of_models_with_one_kind_of_adapters(plan, get_refusal):
     text = RECIPE + 'part = "factors"\n'
-    said = get_refusal(text)
-    assert "lora, dora, ia3" in said
-    assert "source-only + lora (rank=4), source-only." in said
+    refusal = get_refusal(text)
+    assert "lora, dora, ia3" in refusal
+    assert "source-only + lora (rank=4), source-only." in refusal
     assert plan(
         text.replace('label = "whole"\npeft = { kind = "none" }', 'label = "whole"\nlearning_rate = 2e-3')
     )
 
 
-def model(made, peft):
+def model(finished_study, peft):
     (run,) = [
-        one for one in select_kind("fine-tune", made.records) if one.run.get("peft", {}).get("kind") == peft
+        record
+        for record in select_kind("fine-tune", finished_study.records)
+        if record.run.get("peft", {}).get("kind") == peft
     ]
-    return made.out / run.id
+    return finished_study.out / run.id
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +122,8 @@ def dev():
 @pytest.mark.nightly
 def test_trained_parameters_are_recorded(finished_study):
     counts = finished_study.frame("trained-parameters").set_index("run")
-    lora, whole = (counts.loc[model(finished_study, peft).name] for peft in ("lora", None))
-    assert whole["trained"] == whole["parameters"] == lora["parameters"]
+    lora, whole_count = (counts.loc[model(finished_study, peft).name] for peft in ("lora", None))
+    assert whole_count["trained"] == whole_count["parameters"] == lora["parameters"]
     head = 17 * 128 + 17
     assert lora["trained"] == head + 4 * 2 * 4 * 2 * 128  # layers, modules, rank, two matrices of the width
 
@@ -135,14 +137,22 @@ def test_scores_and_ends_of_the_path_agree(finished_study):
 
 
 def test_a_model_on_a_model_on_an_encoder_is_put_together_again(finished_study):
-    sparse, lora = model(finished_study, "lt-sft") / "model", model(finished_study, "lora") / "model"
+    sparse = model(finished_study, "lt-sft") / "model"
+    lora = model(finished_study, "lora") / "model"
     assert json.loads((sparse / "difference.json").read_text())["base"] == f"../../{lora.parent.name}/model"
     assert json.loads((lora / "difference.json").read_text())["base"] == "shipped"
     head = TASKS["upos"].head(sparse, seed=0)
-    own, below = dict(head.named_parameters()), dict(TASKS["upos"].head(lora, seed=0).named_parameters())
-    changed = sum(int((weight != below[name]).sum()) for name, weight in own.items())
-    assert 0 < changed <= 0.05 * sum(map(torch.numel, own.values())) + 17 * 129
-    assert sum(one.stat().st_size for one in sparse.glob("*.safetensors")) < 2**20
+    own_parameters = dict(head.named_parameters())
+    parameters_below = dict(TASKS["upos"].head(lora, seed=0).named_parameters())
+    changed_total = sum(
+        int((weight != parameters_below[name]).sum()) for name, weight in own_parameters.items()
+    )
+    assert (
+        0
+        < changed_total
+        <= 0.05 * sum(torch.numel(own_parameter) for own_parameter in own_parameters.values()) + 17 * 129
+    )
+    assert sum(path.stat().st_size for path in sparse.glob("*.safetensors")) < 2**20
 
 
 def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(finished_study, tmp_path):
@@ -167,12 +177,12 @@ def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(finish
 def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, finished_study, dev, tmp_path):
     from transformers import AutoModelForTokenClassification
 
-    found = isogloss.load_model(model(finished_study, peft))
-    found.export(tmp_path / "export")
+    result = isogloss.load_model(model(finished_study, peft))
+    result.export(tmp_path / "export")
     assert not (tmp_path / "export" / "difference.json").exists()
-    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "export")
-    assert equal(plain, found.network)
-    assert isogloss.load_model(tmp_path / "export").predict(dev) == found.predict(dev)
+    plain_model = AutoModelForTokenClassification.from_pretrained(tmp_path / "export")
+    assert equal(plain_model, result.network)
+    assert isogloss.load_model(tmp_path / "export").predict(dev) == result.predict(dev)
 
 
 def test_the_library_reads_the_folder_as_its_own(finished_study):

@@ -1,4 +1,4 @@
-"""A real full disk: half-written files are never used as whole ones; the same call resumes later."""
+"""A real full disk: half-written files are never used as whole ones. The same call resumes later."""
 
 import subprocess
 
@@ -25,7 +25,7 @@ FULL = "space"
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 64 KiB; only root can make one."""
+    """A file system of 64 KiB. Only root can make one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
@@ -42,7 +42,7 @@ def resize(disk, size):
 
 
 def fill(disk):
-    """Fill the disk; return the file that uses the space."""
+    """Fill the disk. Return the file that uses the space."""
     ballast = disk / "ballast"
     with pytest.raises(OSError, match="left"), ballast.open("wb", buffering=0) as file:
         while True:
@@ -54,16 +54,17 @@ def test_a_lease_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
     board = FolderBoard(disk / "leases")
     leases = Leases(board)
     with leases.leased("held") as lease:
-        ballast, before = fill(disk), board.read("held.1")
+        ballast = fill(disk)
+        examples_before = board.read("held.1")
         lease.beat = 10
         board.write("held.1", lease.content())
-        assert board.read("held.1") == before.replace(b'"beat": 0', b'"beat": 10')
+        assert board.read("held.1") == examples_before.replace(b'"beat": 0', b'"beat": 10')
         with pytest.raises(StorageError, match=FULL), leases.leased("another"):
             pass
         assert sorted(path.name for path in board.folder.iterdir()) == ["held.1"]
         ballast.unlink()
-        with leases.leased("another") as other:
-            assert other.number == 1
+        with leases.leased("another") as other_item:
+            assert other_item.number == 1
 
 
 def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
@@ -83,7 +84,8 @@ def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
 
 def test_the_last_checkpoint_stays_on_a_full_disk(disk):
     model = torch.nn.Linear(32, 32)
-    optimizer, checkpoints = torch.optim.AdamW(model.parameters()), Checkpoints(disk / "work", 1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    checkpoints = Checkpoints(disk / "work", 1)
     checkpoints.save(model, optimizer, State(1, {}, None))
     fill(disk)
     with pytest.raises(StorageError, match=FULL):
@@ -96,20 +98,22 @@ def test_the_last_checkpoint_stays_on_a_full_disk(disk):
 @pytest.mark.slow
 def test_however_often_the_disk_is_full_the_same_call_goes_on(disk, tmp_path):
     recipe = tiny(tmp_path, TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every = 1"))
-    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
-    out, stopped, size = disk / "runs", 0, 16
+    whole_process = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    folder = disk / "runs"
+    stopped_value = 0
+    size = 16
     while True:
         resize(disk, f"{size}k")
         try:
-            made = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False).outcome
+            outcome = isogloss.run(recipe, out=folder, jobs=1, scale="least", report=False).outcome
         except StorageError as error:
-            stopped += 1
+            stopped_value += 1
             assert FULL in str(error)
-            assert not list(out.rglob("*.tmp"))
+            assert not list(folder.rglob("*.tmp"))
             size = int(size * 1.7)
         else:
             break
-    assert stopped > 3
-    assert (made.failed, made.damaged) == ({}, {})
-    for key in whole.outcome.made:
-        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()
+    assert stopped_value > 3
+    assert (outcome.failed, outcome.damaged) == ({}, {})
+    for key in whole_process.outcome.made:
+        assert (folder / key / RECORD).read_bytes() == (whole_process.out / key / RECORD).read_bytes()

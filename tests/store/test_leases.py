@@ -36,10 +36,10 @@ def board(tmp_path):
     return FolderBoard(tmp_path / "leases")
 
 
-def held_elsewhere(board: FolderBoard, key: str, number: int = 1, beat: int = 0, process: str = ELSEWHERE):
+def held_elsewhere(board: FolderBoard, key: str, index: int = 1, beat: int = 0, process: str = ELSEWHERE):
     body = {"process": process, "machine": "there", "pid": 7, "beat": beat, "held": True}
-    board.create(f"{key}.{number}", b"")
-    board.write(f"{key}.{number}", json.dumps(body).encode())
+    board.create(f"{key}.{index}", b"")
+    board.write(f"{key}.{index}", json.dumps(body).encode())
 
 
 def left(board: FolderBoard) -> list[str]:
@@ -47,13 +47,14 @@ def left(board: FolderBoard) -> list[str]:
 
 
 def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
-    first, second = Leases(board), Leases(board)
-    with first.leased("run") as lease, second.leased("run") as other:
-        assert (lease.number, other) == (1, None)
-        assert first.holder("run").startswith(f"{os.getpid()} on ")
+    first_leases = Leases(board)
+    second = Leases(board)
+    with first_leases.leased("run") as lease, second.leased("run") as other_item:
+        assert (lease.number, other_item) == (1, None)
+        assert first_leases.holder("run").startswith(f"{os.getpid()} on ")
         lease.ending = "finished"
     assert left(board) == []
-    assert first.history("run") == LeaseHistory()
+    assert first_leases.history("run") == LeaseHistory()
 
 
 def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
@@ -101,14 +102,14 @@ def test_deaths_are_leases_that_nobody_gave_back(board):
 
 
 def test_a_holder_that_was_paused_and_finds_its_lease_lost_has_not_died(board, monkeypatch):
-    paused = Leases(board)
-    with paused.leased("run") as lease:
-        others = Leases(board, clock=Clock())
-        held_elsewhere(board, "run", number=2)
-        assert others.history("run").deaths == 1
-        paused.renew(lease)
+    paused_leases = Leases(board)
+    with paused_leases.leased("run") as lease:
+        other_leases = Leases(board, clock=Clock())
+        held_elsewhere(board, "run", index=2)
+        assert other_leases.history("run").deaths == 1
+        paused_leases.renew(lease)
         assert lease.lost
-    assert others.history("run") == LeaseHistory(is_held=True, holder="7 on there")
+    assert other_leases.history("run") == LeaseHistory(is_held=True, holder="7 on there")
 
 
 def test_the_leases_of_a_process_that_ends_at_once_are_given_back(board):
@@ -123,21 +124,22 @@ def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
     class Seen(FolderBoard):
         interruptions = 0
 
-    clock, seen = Clock(), Seen(board.folder)
-    leases = Leases(seen, duration=60, clock=clock)
+    clock = Clock()
+    calls = Seen(board.folder)
+    leases = Leases(calls, duration=60, clock=clock)
     held_elsewhere(board, "run")
     assert leases.history("run").is_held
     clock.now += 61
-    object.__setattr__(seen, "interruptions", 1)
+    object.__setattr__(calls, "interruptions", 1)
     assert leases.history("run").is_held
     clock.now += 61
     assert not leases.history("run").is_held
 
 
 def test_a_dead_process_of_this_machine_holds_nothing(board):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
+    process = subprocess.Popen(["true"])
+    process.wait()
+    held_elsewhere(board, "run", process=f"{host()}-{process.pid}-1")
     with Leases(board).leased("run") as lease:
         assert lease.number == 2
 
@@ -178,13 +180,13 @@ def test_a_lease_that_is_being_written_is_held(board):
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     leases = Leases(board, duration=0.06)
     with leases.leased("run") as lease:
-        seen = {board.read(lease.name)}
+        examples = {board.read(lease.name)}
         for _ in range(200):
             time.sleep(0.01)
-            seen.add(board.read(lease.name))
-            if len(seen) > 3:
+            examples.add(board.read(lease.name))
+            if len(examples) > 3:
                 break
-        assert len(seen) > 3
+        assert len(examples) > 3
         lease.ending = "finished"
     time.sleep(0.1)
     assert left(board) == []
@@ -194,7 +196,7 @@ def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
 def test_a_holder_that_was_frozen_finds_that_it_lost(board):
     leases = Leases(board, duration=0.06)
     with leases.leased("run") as lease:
-        held_elsewhere(board, "run", number=2)
+        held_elsewhere(board, "run", index=2)
         for _ in range(200):
             if lease.lost:
                 break
@@ -221,7 +223,7 @@ def test_who_slept_for_a_lease_finds_that_the_run_was_finished_and_writes_no_lea
 
 def test_what_one_process_does_at_a_time_is_not_freed_by_who_lost_it(board, monkeypatch):
     with Leases(board).alone("report"):
-        held_elsewhere(board, "report", number=2)
+        held_elsewhere(board, "report", index=2)
         monkeypatch.setattr(module, "_now", lambda: 10**9)
     assert left(board) == ["report.1", "report.2"]
     assert Leases(board).history("report").is_held
@@ -240,9 +242,9 @@ def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatc
     path = board.folder / "run.1"
     open_ = os.open
 
-    def remove_first(*args, **how):
+    def remove_first(*args, **options):
         path.unlink(missing_ok=True)
-        return open_(*args, **how)
+        return open_(*args, **options)
 
     monkeypatch.setattr(os, "open", remove_first)
     assert board.read("run.1") is None
@@ -258,7 +260,8 @@ def test_a_lease_is_not_written_where_the_board_has_gone_away(board, tmp_path):
 
 def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
     """A process may be paused between the two."""
-    leases, write = Leases(board), FolderBoard.write
+    leases = Leases(board)
+    write = FolderBoard.write
     monkeypatch.setattr(module, "_now", lambda: 0.0)
 
     def pause_first(*arguments):
@@ -278,29 +281,30 @@ def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
     leases = Leases(board)
     with leases.leased("run") as lease:
         board.remove("run.1")
-        with Leases(board).leased("run") as other:
+        with Leases(board).leased("run") as other_item:
             leases.renew(lease)
-            assert (lease.lost, board.read("run.1")) == (True, other.content())
+            assert (lease.lost, board.read("run.1")) == (True, other_item.content())
 
 
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):
     monkeypatch.setattr(module, "RETRY_EVERY", 0.001)
-    at_once, most = 0, 0
+    joint_value = 0
+    maximum = 0
 
     def work() -> None:
-        nonlocal at_once, most
+        nonlocal joint_value, maximum
         with Leases(board).alone("report"):
-            at_once += 1
-            most = max(most, at_once)
+            joint_value += 1
+            maximum = max(maximum, joint_value)
             time.sleep(0.005)
-            at_once -= 1
+            joint_value -= 1
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (most, left(board)) == (1, [])
+    assert (maximum, left(board)) == (1, [])
 
 
 MANY = """
@@ -327,10 +331,10 @@ for key in map(str, range(300)):
 @pytest.mark.slow
 def test_processes_that_race_make_each_run_once(tmp_path):
     words = [sys.executable, "-c", MANY, str(tmp_path)]
-    racing = [Forked([*words, str(number)]) for number in range(4)]
-    assert [one.wait() for one in racing] == [0] * 4
-    made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
-    assert made == dict.fromkeys(map(str, range(300)), 1)
+    racing = [Forked([*words, str(index)]) for index in range(4)]
+    assert [item.wait() for item in racing] == [0] * 4
+    lines = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
+    assert lines == dict.fromkeys((str(value) for value in range(300)), 1)
     assert not list((tmp_path / "leases").iterdir())
 
 
@@ -375,15 +379,15 @@ def test_what_a_machine_held_that_died_is_leased_by_another_after_a_lease(tmp_pa
     def list_made(name: str) -> list[str]:
         return (folder / name).read_text().split() if (folder / name).exists() else []
 
-    first = machine(folder, "first")
+    first_process = machine(folder, "first")
     wait_until(lambda: list_made("first") == ["0"])
     second = machine(folder, "second")
     wait_until(lambda: len(list_made("second")) == 19)
-    assert sorted(list_made("second"), key=int) == list(map(str, range(1, 20)))
-    first.kill()
-    first.wait()
+    assert sorted(list_made("second"), key=int) == [str(value) for value in range(1, 20)]
+    first_process.kill()
+    first_process.wait()
     assert second.wait(timeout=60) == 0
-    assert Counter(list_made("second")) == dict.fromkeys(map(str, range(20)), 1)
+    assert Counter(list_made("second")) == dict.fromkeys((str(value) for value in range(20)), 1)
     assert not list((folder / "leases").iterdir())
 
 
@@ -421,38 +425,40 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
         def remove(self, name):
             self.pop(name, None)
 
-    board, clock, finished = Memory(), Clock(), False
+    board = Memory()
+    clock = Clock()
+    is_finished = False
     processes = [Leases(board, duration=60, clock=clock) for _ in range(3)]
     holding: dict[int, Lease] = {}
-    frozen: dict[int, Lease] = {}
-    for who, what in steps:
-        if what == "claim" and who not in {**holding, **frozen} and not finished:
-            lease = processes[who]._lease("run")
+    frozen_value: dict[int, Lease] = {}
+    for who_step, step in steps:
+        if step == "claim" and who_step not in {**holding, **frozen_value} and not is_finished:
+            lease = processes[who_step]._lease("run")
             if lease is not None:
                 assert not holding
-                holding[who] = lease
-                processes[who]._held["run"] = lease
-        elif who in holding and what in ("end", "finish"):
-            lease = holding.pop(who)
-            finished = what == "finish"
-            lease.ending = "finished" if finished else "given up"
-            processes[who]._end(lease)
-        elif what == "freeze" and holding:
-            for one in processes:
-                one.history("run")
+                holding[who_step] = lease
+                processes[who_step]._held["run"] = lease
+        elif who_step in holding and step in ("end", "finish"):
+            lease = holding.pop(who_step)
+            is_finished = step == "finish"
+            lease.ending = "finished" if is_finished else "given up"
+            processes[who_step]._end(lease)
+        elif step == "freeze" and holding:
+            for process in processes:
+                process.history("run")
             clock.now += 61
-            frozen |= holding
+            frozen_value |= holding
             holding.clear()
-        elif what == "wake" and who in frozen:
-            lease = frozen.pop(who)
-            processes[who].renew(lease)
+        elif step == "wake" and who_step in frozen_value:
+            lease = frozen_value.pop(who_step)
+            processes[who_step].renew(lease)
             if lease.lost:
-                processes[who]._end(lease)
+                processes[who_step]._end(lease)
             else:
                 assert not holding
-                assert not finished
-                holding[who] = lease
-    assert not finished or not board
+                assert not is_finished
+                holding[who_step] = lease
+    assert not is_finished or not board
 
 
 def test_the_log_says_what_was_leased_and_how_it_ended(board):
@@ -476,23 +482,24 @@ def test_processes_have_names_of_their_own():
     assert not has_ended(this_process())
     assert not has_ended(ELSEWHERE)
     assert not has_ended("")
-    started = this_process().rpartition("-")[2]
+    started_part = this_process().rpartition("-")[2]
     if Path("/proc/self/stat").exists():
-        assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")
+        assert has_ended(f"{host()}-{os.getpid()}-{int(started_part) + 1}")
 
 
 @pytest.mark.parametrize(
-    "make", [lambda path, mine: path.symlink_to(mine), lambda path, mine: path.hardlink_to(mine)]
+    "make",
+    [lambda path, own_value: path.symlink_to(own_value), lambda path, own_value: path.hardlink_to(own_value)],
 )
 def test_who_renews_a_lease_that_became_a_link_writes_nothing_through_it(board, tmp_path, make):
-    mine = tmp_path / "mine"
-    mine.write_text("a file of the holder")
+    mine_folder = tmp_path / "mine"
+    mine_folder.write_text("a file of the holder")
     with Leases(board).leased("run") as lease:
         (board.folder / lease.name).unlink()
-        make(board.folder / lease.name, mine)
+        make(board.folder / lease.name, mine_folder)
         Leases(board).renew(lease)
         assert not board.write(lease.name, lease.content(), lease.is_own)
-    assert mine.read_text() == "a file of the holder"
+    assert mine_folder.read_text() == "a file of the holder"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b"[1]", b"{}", b'{"token": null}'])
@@ -506,13 +513,13 @@ def test_a_lease_whose_content_cannot_be_read_is_not_ones_own(board, content):
 
 @pytest.mark.parametrize("folders", [1, 30])
 def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_path, folders):
-    before = threading.active_count()
-    for number in range(folders):
-        leases = Leases(FolderBoard(tmp_path / str(number)))
+    active_count_before = threading.active_count()
+    for index in range(folders):
+        leases = Leases(FolderBoard(tmp_path / str(index)))
         for _ in range(3):
             with leases.leased("run") as lease:
                 renewing = leases._renewing
                 assert renewing.is_alive()
                 lease.ending = "finished"
             renewing.join()
-    assert threading.active_count() == before
+    assert threading.active_count() == active_count_before

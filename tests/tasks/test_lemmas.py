@@ -13,19 +13,19 @@ RULES = ("?", "lower |", "lower | -1", "title |", "is go", "lower | -4")
 LEMMAS = find_task("lemmas", RULES)
 
 
-def scores_of(*ranked):
+def scores_of(*ranked_value):
     """Give each word's scores: the rules by number, the best first."""
-    scores = torch.full((len(ranked), len(RULES)), -9.0)
-    for word, numbers in enumerate(ranked):
-        for rank, number in enumerate(numbers):
-            scores[word, number] = -float(rank)
+    scores = torch.full((len(ranked_value), len(RULES)), -9.0)
+    for word, numbers in enumerate(ranked_value):
+        for rank, index in enumerate(numbers):
+            scores[word, index] = -float(rank)
     return [scores]
 
 
 def test_rules_of_the_inventory_are_classes_and_all_others_one_class(tokenizer):
     words = ("Dogs", "went", "Anna", "geese", "xyz", "the")
     (row,) = LEMMAS.encode([make_tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], tokenizer)
-    assert [RULES[number] for number in row.gold] == ["lower | -1", "is go", "title |", "?", "?", "lower |"]
+    assert [RULES[index] for index in row.gold] == ["lower | -1", "is go", "title |", "?", "?", "lower |"]
     assert LEMMAS.label_numbers([make_tagged(("a", "b"), ("a", ""))]) == [(1, UNTAGGED)]
     assert LEMMAS.label_numbers([make_tagged(("a", "b"))]) == [()]
 
@@ -36,16 +36,16 @@ def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(tokeni
     scores = scores_of((2,), (0, 5, 3), (5, 0, 2), (4,))
     assert LEMMAS.decode(examples, rows, scores) == [("dog", "Cats", "an", "go")]
     assert LEMMAS.apply_rules(examples, rows, scores) == [[(2, "dog"), (3, "Cats"), (2, "an"), (4, "go")]]
-    short = find_task("lemmas", ("?", "lower | -4"))
-    assert short.decode(examples, rows, [torch.zeros(4, 2)]) == [("Dogs", "cats", "Ann", "a")]
+    short_task = find_task("lemmas", ("?", "lower | -4"))
+    assert short_task.decode(examples, rows, [torch.zeros(4, 2)]) == [("Dogs", "cats", "Ann", "a")]
 
 
 def test_lemmas_are_counted_as_the_shared_task_counts_them():
     gold = [("dog", "_", "Go"), ("be",)]
-    predicted = [("dog", "xyz", "go"), ("be",)]
-    assert all_measures(LEMMAS, gold, predicted) == {"accuracy": 3 / 4}
-    assert LEMMAS.score(gold, predicted) == 3 / 4
-    assert LEMMAS.contributions(gold, predicted)["accuracy"].part == [2.0, 1.0]
+    predicted_texts = [("dog", "xyz", "go"), ("be",)]
+    assert all_measures(LEMMAS, gold, predicted_texts) == {"accuracy": 3 / 4}
+    assert LEMMAS.score(gold, predicted_texts) == 3 / 4
+    assert LEMMAS.contributions(gold, predicted_texts)["accuracy"].part == [2.0, 1.0]
 
 
 def test_the_baseline_is_the_most_frequent_rule_where_it_fits():

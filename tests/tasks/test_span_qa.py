@@ -32,23 +32,27 @@ def test_the_answer_is_the_best_span_of_all_windows(tokenizer, examples):
     rows = QA.encode(examples, tokenizer, limit=20, overlap=6)
     scores = [torch.randn(len(row.positions), 2, generator=generator) for row in rows]
     sums = {}
-    for row, own in zip(rows, scores, strict=True):
-        for first, last in product(range(1, len(row.positions)), repeat=2):
-            if 0 <= last - first < MAX_ANSWER_SUBWORDS:
-                text = examples[row.example].passage[row.characters[2 * first] : row.characters[2 * last + 1]]
-                sums.setdefault(row.example, []).append((float(own[first, 0] + own[last, 1]), text))
-    assert QA.decode(examples, rows, scores) == [max(sums[number])[1] for number in range(len(examples))]
+    for row, own_score in zip(rows, scores, strict=True):
+        for first_index, last_value in product(range(1, len(row.positions)), repeat=2):
+            if 0 <= last_value - first_index < MAX_ANSWER_SUBWORDS:
+                text = examples[row.example].passage[
+                    row.characters[2 * first_index] : row.characters[2 * last_value + 1]
+                ]
+                sums.setdefault(row.example, []).append(
+                    (float(own_score[first_index, 0] + own_score[last_value, 1]), text)
+                )
+    assert QA.decode(examples, rows, scores) == [max(sums[index])[1] for index in range(len(examples))]
 
 
 def test_a_question_that_is_too_long_is_cut(tokenizer):
-    long = question("sat", asked="the " * 200)
-    (row,) = QA.encode([long], tokenizer)
+    long_question = question("sat", asked="the " * 200)
+    (row,) = QA.encode([long_question], tokenizer)
     the = tokenizer("the", add_special_tokens=False)["input_ids"][0]
     assert list(row.subwords).count(the) == MAX_QUESTION_SUBWORDS + PASSAGE.split().count("the")
 
 
 def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
-    (whole,) = QA.encode([question("sat")], tokenizer)
+    (whole_encoding,) = QA.encode([question("sat")], tokenizer)
     for limit, overlap in ((30, 8), (14, 100), (8, 0)):
         rows = QA.encode([question("sat")], tokenizer, limit=limit, overlap=overlap)
         assert all(len(row.subwords) <= limit for row in rows)
@@ -58,40 +62,43 @@ def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
             for place in range(1, len(row.positions))
         }
         assert spans == {
-            (whole.characters[2 * place], whole.characters[2 * place + 1])
-            for place in range(1, len(whole.positions))
+            (whole_encoding.characters[2 * place], whole_encoding.characters[2 * place + 1])
+            for place in range(1, len(whole_encoding.positions))
         }
         for row in rows:
             assert row.positions[0] == 0
             assert len(row.characters) == 2 * len(row.positions) == 2 * len(row.gold)
-            answered = [place for place, mark in enumerate(row.gold) if mark]
+            answered_places = [place for place, mark in enumerate(row.gold) if mark]
             assert (
-                answered == [0]
-                or PASSAGE[row.characters[2 * answered[0]] : row.characters[2 * answered[-1] + 1]] == "sat"
+                answered_places == [0]
+                or PASSAGE[
+                    row.characters[2 * answered_places[0]] : row.characters[2 * answered_places[-1] + 1]
+                ]
+                == "sat"
             )
 
 
 def test_an_answer_no_longer_than_the_overlap_is_whole_in_some_window(tokenizer):
     words = PASSAGE.split()
-    asked = [question(" ".join(words[i : i + 3]), number=i) for i in range(len(words) - 3)]
-    longest = max(len(row) for row in tokenizer([one.answers[0][1] for one in asked])["input_ids"])
-    rows = QA.encode(asked, tokenizer, limit=4 * longest + 20, overlap=longest)
+    questions = [question(" ".join(words[i : i + 3]), number=i) for i in range(len(words) - 3)]
+    longest = max(len(row) for row in tokenizer([item.answers[0][1] for item in questions])["input_ids"])
+    rows = QA.encode(questions, tokenizer, limit=4 * longest + 20, overlap=longest)
     inside = {row.example for row in rows if not row.gold[0]}
-    assert inside == set(range(len(asked)))
+    assert inside == set(range(len(questions)))
 
 
 def test_the_first_of_several_answers_is_learned(tokenizer):
-    both = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
-    (row,) = QA.encode([both], tokenizer)
-    assert QA.decode([both], [row], [span_scores(row)]) == ["sat"]
-    assert QA.gold([both])[0].texts == ("sat", "the cat")
+    questions = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
+    (row,) = QA.encode([questions], tokenizer)
+    assert QA.decode([questions], [row], [span_scores(row)]) == ["sat"]
+    assert QA.gold([questions])[0].texts == ("sat", "the cat")
 
 
 def test_questions_without_answers_and_empty_passages_are_encoded(tokenizer):
-    asked = [question(), question(passage=" \n"), question(passage="")]
-    rows = QA.encode(asked, tokenizer)
+    questions = [question(), question(passage=" \n"), question(passage="")]
+    rows = QA.encode(questions, tokenizer)
     assert [len(row.gold) for row in rows] == [0, 0, 0]
-    assert QA.decode(asked, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
+    assert QA.decode(questions, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
 
 
 def test_an_answer_that_is_not_at_its_offset_is_named(tokenizer):
@@ -110,14 +117,15 @@ def test_rows_without_room_are_refused(tokenizer):
 @given(st.data())
 def test_the_best_span_is_that_of_all_spans(data):
     numbers = st.integers(-3, 3).map(float)  # Few values, so that there are many equal sums.
-    length, longest = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 6))
+    length = data.draw(st.integers(0, 9))
+    longest = data.draw(st.integers(1, 6))
     start, end = (data.draw(st.lists(numbers, min_size=length, max_size=length)) for _ in range(2))
-    every = [
-        (start[first] + end[last], first, last)
-        for first in range(length)
-        for last in range(first, min(length, first + longest))
+    starts = [
+        (start[first_index] + end[last_index], first_index, last_index)
+        for first_index in range(length)
+        for last_index in range(first_index, min(length, first_index + longest))
     ]
-    expected = min(every, key=lambda span: (-span[0], span[1:]), default=None)
+    expected = min(starts, key=lambda span: (-span[0], span[1:]), default=None)
     assert best_span(np.array(start), np.array(end), longest=longest) == expected
 
 
@@ -130,9 +138,9 @@ def test_scores_that_are_no_numbers_end_in_some_answer(tokenizer):
 def test_rows_are_small(tokenizer):
     passage = " ".join([PASSAGE] * 12)
     (row,) = QA.encode([question("sat", passage=passage)], tokenizer, limit=1000)
-    bytes_each = sum(map(getsizeof, (row.subwords, row.positions, row.characters, row.gold))) / len(
-        row.subwords
-    )
+    bytes_each = sum(
+        getsizeof(subwords) for subwords in (row.subwords, row.positions, row.characters, row.gold)
+    ) / len(row.subwords)
     assert bytes_each < 24  # a tuple of numbers takes 36 a subword, once
 
 
@@ -143,12 +151,12 @@ def test_mlqas_languages_are_scored_by_its_own_rules(tokenizer):
 
 
 def test_the_baseline_is_the_constant_piece_that_is_best_in_training():
-    train = [question("the cat", number=number) for number in range(3)]
+    train = [question("the cat", number=index) for index in range(3)]
     assert QA.majority(train, train) == 1.0
     assert QA.majority(train, [question("hills"), question("the cat")]) == 0.5
-    last = [question("Rome Italy .", number=number) for number in range(3)]
-    assert QA.majority(last, last) == 1.0
-    assert QA.majority([], last) == pytest.approx(QA.score(QA.gold(last), ["the"] * 3))
+    last_questions = [question("Rome Italy .", number=index) for index in range(3)]
+    assert QA.majority(last_questions, last_questions) == 1.0
+    assert QA.majority([], last_questions) == pytest.approx(QA.score(QA.gold(last_questions), ["the"] * 3))
 
 
 @given(st.text(), st.sampled_from(CONSTANT_SPANS))
@@ -165,25 +173,25 @@ def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
     questions = list(islice(CORPORA["squad"].read(BuiltInLanguages(), language, "test"), 50))
     rows = QA.encode(questions, tokenizer)
     answers = QA.decode(questions, rows, [span_scores(row) for row in rows])
-    assert answers == [one.answers[0][1] for one in questions]
+    assert answers == [item.answers[0][1] for item in questions]
 
 
 @pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("corpus", "split", "languages", "step", "least"),
+    ("corpus", "split", "languages", "step", "minimum"),
     [
         ("squad", "test", "ar de el en es hi ro ru th tr vi zh", 4, 0.996),
         ("mlqa", "dev", "de en es hi vi zh", 1, 0.986),  # Arabic, 0.974: its clitics are inside subwords
         ("tydiqa", "dev", "ar en id ru", 1, 0.99),  # Finnish 0.973, Bengali 0.964: case endings are
     ],
 )
-def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, languages, step, least):
+def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, languages, step, minimum):
     from transformers import BertTokenizer
 
     (vocabulary,) = real_data.find(["tokenizer/mbert-cased-vocab.restored.txt"])
-    numbers = {piece: number - 1 for number, piece in vocabulary.lines() if piece}
+    numbers = {piece: line - 1 for line, piece in vocabulary.lines() if piece}
     tokenizer = BertTokenizer(vocab=numbers, do_lower_case=False, strip_accents=False)
     task = replace(QA, longest_answer=400)
     for language in each(languages.split()):
@@ -191,10 +199,10 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
         rows = task.encode(questions, tokenizer)
         answers = task.decode(questions, rows, [span_scores(row) for row in rows])
         right = [
-            normalized(answer, one.language) == normalized(one.answers[0][1], one.language)
-            for one, answer in zip(questions, answers, strict=True)
+            normalized(answer, row.language) == normalized(row.answers[0][1], row.language)
+            for row, answer in zip(questions, answers, strict=True)
         ]
-        assert sum(right) / len(right) >= least, language
+        assert sum(right) / len(right) >= minimum, language
 
 
 def test_the_loss_is_the_mean_over_rows_of_start_and_end_among_the_rows_positions(
@@ -206,8 +214,8 @@ def test_the_loss_is_the_mean_over_rows_of_start_and_end_among_the_rows_position
     with torch.no_grad():
         scores = QA.scores(model, batch).split([len(row.positions) for row in rows])
         expected = [
-            torch.nn.functional.cross_entropy(own.T, span_scores(row).argmax(dim=0))
-            for row, own in zip(rows, scores, strict=True)
+            torch.nn.functional.cross_entropy(own_score.T, span_scores(row).argmax(dim=0))
+            for row, own_score in zip(rows, scores, strict=True)
         ]
         torch.testing.assert_close(QA.loss(model, batch), torch.stack(expected).mean(), rtol=1e-4, atol=1e-5)
     assert len(rows) > len(examples)

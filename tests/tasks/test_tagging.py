@@ -16,8 +16,11 @@ from task_examples import WORDS, make_parsed, make_tagged, perfect
 @st.composite
 def sentences(draw, task, longest=40):
     pairs = st.tuples(st.sampled_from(WORDS), st.sampled_from(task.labels))
-    drawn = draw(st.lists(st.lists(pairs, max_size=longest), min_size=1, max_size=4))
-    return [make_tagged([word for word, _ in one], [tag for _, tag in one], n) for n, one in enumerate(drawn)]
+    drawn_sample = draw(st.lists(st.lists(pairs, max_size=longest), min_size=1, max_size=4))
+    return [
+        make_tagged([word for word, _ in item], [tag for _, tag in item], n)
+        for n, item in enumerate(drawn_sample)
+    ]
 
 
 # Rows
@@ -27,16 +30,20 @@ def sentences(draw, task, longest=40):
 def test_each_word_is_scored_once_at_its_first_subword(tokenizer, data, limit):
     examples = data.draw(sentences(UPOS))
     rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=(limit - 2) // 2)
-    scored = [(row.example, word) for row in rows for word in row.words]
-    assert scored == [(number, word) for number, one in enumerate(examples) for word in range(len(one.words))]
+    scored_examples = [(row.example, word) for row in rows for word in row.words]
+    assert scored_examples == [
+        (index, word) for index, sentence in enumerate(examples) for word in range(len(sentence.words))
+    ]
     for row in rows:
         assert len(row.subwords) <= limit
         assert (row.subwords[0], row.subwords[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
         assert len(row.positions) == len(row.words) == len(row.gold) > 0
         for place, word, label in zip(row.positions, row.words, row.gold, strict=True):
             example = examples[row.example]
-            alone = tokenizer([[example.words[word]]], is_split_into_words=True, add_special_tokens=False)
-            assert row.subwords[place] == (*alone["input_ids"][0], tokenizer.unk_token_id)[0]
+            single_encoding = tokenizer(
+                [[example.words[word]]], is_split_into_words=True, add_special_tokens=False
+            )
+            assert row.subwords[place] == (*single_encoding["input_ids"][0], tokenizer.unk_token_id)[0]
             assert UPOS.labels[label] == example.tags[word]
 
 
@@ -49,7 +56,8 @@ def test_short_sentences_are_encoded_as_the_tokenizer_does(tokenizer):
 
 
 def test_treebank_sentences_are_encoded_like_tagged_ones(tokenizer):
-    words, tags = ("the", "cat"), ("DET", "NOUN")
+    words = ("the", "cat")
+    tags = ("DET", "NOUN")
     tree = make_parsed(words, (2, 0), ("det", "root"), tags=tags)
     assert UPOS.encode([tree], tokenizer) == UPOS.encode([make_tagged(words, tags)], tokenizer)
 
@@ -72,13 +80,15 @@ def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
 def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
     words = [WORDS[place % len(WORDS)] for place in range(len(tags))]
     partly = UPOS.encode([make_tagged(words, tags)], tokenizer, limit=16, overlap=4)
-    whole = UPOS.encode([make_tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4)
+    whole_encodings = UPOS.encode(
+        [make_tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4
+    )
     assert [
         (word, UPOS.labels[label]) for row in partly for word, label in zip(row.words, row.gold, strict=True)
     ] == [(word, tag) for word, tag in enumerate(tags) if tag]
     places = {
         (row.subwords, word): place
-        for row in whole
+        for row in whole_encodings
         for word, place in zip(row.words, row.positions, strict=True)
     }
     for row in partly:
@@ -115,9 +125,9 @@ def test_no_entity_is_cut_at_the_border_of_a_window(tokenizer):
     examples = [make_tagged(["Anna"] * 40, tags)]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
     assert len(rows) > 3
-    (predicted,) = NER.decode(examples, rows, perfect(NER, rows, examples))
-    assert predicted == tuple(tags)
-    assert NER.score(NER.gold(examples), [predicted]) == 1.0
+    (predicted_text,) = NER.decode(examples, rows, perfect(NER, rows, examples))
+    assert predicted_text == tuple(tags)
+    assert NER.score(NER.gold(examples), [predicted_text]) == 1.0
 
 
 def test_a_sentence_with_some_tags_is_trained_on_and_not_decoded(tokenizer):
@@ -142,10 +152,12 @@ class Neighbours(torch.nn.Module):
         states = torch.zeros(*input_ids.shape, self.tables.shape[-1], dtype=torch.double)
         length = input_ids.shape[1]
         for offset in range(-self.reach, self.reach + 1):
-            here = slice(max(0, -offset), length - max(0, offset))
-            there = slice(max(0, offset), length - max(0, -offset))
-            near = self.tables[offset + self.reach][input_ids[:, there]] * mask[:, there, None]
-            states[:, here] += near
+            folder = slice(max(0, -offset), length - max(0, offset))
+            translations = slice(max(0, offset), length - max(0, -offset))
+            near_table = (
+                self.tables[offset + self.reach][input_ids[:, translations]] * mask[:, translations, None]
+            )
+            states[:, folder] += near_table
         return SimpleNamespace(last_hidden_state=states)
 
 
@@ -190,8 +202,9 @@ def test_the_majority_baseline_says_the_commonest_tag_of_the_training_data():
 
 
 def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():
-    gold, predicted = [("NOUN", "NOUN", "NOUN", "NOUN", "VERB")], [("NOUN", "NOUN", "ADJ", "NOUN", "VERB")]
-    assert list(all_measures(UPOS, gold, predicted).items()) == [
+    gold = [("NOUN", "NOUN", "NOUN", "NOUN", "VERB")]
+    predicted_texts = [("NOUN", "NOUN", "ADJ", "NOUN", "VERB")]
+    assert list(all_measures(UPOS, gold, predicted_texts).items()) == [
         ("accuracy", 0.8),
         ("seqeval_f1", pytest.approx(1 / 3)),
         ("macro_f1", pytest.approx((6 / 7 + 1 + 0) / 3)),

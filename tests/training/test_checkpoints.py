@@ -49,23 +49,23 @@ def moments(optimizer):
 @pytest.mark.parametrize("with_best", [True, False])
 def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
     model, optimizer = trained_steps()
-    best = weights(toy(seed=9)) if with_best else None
-    Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best))
-    other = toy(seed=3)
-    fresh = adamw(other, UPDATES)
-    state = Checkpoints(tmp_path, 1).load(other, fresh)
+    best_weights = weights(toy(seed=9)) if with_best else None
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best_weights))
+    other_toy = toy(seed=3)
+    fresh_adamw = adamw(other_toy, UPDATES)
+    state = Checkpoints(tmp_path, 1).load(other_toy, fresh_adamw)
     assert (state.step, state.notes) == (7, {"rows": [{"x": 0.1}], "ä": None})
-    assert equal(weights(other), weights(model))
-    assert equal(moments(fresh), moments(optimizer))
-    assert (state.best is None) if best is None else equal(state.best, best)
+    assert equal(weights(other_toy), weights(model))
+    assert equal(moments(fresh_adamw), moments(optimizer))
+    assert (state.best is None) if best_weights is None else equal(state.best, best_weights)
 
 
 def test_loading_where_there_is_none_changes_nothing(tmp_path):
     model, optimizer = trained_steps()
-    before = weights(model)
+    weights_before = weights(model)
     assert Checkpoints(tmp_path / "none", 1).load(model, optimizer) is None
     assert Checkpoints(tmp_path / "none", 1).notes() is None
-    assert equal(weights(model), before)
+    assert equal(weights(model), weights_before)
 
 
 def test_only_the_last_checkpoint_is_kept(tmp_path):
@@ -99,9 +99,11 @@ def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
     model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
-    half = tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"  # Of a process that has ended.
-    shutil.copytree(tmp_path / "checkpoint-000000003", half)
-    (half / "state.json").unlink()
+    half_folder = (
+        tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"
+    )  # Left by a process that has ended.
+    shutil.copytree(tmp_path / "checkpoint-000000003", half_folder)
+    (half_folder / "state.json").unlink()
     assert store.load(model, optimizer).step == 3
     store.save(model, optimizer, State(6, {}, None))
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000006"]
@@ -157,18 +159,18 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path, name, d
     file = tmp_path / "checkpoint-000000001" / name
     content = file.read_bytes()
     file.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "noise": b"\xff" * 100}[damage])
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError) as error:
         Checkpoints(tmp_path, 1).load(model, optimizer)
-    assert str(tmp_path / "checkpoint-000000001") in str(caught.value)
-    assert "training starts over" in str(caught.value)
+    assert str(tmp_path / "checkpoint-000000001") in str(error.value)
+    assert "training starts over" in str(error.value)
 
 
 def test_the_checkpoint_of_another_model_is_refused(tmp_path):
     model, optimizer = trained_steps()
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, None))
-    other = torch.nn.Linear(6, 16)
+    other_linear = torch.nn.Linear(6, 16)
     with pytest.raises(StorageError, match="checkpoint-"):
-        Checkpoints(tmp_path, 1).load(other, adamw(other, UPDATES))
+        Checkpoints(tmp_path, 1).load(other_linear, adamw(other_linear, UPDATES))
 
 
 @pytest.mark.parametrize("failing", ["os.mkdir", "isogloss.training.checkpoints.create_file", "os.replace"])
@@ -188,8 +190,8 @@ def test_a_full_disk_is_a_storage_error_and_the_last_checkpoint_stays(tmp_path, 
     assert store.load(model, optimizer).step == 1
 
 
-@pytest.mark.parametrize("in_thread", [False, True])
-def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path, in_thread):
+@pytest.mark.parametrize("thread", [False, True])
+def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path, thread):
     """The limit on the size of a file stands for a full disk."""
     model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
@@ -197,7 +199,7 @@ def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path
     resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
     try:
         with pytest.raises(StorageError, match="write"):
-            store.save(model, optimizer, State(2, {}, None), in_thread=in_thread)
+            store.save(model, optimizer, State(2, {}, None), in_thread=thread)
             store.finish()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -233,11 +235,11 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
 def test_whoever_shares_the_folder_can_go_on_from_a_checkpoint(tmp_path):
-    before = os.umask(0o002)
+    umask_before = os.umask(0o002)
     try:
         Checkpoints(tmp_path, 1).save(*trained_steps(), State(7, {}, None))
     finally:
-        os.umask(before)
+        os.umask(umask_before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("checkpoint-*/*")}
     assert modes == dict.fromkeys(
         ("model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS), 0o664
@@ -254,33 +256,37 @@ class Clock:
         return self.now
 
 
-def written_steps(every, *, step_seconds, write_seconds, steps):
+def written_steps(interval, *, step_seconds, write_seconds, steps):
     """The steps with a checkpoint, and the share of the time that writing took."""
     clock = Clock()
-    times = CheckpointTimes(every, clock)
-    written = []
+    times = CheckpointTimes(interval, clock)
+    text = []
     for step in range(1, steps + 1):
         clock.now += step_seconds
         if times.is_due(step):
-            written.append(step)
+            text.append(step)
             with times.measured():
                 clock.now += write_seconds
-    return written, len(written) * write_seconds / clock.now
+    return text, len(text) * write_seconds / clock.now
 
 
-@pytest.mark.parametrize("every", [1, 7, 200])
+@pytest.mark.parametrize("interval", [1, 7, 200])
 @pytest.mark.parametrize("step_seconds", [0.001, 0.014, 0.5, 45.0, 90.0])
 @pytest.mark.parametrize("write_seconds", [0.0, 0.01, 1.0, 10.0, 300.0])
-def test_checkpoints_take_two_percent_of_the_time_at_most(every, step_seconds, write_seconds):
+def test_checkpoints_take_two_percent_of_the_time_at_most(interval, step_seconds, write_seconds):
     steps = 20_000
-    written, share = written_steps(every, step_seconds=step_seconds, write_seconds=write_seconds, steps=steps)
-    first = min(every, math.ceil(FIRST_CHECKPOINT / step_seconds))
-    assert written[0] == first
-    assert all(step % every == 0 for step in written[1:])
+    written_step, share = written_steps(
+        interval, step_seconds=step_seconds, write_seconds=write_seconds, steps=steps
+    )
+    first_item = min(interval, math.ceil(FIRST_CHECKPOINT / step_seconds))
+    assert written_step[0] == first_item
+    assert all(step % interval == 0 for step in written_step[1:])
     # The first one is written before anything is known of its price.
     assert share <= CHECKPOINT_SHARE + write_seconds / (steps * step_seconds)
-    longest_gap = max(every, write_seconds / CHECKPOINT_SHARE / step_seconds + every)
-    assert all(after - before <= longest_gap + 1 for before, after in pairwise(written))
+    longest_gap = max(interval, write_seconds / CHECKPOINT_SHARE / step_seconds + interval)
+    assert all(
+        state_after - state_before <= longest_gap + 1 for state_before, state_after in pairwise(written_step)
+    )
 
 
 def test_no_checkpoint_is_due_where_none_are_wanted():
@@ -323,17 +329,17 @@ def test_a_training_continues_from_a_checkpoint_between_two_logged_steps(tmp_pat
         train(tmp_path / "x", stop=8)
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["checkpoint-000000004"]
     again, rows_again = train(tmp_path / "x")
-    whole, rows = train(tmp_path / "whole")
-    assert equal(weights(again), weights(whole))
+    whole_training, rows = train(tmp_path / "whole")
+    assert equal(weights(again), weights(whole_training))
     assert rows_again == rows
 
 
 def test_a_thread_writes_the_state_of_the_moment_although_training_continues(tmp_path):
     model, optimizer = trained_steps()
-    best = weights(toy(seed=9))
-    Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best))
+    best_weights = weights(toy(seed=9))
+    Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best_weights))
     store = Checkpoints(tmp_path / "thread", 1)
-    store.save(model, optimizer, State(3, {}, best), in_thread=True)
+    store.save(model, optimizer, State(3, {}, best_weights), in_thread=True)
     loss(model, Drawn()[9]).backward()
     optimizer.step()
     store.finish()
@@ -373,8 +379,8 @@ def test_tensors_are_written_as_safetensors_reads_them(tmp_path, dtype, shape):
     }
     checksum = write_tensors(tmp_path / "x.safetensors", tensors)
     assert checksum == Checksum.of_file(tmp_path, "x.safetensors")
-    loaded = load_file(tmp_path / "x.safetensors")
-    assert loaded.keys() == tensors.keys()
+    loaded_file = load_file(tmp_path / "x.safetensors")
+    assert loaded_file.keys() == tensors.keys()
     for name, tensor in tensors.items():
-        assert loaded[name].dtype == tensor.dtype
-        assert torch.equal(loaded[name], tensor)
+        assert loaded_file[name].dtype == tensor.dtype
+        assert torch.equal(loaded_file[name], tensor)

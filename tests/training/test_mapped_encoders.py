@@ -36,23 +36,24 @@ def draw_rotation():
 
 
 def test_each_batch_says_its_language(make_setting, bert_folder):
-    setting, tokenizer = make_setting(), load_tokenizer(bert_folder)
+    setting = make_setting()
+    tokenizer = load_tokenizer(bert_folder)
     train = {language: tagged_sentences(language, 20) for language in ("en", "en-xx")}
     batches = plain_training(setting, None, tokenizer, train).batches
-    own = {
+    own_subwords = {
         language: {row.subwords for row in encode_group(setting, tokenizer, group)}
         for language, group in train.items()
     }
-    seen = []
+    languages = []
     for step in range(len(batches)):
         batch = batches[step]
         (language,) = batch.languages
-        seen.append(language)
+        languages.append(language)
         for row, subwords in enumerate(batch.subwords):
             mask = None if batch.mask is None else batch.mask[row].bool()
-            assert tuple((subwords if mask is None else subwords[mask]).tolist()) in own[language]
-    assert set(seen) == {"en", "en-xx"}
-    assert len(seen) == setting.optimization.epochs * batches.steps_per_epoch
+            assert tuple((subwords if mask is None else subwords[mask]).tolist()) in own_subwords[language]
+    assert set(languages) == {"en", "en-xx"}
+    assert len(languages) == setting.optimization.epochs * batches.steps_per_epoch
 
 
 def encode_group(setting, tokenizer, group):
@@ -62,14 +63,15 @@ def encode_group(setting, tokenizer, group):
 
 def test_evaluation_reads_a_language_through_its_map(make_setting, mapped_folder):
     setting = make_setting(encoder=mapped_folder(draw_rotation()))
-    model, tokenizer = setting.task.head(setting.start, seed=0), load_tokenizer(setting.start)
+    model = setting.task.head(setting.start, seed=0)
+    tokenizer = load_tokenizer(setting.start)
     dev = tagged_sentences("xx", 10)
 
     def scores(language):
-        held = evaluation(setting.task, dev, tokenizer, setting.optimization, language=language)
-        return torch.cat(held.scores(model))
+        held_evaluation = evaluation(setting.task, dev, tokenizer, setting.optimization, language=language)
+        return torch.cat(held_evaluation.scores(model))
 
-    source, target, pair = (scores(code) for code in ("en", "xx", "en-xx"))
+    source, target, pair = (scores(language) for language in ("en", "xx", "en-xx"))
     assert torch.equal(target, pair)
     assert not torch.allclose(source, target)
     with active_language(model, "xx"):
@@ -93,8 +95,8 @@ def test_a_language_without_a_map_is_refused_before_anything_is_read(make_settin
 
 @pytest.mark.slow
 def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped_folder, tmp_path):
-    first = SourceOnly().train(make_setting(encoder=mapped_folder(draw_rotation())))
-    save_model(first.model, first.tokenizer, tmp_path / "first")
+    first_training = SourceOnly().train(make_setting(encoder=mapped_folder(draw_rotation())))
+    save_model(first_training.model, first_training.tokenizer, tmp_path / "first")
     again = make_setting(("en",), ("xx",), encoder=tmp_path / "first", folder=tmp_path / "again")
     maps = language_maps_of(FewShot(shots=4).train(again).model)
     assert torch.equal(maps.maps["xx"].matrix, draw_rotation())

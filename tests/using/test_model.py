@@ -20,7 +20,9 @@ from isogloss.using.provenance import provenance_of
 
 def test_groups_are_of_a_number_and_a_size():
     def lengths(*characters):
-        return [len(group) for group in in_groups(FileEntry(lines=("x" * one,)) for one in characters)]
+        return [
+            len(group) for group in in_groups(FileEntry(lines=("x" * character,)) for character in characters)
+        ]
 
     assert lengths(*[0] * (2 * GROUP_SIZE + 1)) == [GROUP_SIZE, GROUP_SIZE, 1]
     assert lengths(1, 1, GROUP_CHARACTERS, 1, 1) == [3, 2]
@@ -30,7 +32,7 @@ def test_groups_are_of_a_number_and_a_size():
 def test_what_comes_from_python_has_the_size_of_its_texts():
     words = ("x" * (GROUP_CHARACTERS // 2),)
     entries = [
-        FileEntry(lines=(), example=TaggedSentence(id=str(one), words=words, tags=())) for one in range(5)
+        FileEntry(lines=(), example=TaggedSentence(id=str(index), words=words, tags=())) for index in range(5)
     ]
     assert [len(group) for group in in_groups(entries)] == [2, 2, 1]
 
@@ -61,20 +63,24 @@ def test_what_is_no_input_is_named_by_its_number(make_model):
 
 
 def test_labels_of_a_corpus_are_ignored_and_examples_of_another_kind_named(make_model):
-    tagged = TaggedSentence(id="a", words=("Der", "Hund"), tags=("B-PER", "O"))
-    parsed = ParsedSentence(id="b", words=("Hund",), tags=("NOUN",), heads=(0,), relations=("root",))
+    tagged_sentence = TaggedSentence(id="a", words=("Der", "Hund"), tags=("B-PER", "O"))
+    parsed_sentence = ParsedSentence(id="b", words=("Hund",), tags=("NOUN",), heads=(0,), relations=("root",))
     pair = SentencePair(id="c", first="Der Hund", second="bellt", label="1")
-    one, two = make_model("upos"), make_model("nli")
-    assert one.predict([tagged, parsed]) == one.predict([tagged.words, parsed.words])
+    model = make_model("upos")
+    two = make_model("nli")
+    assert model.predict([tagged_sentence, parsed_sentence]) == model.predict(
+        [tagged_sentence.words, parsed_sentence.words]
+    )
     assert two.predict([pair]) == two.predict([(pair.first, pair.second)])
     with pytest.raises(DataError, match=r"input 1: .*SentencePair\(id='c'"):
-        one.predict([tagged, pair])
+        model.predict([tagged_sentence, pair])
     with pytest.raises(DataError, match="input 0:"):
-        two.predict([tagged])
+        two.predict([tagged_sentence])
 
 
 def test_a_single_text_or_mapping_has_a_single_answer(make_model):
-    tagger, chooser = make_model("upos"), make_model("multiple-choice")
+    tagger = make_model("upos")
+    chooser = make_model("multiple-choice")
     choice = {"context": "Anna saw", "options": ["a dog", "hills"]}
     assert tagger.predict("the cat") == tagger.predict(["the cat"])[0]
     assert tagger.predict("the cat", scores=True) == tagger.predict(["the cat"], scores=True)[0]
@@ -90,37 +96,37 @@ def test_a_stream_of_one_text_is_refused(make_model):
 
 def test_it_is_shown_in_a_line(make_model):
     title = "source-only: made-up upos en, seed 0"
-    about = "task='upos', network=BertForTokenClassification, run='0123456789ab'"
-    assert repr(make_model("upos")) == f"Model({title!r}, {about})"
+    text = "task='upos', network=BertForTokenClassification, run='0123456789ab'"
+    assert repr(make_model("upos")) == f"Model({title!r}, {text})"
 
 
 def test_probabilities_of_words_are_those_of_their_labels(make_model):
     model = make_model()
     examples = [TaggedSentence(id="0", words=("Anna",) * count, tags=()) for count in (3, 0, 60)]
-    found = model.predict(examples, scores=True)
-    assert [one.answer for one in found] == model.predict(examples)
-    least = 1 / len(model.task.labels)
-    assert all(len(one.scores) == len(one.answer) for one in found)
-    assert all(least <= score <= 1 for one in found for score in one.scores)
+    predictions = model.predict(examples, scores=True)
+    assert [prediction.answer for prediction in predictions] == model.predict(examples)
+    least_ratio = 1 / len(model.task.labels)
+    assert all(len(prediction.scores) == len(prediction.answer) for prediction in predictions)
+    assert all(least_ratio <= score <= 1 for prediction in predictions for score in prediction.scores)
     assert model.predict([], scores=True) == []
 
 
 def test_probabilities_of_pairs_sum_to_one_and_the_best_is_the_answer(make_model):
     model = make_model("nli")
     pairs = [model.kind.example(("Anna saw", "Anna " * length), str(length), "") for length in (1, 99, 5)]
-    for one in each(model.predict(pairs, scores=True)):
-        assert list(one.scores) == list(model.task.labels)
-        assert sum(one.scores.values()) == pytest.approx(1)
-        assert max(one.scores, key=one.scores.__getitem__) == one.answer
+    for answer in each(model.predict(pairs, scores=True)):
+        assert list(answer.scores) == list(model.task.labels)
+        assert sum(answer.scores.values()) == pytest.approx(1)
+        assert max(answer.scores, key=answer.scores.__getitem__) == answer.answer
 
 
 def test_a_run_and_its_export_are_the_same_model(tiny_runs, tmp_path):
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
     model = load_model(run, precision="float32")
-    exported = load_model(model.export(tmp_path / "exported"), precision="float32")
-    assert exported.provenance == model.provenance
+    exported_model = load_model(model.export(tmp_path / "exported"), precision="float32")
+    assert exported_model.provenance == model.provenance
     text = ["tuki mirne baboza"] * 3
-    assert exported.predict(text) == model.predict(text)
+    assert exported_model.predict(text) == model.predict(text)
 
 
 @pytest.mark.parametrize("revision", ["", "@v2"])
@@ -139,8 +145,8 @@ def test_provenance_has_the_scores_that_were_measured(tiny_runs):
         assert {row["language"] for row in provenance.scores if row["baseline"] is None} == set(
             provenance.languages
         )
-        measured = {row["language"] for row in provenance.scores if row["baseline"] is not None}
-        assert measured >= {"qaa", "qab"}
+        measured_languages = {row["language"] for row in provenance.scores if row["baseline"] is not None}
+        assert measured_languages >= {"qaa", "qab"}
         assert all(0 <= row["score"] <= 1 for row in provenance.scores)
 
 
@@ -148,12 +154,12 @@ def test_provenance_names_the_auxiliary_loss_and_which_weights_were_trained(tiny
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
     record = read_record(run)
     assert provenance_of(run)[0].method == record.run["method"]["kind"]
-    added = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
-    made = {**record.run, **added}
-    other = tmp_path / identity(made)
-    other.mkdir()
-    write_record(other, replace(record, id=other.name, run=made))
-    assert provenance_of(other)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
+    added_value = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
+    fields = {**record.run, **added_value}
+    other_path = tmp_path / identity(fields)
+    other_path.mkdir()
+    write_record(other_path, replace(record, id=other_path.name, run=fields))
+    assert provenance_of(other_path)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
 
 
 def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):

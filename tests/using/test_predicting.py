@@ -20,26 +20,26 @@ from isogloss.using.predicting import PredictOptions, predict_file
 PLAIN = PredictOptions()
 NOTHING = "\t_" * 8
 
-LINES = "".join(f"{'Anna saw ' * (number % 7)}\n" for number in range(600))
+LINES = "".join(f"{'Anna saw ' * (index % 7)}\n" for index in range(600))
 
 
-def predict_text(model, text, how=PLAIN, **more):
-    return join_lines(predict_file(model, text_file(text), how, **more))
+def predict_text(model, text, options=PLAIN, **more):
+    return join_lines(predict_file(model, text_file(text), options, **more))
 
 
 def test_lines_come_out_in_order_with_a_label_for_each_word(make_model):
-    out = predict_text(make_model(), LINES).splitlines()
-    assert [line.partition("\t")[0] for line in out] == LINES.splitlines()
-    assert [len(line.partition("\t")[2].split()) for line in out] == [
+    lines = predict_text(make_model(), LINES).splitlines()
+    assert [line.partition("\t")[0] for line in lines] == LINES.splitlines()
+    assert [len(line.partition("\t")[2].split()) for line in lines] == [
         len(line.split()) for line in LINES.splitlines()
     ]
 
 
 def test_a_file_is_predicted_as_its_lines_alone_are(make_model):
     model = make_model()
-    few = "".join(sorted(set(LINES.splitlines(keepends=True))))
-    assert predict_text(model, few) == "".join(
-        predict_text(model, line) for line in few.splitlines(keepends=True)
+    few_texts = "".join(sorted(set(LINES.splitlines(keepends=True))))
+    assert predict_text(model, few_texts) == "".join(
+        predict_text(model, line) for line in few_texts.splitlines(keepends=True)
     )
 
 
@@ -53,28 +53,36 @@ def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
         f"2.1\tx{NOTHING}",
     ]
     text = join_lines([*sentence, "", ""])
-    out = predict_text(make_model(), text * 300)
-    before, after = text_file(text * 300), text_file(out)
-    (one, *_), (other, *_) = read_conllu(before), read_conllu(after)
-    assert (one.words, one.heads, one.relations) == (other.words, other.heads, other.relations)
-    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in out.splitlines()] == [
+    lines = predict_text(make_model(), text * 300)
+    text_file_before = text_file(text * 300)
+    text_file_after = text_file(lines)
+    item, *_ = read_conllu(text_file_before)
+    other_sentence, *_ = read_conllu(text_file_after)
+    assert (item.words, item.heads, item.relations) == (
+        other_sentence.words,
+        other_sentence.heads,
+        other_sentence.relations,
+    )
+    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in lines.splitlines()] == [
         line.split("\t")[:3] + line.split("\t")[4:] for line in (text * 300).splitlines()
     ]
 
 
 def test_trees_go_into_their_columns(make_model):
     text = "1\tAnna" + "\t_" * 8 + "\n2\tsaw" + "\t_" * 8 + "\n\n"
-    out = predict_text(make_model("parsing"), text * 3)
-    one, *_ = read_conllu(text_file(out.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_")))
-    assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
-    plain = predict_text(make_model("parsing"), "Anna saw\n")
-    assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
+    lines = predict_text(make_model("parsing"), text * 3)
+    sentence, *_ = read_conllu(text_file(lines.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_")))
+    assert sorted(sentence.heads) in ([0, 1], [0, 2]) and sentence.relations.count("root") == 1
+    plain_lines = predict_text(make_model("parsing"), "Anna saw\n")
+    assert (
+        plain_lines == f"Anna saw\t{sentence.heads[0]} {sentence.heads[1]}\t{' '.join(sentence.relations)}\n"
+    )
     with pytest.raises(ConfigError, match=r"--scores: .*parsing"):
         predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
 
 
 def test_questions_in_get_answers_by_id(make_model):
-    qas = [{"id": str(number), "question": "Anna?", "answers": []} for number in range(3)]
+    qas = [{"id": str(index), "question": "Anna?", "answers": []} for index in range(3)]
     text = json.dumps({"data": [{"paragraphs": [{"context": "happen slow " * 30, "qas": qas}]}]})
     answers = json.loads(
         predict_text(make_model("qa", limit=64), text, PredictOptions(format="squad", language="sw"))
@@ -86,7 +94,7 @@ def test_questions_in_get_answers_by_id(make_model):
 @pytest.mark.parametrize(("characters", "count"), [(1, 256), (600_000, 2)])
 def test_no_more_is_read_than_is_predicted_together(make_model, characters, count):
     read = []
-    entries = (read.append(number) or FileEntry(lines=("x" * characters,)) for number in range(1000))
+    entries = (read.append(index) or FileEntry(lines=("x" * characters,)) for index in range(1000))
     assert next(make_model().answered(entries))[1] is None
     assert len(read) == count
 
@@ -101,8 +109,8 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
 
 
 def test_a_language_is_checked_and_noted_in_json(make_model):
-    out = predict_text(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
-    assert '"language": "sw"' in out
+    lines = predict_text(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
+    assert '"language": "sw"' in lines
     with pytest.raises(ConfigError, match=r"--language: .*'Swahili'"):
         predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
 
@@ -123,29 +131,31 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 
 def test_progress_counts_lines_as_they_are_predicted(make_model, monkeypatch):
     monkeypatch.setattr("isogloss.training.length_batches.BUDGET", 64)
-    reported = []
-    predict_text(make_model(), LINES, on_progress=reported.append, lines=600)
-    done = [one.done for one in reported]
-    assert done == sorted(done)
-    assert (done[-1], {one.total for one in reported}) == (600, {600})
-    assert len({one for one in done if one < 256}) > 4  # within the first group
+    reports = []
+    predict_text(make_model(), LINES, on_progress=reports.append, lines=600)
+    step = [report.done for report in reports]
+    assert step == sorted(step)
+    assert (step[-1], {report.total for report in reports}) == (600, {600})
+    assert len({item for item in step if item < 256}) > 4  # within the first group
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
-def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed):
-    model = (make_mixing if mixed else make_model)()
+@pytest.mark.parametrize("mixed_result", [False, True], ids=["plain", "mixed"])
+def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed_result):
+    model = (make_mixing if mixed_result else make_model)()
     endless = File("input", lambda: repeat("Anna saw slow casually .\n"), lambda: "")
-    lines = predict_file(model, endless, replace(PLAIN, translations=endless if mixed else None))
+    lines = predict_file(model, endless, replace(PLAIN, translations=endless if mixed_result else None))
     tracemalloc.start()
-    held = []
+    held_traced_memories = []
     for _ in range(3):
         assert len(list(islice(lines, 256))) == 256
         gc.collect()
-        tensors = sum(type(one) is torch.Tensor for one in gc.get_objects())
-        held.append((tracemalloc.get_traced_memory()[0], tensors))
+        tensors = sum(type(item) is torch.Tensor for item in gc.get_objects())
+        held_traced_memories.append((tracemalloc.get_traced_memory()[0], tensors))
     tracemalloc.stop()
-    _, (before, tensors), (after, still) = held
+    _, (state_before, tensors), (state_after, still) = held_traced_memories
     assert still == tensors
-    assert after - before < 64 * 1024  # What is made of 256 lines, entries and examples, is 250 KiB.
+    assert (
+        state_after - state_before < 64 * 1024
+    )  # What is made of 256 lines, entries and examples, is 250 KiB.

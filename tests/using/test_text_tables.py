@@ -19,18 +19,20 @@ def test_a_table_of_texts_keeps_quotes_and_line_ends(separator, end):
         'id{}"text"{}source', '7{}"a ""b"", c; d"{}x', '8{}"two\nlines"{}""', '9{}plain{}', '10{}" "{}y'
     ]  # fmt: skip
     text = "".join(row.replace("{}", separator).replace("\n", end) + end for row in rows)
-    out = read_and_write(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
-    added = ["label", "A", "B", '"C ""c"""', ""]
+    folder = read_and_write(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
+    added_texts = ["label", "A", "B", '"C ""c"""', ""]
     lines = [row.replace("{}", separator).replace("\n", end) for row in rows]
-    assert out == "".join(f"{line}{separator}{cell}{end}" for line, cell in zip(lines, added, strict=True))
-    read = list(csv.DictReader(io.StringIO(out, newline=""), delimiter=separator))
+    assert folder == "".join(
+        f"{line}{separator}{cell}{end}" for line, cell in zip(lines, added_texts, strict=True)
+    )
+    read = list(csv.DictReader(io.StringIO(folder, newline=""), delimiter=separator))
     assert [row["label"] for row in read] == ["A", "B", 'C "c"', ""]
 
 
 def test_a_tab_separated_table_knows_no_quotes():
     text = 'id\tsentence\tlabel\n1\t"a\tx\n\n2\t \ty\n3\tb"\tz'
-    out = read_and_write(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
-    assert out.splitlines() == [
+    folder = read_and_write(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
+    assert folder.splitlines() == [
         "id\tsentence\tlabel\tpredicted\tscores",
         '1\t"a\tx\tA\tA=0.7500 B=0.2500',
         "",
@@ -47,8 +49,8 @@ def test_a_blank_row_before_the_first_text_stays_below_the_header():
 
 
 def test_several_labels_are_one_cell():
-    out = read_and_write("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
-    assert out == 'text,label\na,"x,y"\nb,\n'
+    folder = read_and_write("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
+    assert folder == 'text,label\na,"x,y"\nb,\n'
 
 
 @pytest.mark.parametrize("names", ["first,second", "premise,hypothesis", "sentence1,sentence2"])
@@ -67,11 +69,11 @@ def test_columns_of_texts_are_named_by_an_option(make_model):
     options = PredictOptions(text="claim, Tweet", as_json=True)
     (line,) = predict_file(make_model("nli"), text_file(text, "a.csv"), options)
     assert '"texts": ["a b", "Anna saw"]' in line
-    same = [
+    same_lines = [
         join_lines(predict_file(model, text_file(body), PredictOptions(format=form, text=name)))
         for body, form, name in ((text, "csv", "Tweet"), ("Anna saw\n", "lines", ""))
     ]
-    assert same[0].splitlines()[1].rpartition(",")[2] == same[1].strip().rpartition("\t")[2]
+    assert same_lines[0].splitlines()[1].rpartition(",")[2] == same_lines[1].strip().rpartition("\t")[2]
     with pytest.raises(ConfigError, match=r"--text: .*--format csv.*tsv"):
         predict_file(model, text_file("a\n"), PredictOptions(text="Tweet"))
 

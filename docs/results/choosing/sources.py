@@ -42,9 +42,11 @@ def transfer(path: Path, data: str) -> pd.DataFrame:
     else:
         scores = isogloss.read(path).frame("scores")
         scores = scores[scores["main"].eq(True)]
-    corpus, languages = scores["corpus"].iloc[0], sorted(scores["source"].unique())
+    corpus = scores["corpus"].iloc[0]
+    languages = sorted(scores["source"].unique())
     texts = {
-        code: [" ".join(texts_of(example)) for example in _texts(corpus, code, data)] for code in languages
+        language: [" ".join(texts_of(example)) for example in _texts(corpus, language, data)]
+        for language in languages
     }
     mean = scores.groupby(["language", "source"])["score"].mean()
     rows = [
@@ -79,8 +81,8 @@ def compute_losses(scores: Matrix) -> Matrix:
 def choices(scores: Matrix, ranking: Matrix) -> Matrix:
     """Return, for each target, 1 at the first-ranked source. Equally ranked sources share it."""
     values = np.where(np.isnan(scores), -np.inf, np.nan_to_num(ranking))
-    first = values == values.max(axis=1, keepdims=True)
-    shares: Matrix = first / first.sum(axis=1, keepdims=True)
+    is_first = values == values.max(axis=1, keepdims=True)
+    shares: Matrix = is_first / is_first.sum(axis=1, keepdims=True)
     return shares
 
 
@@ -93,8 +95,8 @@ def regret_of(scores: Matrix, ranking: Matrix) -> Matrix:
 def mean_in_other_targets(scores: Matrix) -> Matrix:
     """Return for each target the mean score of each source in the other targets, less each target's mean."""
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
-    others = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
-    return np.array(others)
+    other_means = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
+    return np.array(other_means)
 
 
 def fit_scores(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
@@ -108,7 +110,8 @@ def fit_scores(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
     predictions = np.full_like(scores, np.nan)
     for target in range(len(scores)):
         has_score = ~np.isnan(scores)
-        has_score[target], has_score[:, target] = False, False
+        has_score[target] = False
+        has_score[:, target] = False
         weights, *_ = np.linalg.lstsq(inputs[has_score], relative[has_score], rcond=None)
         predictions[target] = inputs[target] @ weights
     return predictions
@@ -138,7 +141,7 @@ def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS,
 
 
 def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
-    """Return the ways to choose: a value by target and source, the highest of which is chosen."""
+    """Return the ways to choose: a value by target and source. The source with the highest is chosen."""
     scores = matrix(rows, "score")
     signals = [matrix(rows, name) for name in SIGNALS]
     constant_choice = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(
@@ -146,7 +149,7 @@ def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
     )
     sources = mean_in_other_targets(scores)
     return {
-        **{by: matrix(rows, by) for by in CHOSEN_BY},
+        **{name: matrix(rows, name) for name in CHOSEN_BY},
         f"always {always}": constant_choice,
         "best in other targets": sources,
         "fitted": fit_scores(signals, scores),
@@ -160,23 +163,29 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
 
     Intervals are Student's over targets. One source for all is compared on the other targets.
     """
-    scores, languages = matrix(rows, "score"), sorted(set(rows["target"]))
+    scores = matrix(rows, "score")
+    languages = sorted(set(rows["target"]))
     ways = rankings(rows, always)
     rule = regret_of(scores, ways["rule"])
     table = []
-    for by, ranking in ways.items():
-        is_counted = np.array([code != always or not by.startswith("always") for code in languages])
+    for name, ranking in ways.items():
+        is_counted = np.array([language != always or not name.startswith("always") for language in languages])
         regret = regret_of(scores, ranking)[is_counted]
-        mean = mean_std([*regret])
-        more = mean_std([*(regret - rule[is_counted])])
+        mean = mean_std(list(regret))
+        more = mean_std(list(regret - rule[is_counted]))
         table.append(
             {
-                "chosen by": by,
+                "chosen by": name,
                 "targets": mean.n,
-                **{"regret": mean.mean, "low": mean.low, "high": mean.high, "worst": regret.max()},
+                "regret": mean.mean,
+                "low": mean.low,
+                "high": mean.high,
+                "worst": regret.max(),
                 "best chosen": int((regret == 0).sum()),
-                **{"more than the rule": more.mean, "more low": more.low, "more high": more.high},
-                "p of chance": chance(scores, ranking) if by in CHOSEN_BY else np.nan,
+                "more than the rule": more.mean,
+                "more low": more.low,
+                "more high": more.high,
+                "p of chance": chance(scores, ranking) if name in CHOSEN_BY else np.nan,
             }
         )
     columns = pd.DataFrame(table)
