@@ -786,7 +786,8 @@ def check_checkpoint_share(checks: Checks) -> None:
         "share of this training that waits for checkpoints",
         f"at most {CHECKPOINT_SHARE:.0%}, but the first checkpoint is always written",
         f"{waited_total / seconds_with:.1%}: {waited_total:.2f} s, "
-        f"of which {checkpoints.finishes[-1]:.2f} at the end; {len(checkpoints.saves)} checkpoints of {size / 1e9:.2f} GB",
+        f"of which {checkpoints.finishes[-1]:.2f} at the end; "
+        f"{len(checkpoints.saves)} checkpoints of {size / 1e9:.2f} GB",
         waited_total / seconds_with <= CHECKPOINT_SHARE if has_gpu() else None,
     )
     checks.add(

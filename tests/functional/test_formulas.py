@@ -171,7 +171,7 @@ def test_related_words_have_the_mean_distance_of_their_states(family, distance):
         model, tokenizer, FIRST, SECOND, LINKS, distance=distance, **QUIET
     )
     x, y = (
-        [side.vectors[:, [place for place, item in enumerate(side.sentences) if item == index]].double().numpy()
+        [side.vectors[:, [n for n, item in enumerate(side.sentences) if item == index]].double().numpy()
          for index in range(len(FIRST))]
         for side in words
     )  # fmt: skip

@@ -396,8 +396,8 @@ def test_text_learned_by_heart_is_left_out_and_said() -> None:
     rows = [*mono(UP), *seeds(joint, [0.0] * 5, **WITHIN), *seeds(single_pretrained_facts, DOWN, **WITHIN)]
     ends = {
         name: [
-            {**MODEL, **ENCODER, **single_pretrained_facts, "encoder.seed": seed, "encoder.run": f"low-{seed}",
-             **WITHIN, "split": "dev", "step": step, "score": score}
+            {**MODEL, **ENCODER, **single_pretrained_facts, "encoder.seed": seed,
+             "encoder.run": f"low-{seed}", **WITHIN, "split": "dev", "step": step, "score": score}
             for seed in range(5)
             for step, score in ((10, 50.0), (20, last_value))
         ]
