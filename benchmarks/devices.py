@@ -86,8 +86,8 @@ def read(path: Path) -> bytes:
 def beside_tensors() -> int:
     """Return the memory of this process on an idle GPU beyond torch's allocator."""
     torch.cuda.synchronize()
-    free_mem_get_info, total = torch.cuda.mem_get_info()
-    return total - free_mem_get_info - torch.cuda.memory_reserved()
+    free_memory, total = torch.cuda.mem_get_info()
+    return total - free_memory - torch.cuda.memory_reserved()
 
 
 if __name__ == "__main__":

@@ -351,12 +351,12 @@ def check_peaks(checks: Checks) -> None:
     )
     speeds = matrix_speeds(device().type)
     ratio = speeds["bfloat16"] / speeds["float32"]
-    chosen_faster = faster(speeds)
+    faster_choice = faster(speeds)
     checks.add(
         'precision = "auto"',
         "bfloat16, at least 1.5 times as fast as float32",
-        f"{chosen_faster}, {ratio:.1f} times as fast",
-        chosen_faster == "bfloat16" if has_gpu() else None,
+        f"{faster_choice}, {ratio:.1f} times as fast",
+        faster_choice == "bfloat16" if has_gpu() else None,
     )
 
 
@@ -897,12 +897,12 @@ def check_side_by_side(checks: Checks) -> None:
     """Run a recipe in one process and in four on the same card."""
     quick = ["--quick"] if checks.is_quick else []
     program = start_program(checks, ["benchmarks/devices.py", "--jobs", "4", *quick])
-    language, text = program.wait(checks.seconds_left - 3)
+    exit_code, text = program.wait(checks.seconds_left - 3)
     checks.add(
         "four processes on one card: seconds, equal records, memory of a process",
         "0 records differ; 0.7 GB beside tensors",
         " ".join(text.split())[-600:],
-        language == 0 if has_gpu() else None,
+        exit_code == 0 if has_gpu() else None,
     )
 
 
@@ -913,15 +913,15 @@ def check_recipes(checks: Checks) -> None:
     parts = RECIPES[:1] if checks.is_quick else RECIPES
     programs = {part: start_program(checks, [*options, f"{test}[{part}]"]) for part in parts}
     for part, program in programs.items():
-        language, text = program.wait(checks.seconds_left - 3)
+        exit_code, text = program.wait(checks.seconds_left - 3)
         last_line = text.strip().splitlines()[-1] if text.strip() else "no output"
         checks.add(
             f"recipes on a GPU and a CPU, part {part}",
             "within 0.5 % or 0.002",
-            f"{last_line} (exit code {language}, {program.seconds:.0f} s)",
-            language == 0 and "passed" in last_line if has_gpu() else None,
+            f"{last_line} (exit code {exit_code}, {program.seconds:.0f} s)",
+            exit_code == 0 and "passed" in last_line if has_gpu() else None,
         )
-        if language:
+        if exit_code:
             print("\n".join(text.splitlines()[-60:]), flush=True)
 
 
@@ -960,12 +960,12 @@ class Program:
     def wait(self, limit: float) -> tuple[int, str]:
         """Return exit code (124: too late) and output."""
         try:
-            language = self.process.wait(max(1.0, limit))
+            exit_code = self.process.wait(max(1.0, limit))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            language = 124
+            exit_code = 124
         self.seconds = perf_counter() - self.begin
-        return language, self.output.read_text(encoding="utf-8", errors="replace")
+        return exit_code, self.output.read_text(encoding="utf-8", errors="replace")
 
 
 def start_program(checks: Checks, words: Sequence[str]) -> Program:

@@ -216,12 +216,12 @@ class _Round:
 
     def _end(self, which_position: int) -> int:
         """Wait for a process, return its exit code, and count exits that are neither kills nor failures."""
-        language = self.running[which_position].wait(timeout=STUCK)
-        if language == 1 and list(self.copied().glob("*/failed.json")):
+        exit_code = self.running[which_position].wait(timeout=STUCK)
+        if exit_code == 1 and list(self.copied().glob("*/failed.json")):
             self.found.killed_twice += 1
-        elif language not in (0, -signal.SIGKILL):
+        elif exit_code not in (0, -signal.SIGKILL):
             self.found.errors += 1
-        return language
+        return exit_code
 
 
 def _start_run(

@@ -160,8 +160,8 @@ def run_paused(runs: Runs, pause: Pause) -> tuple[int, int]:
 
 def run_undisturbed(folder: Path, text: str) -> dict[str, bytes]:
     """Run the recipe of a folder in one process, and return its records."""
-    if language := Runs(folder, text).start("alone").wait():
-        raise RuntimeError(f"the undisturbed run ended with {language}")
+    if exit_code := Runs(folder, text).start("alone").wait():
+        raise RuntimeError(f"the undisturbed run ended with {exit_code}")
     return records(folder / text)
 
 

@@ -183,12 +183,12 @@ class Soak:
         request = json.dumps({"words": [*words, "--no-report"], "folder": str(self.store), "number": number})
         errors = self.folder / f"errors-{number}"
         errors.touch()
-        language = (
+        program = (
             f"import os, sys; os.dup2(os.open({str(errors)!r}, os.O_WRONLY | os.O_TRUNC), 2); "
             f"sys.path.insert(0, {str(Path(__file__).parent)!r}); import soak; soak.be(sys.argv[1])"
         )
         return Forked(
-            [sys.executable, "-c", language, request],
+            [sys.executable, "-c", program, request],
             env={**self.environment, "XDG_CACHE_HOME": str(self.folder / f"cache-{number}")},
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -196,10 +196,10 @@ class Soak:
 
     def _restart(self) -> None:
         for index, process in enumerate(self.processes):
-            language = process.poll()
-            if language is None:
+            exit_code = process.poll()
+            if exit_code is None:
                 continue
-            self._note_end(index, language)
+            self._note_end(index, exit_code)
             self.result.restarts += 1
             self.processes[index] = self._start(index)
 

@@ -28,7 +28,7 @@ import torch
 from isogloss.data.formats.word_links import Aligned
 from isogloss.aligners.setting import AlignSetting
 from isogloss.aligners.eflomal import Eflomal
-from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.languages import BuiltInLanguages

@@ -159,18 +159,18 @@ class Server:
 
     def serve(self) -> list[str]:
         """Return, in each new process, the words of its command."""
-        woken_socketpair, wakes = socket.socketpair()
+        wake_sockets, wakes = socket.socketpair()
         wakes.setblocking(False)
         signal.set_wakeup_fd(wakes.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for waited_listening in (self.listening, woken_socketpair):
-            self.ready.register(waited_listening, selectors.EVENT_READ)
+        for waited_seconds in (self.listening, wake_sockets):
+            self.ready.register(waited_seconds, selectors.EVENT_READ)
         while True:
             for key, _ in self.ready.select():
                 if key.fileobj is self.listening:
                     self.ready.register(self.listening.accept()[0], selectors.EVENT_READ)
-                elif key.fileobj is woken_socketpair:
-                    woken_socketpair.recv(4096)
+                elif key.fileobj is wake_sockets:
+                    wake_sockets.recv(4096)
                     self.tell_of_ended()
                 elif begun := self.forked(key.fileobj):
                     wakes.close()
@@ -254,31 +254,31 @@ class Understudy:
 
     def __call__(self, path: str, words: Sequence[str], numbers: Sequence[int]) -> int:
         """Start a process of this Python, which gets open files. Return its number."""
-        language = os.fsdecode(words[-1])
-        if self.line.fileno() < 0 or "multiprocessing.forkserver" not in language:
+        program = os.fsdecode(words[-1])
+        if self.line.fileno() < 0 or "multiprocessing.forkserver" not in program:
             return self.start(path, words, numbers)
         socket.send_fds(self.line, [b"."], numbers)
-        self.line.sendall(json.dumps([language, list(numbers), dict(os.environ)]).encode() + b"\n")
+        self.line.sendall(json.dumps([program, list(numbers), dict(os.environ)]).encode() + b"\n")
         self.line.close()
         return self.pid
 
     def wait(self, line: socket.socket) -> None:
         """Run the code of a process, with its files under the numbers that they have in it."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _, received_recv_fds, *_ = socket.recv_fds(line, 1, 16)
-        if not received_recv_fds:
+        _, received_files, *_ = socket.recv_fds(line, 1, 16)
+        if not received_files:
             os._exit(0)
         with line.makefile("rb") as lines:
-            language, numbers, environment = json.loads(lines.readline())
+            program, numbers, environment = json.loads(lines.readline())
         line.close()
-        aside_flags = [fcntl.fcntl(index, fcntl.F_DUPFD, 100) for index in received_recv_fds]
-        for value in received_recv_fds:
+        aside_flags = [fcntl.fcntl(index, fcntl.F_DUPFD, 100) for index in received_files]
+        for value in received_files:
             os.close(value)
         for value, folder in zip(aside_flags, numbers, strict=True):
             os.dup2(value, folder)
             os.close(value)
         os.environ.update(environment)
-        exec(language, {"__name__": "__main__"})
+        exec(program, {"__name__": "__main__"})
         os._exit(0)
 
 
@@ -288,9 +288,9 @@ def run(words: Sequence[str]) -> None:
         case "-m", module, *remainder:
             sys.argv[1:] = remainder
             run_module(module, run_name="__main__", alter_sys=True)
-        case "-c", language, *remainder:
+        case "-c", program, *remainder:
             sys.argv[:] = ["-c", *remainder]
-            exec(language, {"__name__": "__main__"})
+            exec(program, {"__name__": "__main__"})
         case script, *remainder:
             sys.argv[1:] = remainder
             sys.path.insert(0, str(Path(script).parent))

@@ -166,9 +166,9 @@ def call(folder: Path, name: str, *, calls: Path | None = None, dies: bool = Fal
     }
     errors = folder / "errors"
     errors.touch()
-    language = f"import os; os.dup2(os.open({str(errors)!r}, os.O_WRONLY), 2)\n{CHILD}"
+    program = f"import os; os.dup2(os.open({str(errors)!r}, os.O_WRONLY), 2)\n{CHILD}"
     process = Forked(
-        [sys.executable, "-c", language, json.dumps(request)],
+        [sys.executable, "-c", program, json.dumps(request)],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
     )  # fmt: skip
     try:

@@ -13,7 +13,7 @@ from isogloss.core.rows.models import total
 from isogloss.core.run_parts import TextTraining, Updates
 from isogloss.data.corpus import About, CorpusDefaults, locate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.encoders.added.differences import write_sparse
+from isogloss.encoders.added.sparse_deltas import write_sparse
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import unfrozen_parameters
 from isogloss.encoders.loading import load_whole, load_with_new_head

@@ -61,7 +61,7 @@ def without_test() -> set[str]:
     """Return the names of recorded tests that are gone."""
     parts = {key: re.split(r"::|\[| \d+$", key)[:2] for key in RECORDED}
     texts = {file: (WORDINGS.parent / file) for file, _ in parts.values()}
-    language = {
+    program = {
         file: path.read_text(encoding="utf-8") if path.exists() else "" for file, path in texts.items()
     }
-    return {key for key, (file, name) in parts.items() if f"def {name}(" not in language[file]}
+    return {key for key, (file, name) in parts.items() if f"def {name}(" not in program[file]}

@@ -54,11 +54,11 @@ def test_the_command_line_neither_imports_torch_nor_writes(folder: Places) -> No
     recipe, data, out_folder = folder
     times_before = {path: path.stat().st_mtime_ns for path in out_folder.rglob("*")}
     words = ["run", str(recipe), "--out", str(out_folder), "--data", str(data)]
-    language = (
+    program = (
         f"import sys; from isogloss.cli.app import app; app({words!r}, standalone_mode=False);"
         "print(sorted({'torch', 'transformers', 'matplotlib'} & set(sys.modules)))"
     )
-    process = subprocess.run([sys.executable, "-c", language], capture_output=True, text=True, check=True)
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert process.stdout.splitlines()[-1] == "[]"
     assert "1 of 1 finished" in process.stdout
     assert "0 runs made, 1 had been made before, 0 failed." in process.stderr

@@ -125,7 +125,7 @@ def test_a_plug_in_never_imports_another(kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_floors_that_need_no_torch_import_without_it() -> None:
-    language = f"""
+    program = f"""
 import sys, pkgutil, importlib
 for name in {WITHOUT_TORCH}:
     package = importlib.import_module("isogloss." + name)
@@ -133,7 +133,7 @@ for name in {WITHOUT_TORCH}:
         importlib.import_module(module.name)
 print(*sorted({{"torch", "transformers"}} & set(sys.modules)))
 """
-    assert subprocess.check_output([sys.executable, "-c", language], text=True).strip() == ""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == ""
 
 
 @pytest.mark.parametrize(

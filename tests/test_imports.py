@@ -7,6 +7,8 @@ import sys
 import pytest
 
 import isogloss
+from isogloss import aligners, diagnostics, methods, tasks, translators
+from isogloss.core.registry import Registry
 from light import MAIN, run_forks
 
 SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
@@ -21,8 +23,8 @@ def test_importing_isogloss_is_cheap() -> None:
 
 
 def test_importing_isogloss_imports_nothing_heavy() -> None:
-    language = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
-    parts = subprocess.check_output([sys.executable, "-c", language], text=True).split()
+    program = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert not HEAVY & set(parts)
 
 
@@ -33,8 +35,8 @@ def test_help_is_at_hand() -> None:
 
 
 def test_the_verbs_are_known_without_torch() -> None:
-    language = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
-    parts = subprocess.check_output([sys.executable, "-c", language], text=True).split()
+    program = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert not {"torch", "transformers", "numpy"} & set(parts)
 
 
@@ -54,6 +56,41 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
     for words, fork in zip(commands, run_forks("", *((MAIN, words) for words in commands)), strict=True):
         assert fork.stdout and fork.returncode == 0, (words, fork.stderr)
         assert not {"torch", "transformers"} & fork.modules, words
+
+
+DECLARED = {
+    place.partition(":")[0]
+    for tables in (aligners, diagnostics, methods, tasks, translators)
+    for table in vars(tables).values()
+    if isinstance(table, Registry)
+    for place in table.places.values()
+}
+"""Modules that declare what a recipe may name: fields, what is read, checks and costs."""
+
+
+def test_declarations_import_neither_torch_nor_transformers():
+    code = (
+        "import sys, importlib; [importlib.import_module(name) for name in sys.argv[1:]]; print(*sys.modules)"
+    )
+    loaded_names = subprocess.check_output([sys.executable, "-c", code, *sorted(DECLARED)], text=True).split()
+    assert set(loaded_names) >= DECLARED
+    assert not {"torch", "transformers"} & set(loaded_names)
+
+
+MOST_MODULES = 150
+"""Modules of isogloss that the plan of the quickstart loads at most."""
+
+
+def test_a_plan_is_made_without_torch(tmp_path):
+    code = (
+        "import sys; from isogloss.planning.plan import plan_recipe; "
+        "plan_recipe('quickstart', out=sys.argv[1]); print(*sys.modules)"
+    )
+    loaded_names = set(
+        subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True).split()
+    )
+    assert not {"torch", "transformers"} & loaded_names
+    assert 0 < len([name for name in loaded_names if name.startswith("isogloss")]) <= MOST_MODULES
 
 
 @pytest.mark.nightly

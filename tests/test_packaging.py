@@ -94,8 +94,8 @@ def test_the_sdist_holds_recipes_pages_and_tests(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")
     copy = tmp_path / "copy"
     shutil.copytree(PROJECT.parent, copy, ignore=left_out("runs", "build"))
-    language = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", language], cwd=copy, check=True, capture_output=True)
+    program = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=copy, check=True, capture_output=True)
     (sdist,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(sdist) as packed_stream:
         parts = {name.partition("/")[2] for name in packed_stream.getnames()}

@@ -99,29 +99,29 @@ def test_habits_of_sentences_count(kind, text):
     assert kind in {kind for kind, _ in find_habits(text, is_docstring=True)}
 
 
-@pytest.mark.parametrize(("kind", "language"), NAMES.items())
-def test_names_and_functions_count_however_they_are_bound(kind, language):
-    assert [kind] == [kind for kind, _, _ in find_names(ast.parse(language))]
+@pytest.mark.parametrize(("kind", "program"), NAMES.items())
+def test_names_and_functions_count_however_they_are_bound(kind, program):
+    assert [kind] == [kind for kind, _, _ in find_names(ast.parse(program))]
 
 
-@pytest.mark.parametrize(("kind", "language"), CODE.items())
-def test_dense_code_counts(kind, language):
-    assert kind in {judge_code(node) for node in ast.walk(ast.parse(language))}
+@pytest.mark.parametrize(("kind", "program"), CODE.items())
+def test_dense_code_counts(kind, program):
+    assert kind in {judge_code(node) for node in ast.walk(ast.parse(program))}
 
 
 @pytest.mark.parametrize(
-    "language",
+    "program",
     ["seed = 1", "class C:\n    chosen: str", "a, b = b, a", "def read_rows(): 2", "{**a, **b}", "self._a"],
 )
-def test_plain_names_and_code_do_not_count(language):
-    tree = ast.parse(language)
+def test_plain_names_and_code_do_not_count(program):
+    tree = ast.parse(program)
     assert list(find_names(tree)) == []
     assert {judge_code(node) for node in ast.walk(tree)} == {None}
 
 
 def test_texts_are_docstrings_messages_and_comments():
-    language = '"""A."""\nclass C:\n    x: int\n    """B."""\nraise E_Error(f"no {x} " + "here")  # reason\n'
-    found_texts = [text for _, text, _ in texts(language, ast.parse(language))]
+    program = '"""A."""\nclass C:\n    x: int\n    """B."""\nraise E_Error(f"no {x} " + "here")  # reason\n'
+    found_texts = [text for _, text, _ in texts(program, ast.parse(program))]
     assert sorted(found_texts) == ["A.", "B.", "no X here", "reason"]
 
 

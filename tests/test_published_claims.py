@@ -79,7 +79,9 @@ NEEDS = {
     "3f": ("scores es adjusted-es",),
     "3g": ("scores qa target-only-es",),
     "3h": tuple(f"scores qa adjusted {size}" for size in (5000, 30000, 250000)),
-    "3i": tuple(f"scores {task} {which_name}" for task in ("ner", "nli") for which_name in ("CLS", "words")),
+    "3i": tuple(
+        f"scores {task} {method_name}" for task in ("ner", "nli") for method_name in ("CLS", "words")
+    ),
     "3j": (*DISTANCES, "scores ner continual-es", "scores qa continual-es"),
     "4a": (*WITHIN[:1], "scores ar mono-ar"),
     "4b": ("conflict joint en-ar", "conflict joint en-fr"),

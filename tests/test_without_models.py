@@ -28,11 +28,11 @@ def test_runs_are_reported_and_compared(tiny_runs, tmp_path):
 
 
 def test_predictions_are_compared_and_runs_read(tiny_runs):
-    language = (
+    program = (
         "import isogloss, sys; print(isogloss.compare([1, 0], [0, 0]).difference); "
         "print(len(isogloss.read(sys.argv[1]).frame('scores')) > 0)"
     )
-    (fork,) = run_forks(BLOCKED, (language, [tiny_runs]))
+    (fork,) = run_forks(BLOCKED, (program, [tiny_runs]))
     assert (fork.stdout.split(), fork.stderr) == (["0.5", "True"], "")
 
 

@@ -36,8 +36,10 @@ def main(folder: str, file: str) -> None:
     end = titles["bilingual: ud upos qaa+qad, seed 0"]
     sentences = [e for e in isogloss.load_corpus("ud", TARGET[0], "dev") if 5 <= len(e.words) <= 6][:40]
     tags = tags_along(start, end, [list(sentence.words) for sentence in sentences])
-    picked_wrong = most_mended(sentences, tags)
-    drawing = "".join([frame(), curves(study.frame("interpolation")), words(sentences, tags, picked_wrong)])
+    picked_mistakes = most_mended(sentences, tags)
+    drawing = "".join(
+        [frame(), curves(study.frame("interpolation")), words(sentences, tags, picked_mistakes)]
+    )
     Path(file).write_text(drawing + "</svg>\n", encoding="utf-8")
 
 
@@ -148,10 +150,10 @@ def curves(rows) -> str:
     return "".join(parts)
 
 
-def words(sentences: Sequence, tags: list, picked_wrong: list[int]) -> str:
+def words(sentences: Sequence, tags: list, picked_mistakes: list[int]) -> str:
     """Return the sentences with the tags under their words, which change along the path."""
     parts = []
-    for line, index in enumerate(picked_wrong):
+    for line, index in enumerate(picked_mistakes):
         x = 380.0
         y = 130 + 46 * line
         for position, (word, gold) in enumerate(

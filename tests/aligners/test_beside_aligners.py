@@ -87,8 +87,8 @@ def test_intersection_and_union_are_those_of_atools(program, tmp_path, method):
     files = write_links(tmp_path / "forward", forward), write_links(tmp_path / "backward", backward)
     name = {"intersection": "intersect"}.get(method, method)
     expected = output_of(atools, "-i", files[0], "-j", files[1], "-c", name)
-    symmetrizes = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
-    assert symmetrizes == expected
+    symmetric_links = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
+    assert symmetric_links == expected
 
 
 SYMAL_OPTIONS = {
@@ -107,8 +107,8 @@ def test_links_are_those_of_moses_with_the_languages_exchanged(program, method):
     symal = program(*SYMAL)
     sizes, forward, backward = random_directions(random.Random(method), 300)
     expected = links_of_symal(symal, method, flip_sizes(sizes), flip(backward), flip(forward))
-    symmetrizes = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
-    assert symmetrizes == flip(expected)
+    symmetric_links = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
+    assert symmetric_links == flip(expected)
 
 
 def test_final_links_are_those_of_moses_where_the_order_of_growing_does_not_matter(program):

@@ -204,9 +204,7 @@ def test_best_links_leave_out_words_that_come_from_none():
 def test_many_pairs_are_looked_up_in_parts_with_the_same_result(monkeypatch):
     table = {(e, f): (e + f + 1) / 10 for e in range(5) for f in range(1, 5)}
     pairs = [(np.array([1, 2, n % 4 + 1]), np.array([n % 3 + 1, 4])) for n in range(20)]
-    whole_joints = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
+    whole_parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
     monkeypatch.setattr("isogloss.aligners.fast_align.WORD_PAIRS_PER_CHUNK", 20)
     parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
-    assert all(
-        np.array_equal(whole_joint, part) for whole_joint, part in zip(whole_joints, parts, strict=True)
-    )
+    assert all(np.array_equal(whole_part, part) for whole_part, part in zip(whole_parts, parts, strict=True))

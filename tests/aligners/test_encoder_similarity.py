@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from each import each
-from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Translation

@@ -231,11 +231,11 @@ def locate_share(panel: Any, share: float) -> tuple[float, float]:
 def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page: Callable[..., Any]) -> None:
     measurements, html = crowded_study
     points = points_of(measurements)
-    first_unique = min(points_of(measurements))
-    last_unique = max(points_of(measurements))
+    first_value = min(points_of(measurements))
+    last_value = max(points_of(measurements))
 
     def nearest(share: float) -> float:
-        return min(points, key=lambda alpha: abs(first_unique + share * (last_unique - first_unique) - alpha))
+        return min(points, key=lambda alpha: abs(first_value + share * (last_value - first_value) - alpha))
 
     with open_page(html) as text:
         page = text.page
@@ -252,7 +252,7 @@ def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page
         check_scores(measurements, page, nearest(0.249))
         thumb = panel.locator("input").bounding_box()
         page.mouse.click(thumb["x"] + thumb["width"] - 8, thumb["y"] + thumb["height"] / 2)
-        check_scores(measurements, page, last_unique)
+        check_scores(measurements, page, last_value)
         assert text.errors == []
     with open_page(html, width=400, has_touch=True) as text:
         panel = text.page.locator(".path").first

@@ -102,21 +102,21 @@ REFERENCES = {
 
 def expected_of_one_label(kind, metric):
     """Return the task that is right for labels of a type and a metric. Empty for a refusal."""
-    is_of_classes = metric in CLASSES
-    is_of_numbers = metric in ("spearman", "pearson")
+    has_classes = metric in CLASSES
+    has_numbers = metric in ("spearman", "pearson")
     if kind == "ignored":
-        return "regression" if is_of_numbers else ""
-    if kind in ("none", "nan", "mixed") or not (is_of_classes or is_of_numbers or metric == ""):
+        return "regression" if has_numbers else ""
+    if kind in ("none", "nan", "mixed") or not (has_classes or has_numbers or metric == ""):
         return ""
     if kind in ("text", "digits", "bool"):
-        return "" if is_of_numbers else "classification"
+        return "" if has_numbers else "classification"
     if kind == "int":
-        return "regression" if is_of_numbers else "classification"
+        return "regression" if has_numbers else "classification"
     if kind == "whole floats":
         return {(True, False): "classification", (False, True): "regression"}.get(
-            (is_of_classes, is_of_numbers), ""
+            (has_classes, has_numbers), ""
         )
-    return "" if is_of_classes else "regression"
+    return "" if has_classes else "regression"
 
 
 def check_one_label(kind, container, metric):

@@ -133,15 +133,13 @@ def test_what_cannot_be_is_one_line_with_what_to_do(command, arguments, message)
 
 @pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(command, tmp_path, monkeypatch):
-    real_select_releases = verb.select_releases
+    real_selection = verb.select_releases
     patient = partial(verb.fetch, retry=RetryPolicy(sleep=lambda _: None))
     text = "http://127.0.0.1:9/x.zip"
     monkeypatch.setattr(
         verb,
         "select_releases",
-        lambda *names: [
-            replace(real_select_release, url=text) for real_select_release in real_select_releases(*names)
-        ],
+        lambda *names: [replace(real_release, url=text) for real_release in real_selection(*names)],
     )
     monkeypatch.setattr(verb, "fetch", patient)
     result = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")

@@ -55,13 +55,13 @@ def test_a_registry_imports_an_entry_when_it_is_looked_up():
 
 @pytest.mark.parametrize("name", WITHOUT_TORCH)
 def test_a_list_imports_no_torch(name):
-    language = (
+    program = (
         "import sys; from pathlib import Path; from isogloss.cli.lists import LISTS;"
         f"heads, rows = LISTS[{name!r}](Path());"
         "assert rows and {len(row) for row in rows} == {len(heads)};"
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", language], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=100)
     assert name in LISTS
 
 

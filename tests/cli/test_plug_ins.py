@@ -54,9 +54,9 @@ class Half:
 """
 
 
-def install(project: Path, site_folder: Path, language: str, options: str) -> None:
+def install(project: Path, site_folder: Path, program: str, options: str) -> None:
     project.mkdir()
-    (project / "transfer_extras.py").write_text(language, encoding="utf-8")
+    (project / "transfer_extras.py").write_text(program, encoding="utf-8")
     (project / "pyproject.toml").write_text(options, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "--no-index", "--no-compile", "--target", str(site_folder)]

@@ -134,8 +134,8 @@ cli.main()
 )
 def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, message):
     """Cleanup is finished first. If it takes long, a further Ctrl-C ends the process at once."""
-    language = CLEANS_UP.format(seconds=seconds, grace=grace)
-    running = Forked([sys.executable, "-c", language, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = CLEANS_UP.format(seconds=seconds, grace=grace)
+    running = Forked([sys.executable, "-c", program, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == "begun\n"
     running.send_signal(2)
     assert running.stdout.readline() == "ending\n"

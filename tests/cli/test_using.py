@@ -187,9 +187,9 @@ def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     assert command("predict", mixing, "-", "--translations", folder, stdin=stdin).out == result.out
     results = command("predict", mixing, "-", "--translations", "-", stdin=stdin)
     assert "FILE" in results.message
-    the_way_result = command("predict", mixing, path, "--translator", "built-in", "--language", "qab")
-    assert (the_way_result.status, the_way_result.err) == (0, "")
-    assert the_way_result.out.count("\t") == 2
+    way_result = command("predict", mixing, path, "--translator", "built-in", "--language", "qab")
+    assert (way_result.status, way_result.err) == (0, "")
+    assert way_result.out.count("\t") == 2
 
 
 @pytest.mark.slow

@@ -44,18 +44,18 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole_at
     (tmp_path / f".[a].{text}.tmp").mkdir()
     (tmp_path / f".[a].{text}.old").write_text("half")
     elsewhere = f".[a].another-{process.pid}-1.tmp"
-    kept_elsewheres = [
+    kept_places = [
         elsewhere,
         f".[a].{host()}-{os.getppid()}.tmp",
         f".b.{text}.tmp",
         ".[a].x.tmp",
         f".[a].{text}.txt",
     ]
-    for name in kept_elsewheres:
+    for name in kept_places:
         (tmp_path / name).write_text("other")
     with whole_atomic_file(tmp_path, "[a]"):
         pass
-    assert sorted(names(tmp_path)) == sorted([*kept_elsewheres, "[a]"])
+    assert sorted(names(tmp_path)) == sorted([*kept_places, "[a]"])
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):

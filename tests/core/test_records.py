@@ -276,9 +276,9 @@ def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_records_need_no_torch():
-    exit_code = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
+    program = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
     place = os.environ | {"PYTHONPATH": ":".join(sys.path)}
-    assert subprocess.run([sys.executable, "-c", exit_code], env=place, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], env=place, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"x": ', "}")])

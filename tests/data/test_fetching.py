@@ -182,10 +182,10 @@ def test_every_kind_of_entry_is_tried():
 @pytest.mark.parametrize("check_count", [True, False])
 def test_what_is_there_and_right_is_not_fetched_again(serve_entry, server, tmp_path, place, check_count):
     release = serve_entry(place, checked=check_count)
-    (first_patiently,) = fetch_patiently([release], tmp_path)
+    (first_fetch,) = fetch_patiently([release], tmp_path)
     (second,) = fetch_patiently([release], tmp_path)
-    assert (first_patiently.was_there, second.was_there) == (False, True)
-    assert first_patiently.fetched == second.fetched
+    assert (first_fetch.was_there, second.was_there) == (False, True)
+    assert first_fetch.fetched == second.fetched
     assert len(server.requests) == 1
 
 
@@ -307,8 +307,8 @@ def test_two_at_once_fetch_each_file_once(serve_entry, server, tmp_path):
 
 @pytest.mark.slow
 def test_fetching_imports_nothing_heavy():
-    language = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
-    parts = set(subprocess.check_output([sys.executable, "-c", language], text=True).split())
+    program = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
+    parts = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
     assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & parts
 
 

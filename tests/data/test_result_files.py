@@ -168,7 +168,7 @@ def test_a_damaged_file_says_how_to_make_it_again(tmp_path, content):
 
 @pytest.mark.slow
 def test_predictions_are_written_without_pandas(tmp_path):
-    language = """
+    program = """
 import sys
 from pathlib import Path
 from isogloss.data.result_files import Predictions, write_predictions
@@ -176,9 +176,7 @@ predictions = Predictions(language="en", ids=["é", ""], predicted=["1", "2"], c
 write_predictions(Path("p"), [predictions])
 print(*sys.modules)
 """
-    imported_parts = subprocess.check_output(
-        [sys.executable, "-c", language], text=True, cwd=tmp_path
-    ).split()
+    imported_parts = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=tmp_path).split()
     assert "pyarrow" in imported_parts and "pandas" not in imported_parts
     table = parquet.read_table(tmp_path / "p")
     assert table["id"].to_pylist() == ["é", ""] and table.schema.metadata is None

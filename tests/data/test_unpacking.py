@@ -136,10 +136,10 @@ def test_a_place_out_of_the_folder_is_refused(get_refusal, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "symtype", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+    "match_kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
 )
-def test_what_is_no_plain_file_is_refused(get_refusal, symtype):
-    message = get_refusal(tarred_special("a/sw/dev.tsv", symtype, "/etc/passwd"), "x.tar.gz")
+def test_what_is_no_plain_file_is_refused(get_refusal, match_kind):
+    message = get_refusal(tarred_special("a/sw/dev.tsv", match_kind, "/etc/passwd"), "x.tar.gz")
     assert "'a/sw/dev.tsv' is a " in message
     assert "plain" in message
 

@@ -149,15 +149,15 @@ def moses_grown(forward, backward):
     return {(i, j) for j, i in result}
 
 
-def moses_final(grown_exchange_sides, forward, backward):
+def moses_final(grown_links, forward, backward):
     """Add links of two free words as Moses' symal does, second word by second word."""
     for side in (forward - backward, backward - forward):
         for j, i in sorted(exchange_sides(side)):
-            if i not in {element for element, _ in grown_exchange_sides} and j not in {
-                element for _, element in grown_exchange_sides
+            if i not in {element for element, _ in grown_links} and j not in {
+                element for _, element in grown_links
             }:
-                grown_exchange_sides.add((i, j))
-    return grown_exchange_sides
+                grown_links.add((i, j))
+    return grown_links
 
 
 def exchange_sides(pairs):
@@ -166,11 +166,9 @@ def exchange_sides(pairs):
 
 @given(forward, backward)
 def test_growth_is_that_of_moses_with_the_languages_exchanged(left, right):
-    grown_exchange_sides = exchange_sides(moses_grown(exchange_sides(right), exchange_sides(left)))
-    assert set(symmetrize(left, right, "grow-diag")) == grown_exchange_sides
-    assert set(symmetrize(left, right, "grow-diag-final-and")) == moses_final(
-        grown_exchange_sides, left, right
-    )
+    grown_links = exchange_sides(moses_grown(exchange_sides(right), exchange_sides(left)))
+    assert set(symmetrize(left, right, "grow-diag")) == grown_links
+    assert set(symmetrize(left, right, "grow-diag-final-and")) == moses_final(grown_links, left, right)
 
 
 def test_growth_differs_from_that_of_moses_where_it_depends_on_the_order():

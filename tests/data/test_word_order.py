@@ -93,14 +93,14 @@ def test_words_are_permuted_and_spans_keep_their_words(tree, order, data):
     places = reorder_words(tree, order)
     assert sorted(places) == list(range(len(tree.words)))
     text = "".join(word + data.draw(st.sampled_from(["", " "])) for word in tree.words)
-    moved_reorder_text = reorder_text(text, [tree], order)
-    assert sorted(moved_reorder_text.text.replace(" ", "")) == sorted(text.replace(" ", ""))
+    moved_text = reorder_text(text, [tree], order)
+    assert sorted(moved_text.text.replace(" ", "")) == sorted(text.replace(" ", ""))
     start = data.draw(st.integers(0, len(text) - 1))
     span = text[start : data.draw(st.integers(start + 1, len(text)))]
-    result = moved_reorder_text.move_span(start, span)
+    result = moved_text.move_span(start, span)
     if result:
         position, words = result
-        assert moved_reorder_text.text[position : position + len(words)] == words
+        assert moved_text.text[position : position + len(words)] == words
         assert sorted(words.replace(" ", "")) == sorted(span.replace(" ", ""))
     elif places == sorted(places):
         assert not span.strip()

@@ -10,10 +10,10 @@ from measuring import measure_setting, modular
 import in_translation
 from aligned import translations
 from isogloss.diagnostics.cka import Cka
+from isogloss.diagnostics.landscapes import Deltas, Interpolation, Plane
 from isogloss.diagnostics.mining import Mining
 from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
-from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import Mixup

@@ -9,7 +9,8 @@ from measuring import measure_setting
 
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import weight_space
-from isogloss.diagnostics.weight_space import Interpolation, Plane, parameter_names, weights_of
+from isogloss.diagnostics.landscapes import Interpolation, Plane
+from isogloss.diagnostics.weight_space import parameter_names, weights_of
 from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.evaluation import evaluation

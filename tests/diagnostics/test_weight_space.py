@@ -19,15 +19,10 @@ from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Choice, LabelledText, ParsedSentence, Question, SentencePair
 from isogloss.data.result_files import path_sentence
+from isogloss.diagnostics.landscapes import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
 from isogloss.diagnostics.point_records import labels_of, units_of
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
-    COARSE,
-    FINE,
-    MODEL_PARTS,
-    Deltas,
-    Interpolation,
-    Plane,
     norms_and_angle,
     on_path,
     on_plane,

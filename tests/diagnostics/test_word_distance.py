@@ -36,12 +36,10 @@ def count_distances(distances):
 
 def summary(x, y, sentence, kind="l2", distance=l2):
     """Measure states of linked words as the diagnostic does."""
-    related_drawn_unrelated, other_drawn_unrelateds = drawn_unrelated(
-        np.array(sentence), 1, np.random.default_rng(0)
-    )
+    related_text, other_texts = drawn_unrelated(np.array(sentence), 1, np.random.default_rng(0))
     groups = (
         count_distances(distance(x, y)),
-        count_distances(distance(x[related_drawn_unrelated], y[other_drawn_unrelateds])),
+        count_distances(distance(x[related_text], y[other_texts])),
     )
     return next(iter(distance_rows(("e", "en", "de"), {(-1, kind): groups}, 5)))
 
@@ -106,17 +104,17 @@ def test_words_paired_at_random_are_not_separated():
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.integers(1, 3), SEEDS)
 def test_unrelated_words_are_of_another_sentence(sizes, times, seed):
     sentence = np.repeat(np.arange(len(sizes)), sizes)
-    links, other_drawn_unrelateds = drawn_unrelated(sentence, times, np.random.default_rng(seed))
-    assert (sentence[links] != sentence[other_drawn_unrelateds]).all()
+    links, other_texts = drawn_unrelated(sentence, times, np.random.default_rng(seed))
+    assert (sentence[links] != sentence[other_texts]).all()
     several = len(set(sentence)) > 1
     assert sorted(links) == sorted(list(range(len(sentence))) * times * several)
 
 
 def test_every_link_of_other_sentences_is_drawn_equally_often():
     sentence = np.array([0, 0, 1, 2, 2, 2])
-    links, other_drawn_unrelateds = drawn_unrelated(sentence, 3000, np.random.default_rng(0))
+    links, other_texts = drawn_unrelated(sentence, 3000, np.random.default_rng(0))
     for link, allowed_value in ((0, [2, 3, 4, 5]), (2, [0, 1, 3, 4, 5]), (4, [0, 1, 2])):
-        drawn_ratio = np.bincount(other_drawn_unrelateds[links == link], minlength=6) / 3000
+        drawn_ratio = np.bincount(other_texts[links == link], minlength=6) / 3000
         assert drawn_ratio[allowed_value] == pytest.approx(
             [1 / len(allowed_value)] * len(allowed_value), abs=0.03
         )

@@ -17,16 +17,14 @@ from isogloss.encoders.added.active_language import (
     map_states,
 )
 from isogloss.encoders.added.added_weights import (
-    MAPS_FILE,
-    MODULES_FILE,
     language_parameters,
     read_language_maps,
-    read_module_info,
     without_added_modules,
     write_language_maps,
 )
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.added.module_files import MAPS_FILE, MODULES_FILE, read_module_info
 from isogloss.encoders.added.module_settings import COPIES, KINDS
 from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm, load_model, load_with_new_head

@@ -207,22 +207,22 @@ def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
 
 def test_parameters_are_counted_as_the_layers_say(bert_folder):
     model = fresh(bert_folder)
-    plain_parameter_counts = parameter_counts(model)
+    plain_parameters = parameter_counts(model)
     layers = model.config.num_hidden_layers
     dim = model.config.hidden_size
-    assert plain_parameter_counts == {"": sum(weight.numel() for weight in model.parameters())}
+    assert plain_parameters == {"": sum(weight.numel() for weight in model.parameters())}
     adapter = 2 * dim * (dim // 4) + dim // 4 + dim
-    adapted_parameter_counts = parameter_counts(modular(deepcopy(model), "adapter"))
-    assert adapted_parameter_counts == plain_parameter_counts | dict.fromkeys(LANGUAGES, 2 * layers * adapter)
+    adapted_parameters = parameter_counts(modular(deepcopy(model), "adapter"))
+    assert adapted_parameters == plain_parameters | dict.fromkeys(LANGUAGES, 2 * layers * adapter)
     inner = model.config.intermediate_size
     feed_forward = layers * (2 * dim * inner + inner + dim + 2 * dim)
-    copied_parameter_counts = parameter_counts(modular(deepcopy(model), "feed-forward"))
-    assert copied_parameter_counts == {
-        "": plain_parameter_counts[""] - feed_forward,
+    copied_parameters = parameter_counts(modular(deepcopy(model), "feed-forward"))
+    assert copied_parameters == {
+        "": plain_parameters[""] - feed_forward,
         **dict.fromkeys(LANGUAGES, feed_forward),
     }
     shared = parameter_counts(modular(model, "shared-adapter"))
-    assert shared == {"": plain_parameter_counts[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
+    assert shared == {"": plain_parameters[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
 
 
 @pytest.mark.parametrize("kind", OWN)
@@ -251,12 +251,12 @@ def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
     model = stir_modules(modular(fresh(encoder_folder), kind))
     with torch.no_grad(), active_language(model, "sw"):
         tensor_before = states(model)
-    copied_stir_modules = stir_modules(deepcopy(model), seed=7)
-    with torch.no_grad(), active_language(model, "sw"), active_language(copied_stir_modules, "en"):
+    copied_model = stir_modules(deepcopy(model), seed=7)
+    with torch.no_grad(), active_language(model, "sw"), active_language(copied_model, "en"):
         assert torch.equal(states(model), tensor_before)
-        assert not torch.allclose(states(copied_stir_modules), tensor_before)
-    with torch.no_grad(), active_language(copied_stir_modules, "sw"):
-        assert not torch.allclose(states(copied_stir_modules), tensor_before)
+        assert not torch.allclose(states(copied_model), tensor_before)
+    with torch.no_grad(), active_language(copied_model, "sw"):
+        assert not torch.allclose(states(copied_model), tensor_before)
 
 
 @pytest.mark.parametrize("kind", OWN)

@@ -70,9 +70,9 @@ def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
     even = two_way_entropy(torch.zeros_like(raw), target=target, source=source)
     assert even.tolist() == pytest.approx([largest] * shape[0], abs=1e-12)
     assert bool((two_way_entropy(raw, target=target, source=source) <= largest + 1e-9).all())
-    sure_eye = torch.eye(4, dtype=torch.float64).expand(1, 1, 4, 4) * 1e4
+    sure_matrix = torch.eye(4, dtype=torch.float64).expand(1, 1, 4, 4) * 1e4
     unit_tensor = torch.ones(1, 4, dtype=torch.bool)
-    assert two_way_entropy(sure_eye, target=unit_tensor, source=unit_tensor).item() == 0
+    assert two_way_entropy(sure_matrix, target=unit_tensor, source=unit_tensor).item() == 0
 
 
 def test_gradients_are_those_of_finite_differences_and_padding_has_none():

@@ -78,9 +78,9 @@ def test_its_inverse_undoes_it(invertible):
 
 
 def test_each_half_moves_by_the_other(invertible):
-    first_unbind, second = torch.randn(2, 4, 5).unbind()
-    part, two = invertible(torch.cat((first_unbind, second), dim=-1)).split(5, dim=-1)
-    torch.testing.assert_close(part, first_unbind + invertible.f.delta(second))
+    first_vector, second = torch.randn(2, 4, 5).unbind()
+    part, two = invertible(torch.cat((first_vector, second), dim=-1)).split(5, dim=-1)
+    torch.testing.assert_close(part, first_vector + invertible.f.delta(second))
     torch.testing.assert_close(two, second + invertible.g.delta(part))
 
 
@@ -173,10 +173,10 @@ def test_what_was_scored_can_be_trained_on_afterwards():
     switch = LanguageSwitch(linears(), ActiveLanguage(("en", "fr", "fr")))
     states = torch.randn(3, 2, 4)
     with torch.inference_mode():
-        scored_switch = switch(states)
-    trained_switch = switch(states)
-    trained_switch.sum().backward()
-    assert torch.equal(trained_switch, scored_switch)
+        scored_modules = switch(states)
+    trained_modules = switch(states)
+    trained_modules.sum().backward()
+    assert torch.equal(trained_modules, scored_modules)
 
 
 def moments_of(source, target, *, parts=1):

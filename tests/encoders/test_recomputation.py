@@ -74,10 +74,10 @@ def test_less_is_kept_for_the_gradients(encoder_folder):
     def count_kept(*, anew):
         model = fresh(encoder_folder).train()
         numbers = []
-        counted_saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks(
+        counted_hooks = torch.autograd.graph.saved_tensors_hooks(
             lambda tensor: numbers.append(tensor.numel()) or tensor, lambda item: item
         )
-        with counted_saved_tensors_hooks, recomputed_layers(model) if anew else nullcontext():
+        with counted_hooks, recomputed_layers(model) if anew else nullcontext():
             model(input_ids=IDS)
         return sum(numbers)
 

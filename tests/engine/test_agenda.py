@@ -127,9 +127,9 @@ def test_a_process_reaches_free_runs_however_many_others_hold(clock, latency, he
 
 @pytest.mark.parametrize("held_value", [50, 1_000])
 def test_a_claim_costs_as_many_operations_however_many_runs_are_held(clock, held_value):
-    _, few_free_runs_mades = free_runs_made(clock, latency=0.002, held_value=held_value, free_values=5)
+    _, few_free_runs = free_runs_made(clock, latency=0.002, held_value=held_value, free_values=5)
     _, many = free_runs_made(clock, latency=0.002, held_value=held_value, free_values=105)
-    assert (many - few_free_runs_mades) / 100 <= 12
+    assert (many - few_free_runs) / 100 <= 12
 
 
 def test_a_run_that_was_begun_and_given_back_comes_before_new_ones(clock):

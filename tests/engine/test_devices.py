@@ -86,13 +86,13 @@ def test_gpus_are_numbered_among_those_that_this_process_was_given():
         ]
 
     assert [item.visible for item in number_gpus("", list_devices)] == ["0", "1"]
-    few_gpuses = number_gpus("6,3", list_devices)
-    assert [(few_gpuse.visible, few_gpuse.number, str(few_gpuse)) for few_gpuse in few_gpuses] == [
+    few_gpus = number_gpus("6,3", list_devices)
+    assert [(few_gpuse.visible, few_gpuse.number, str(few_gpuse)) for few_gpuse in few_gpus] == [
         ("6", 0, "GPU 0"),
         ("3", 1, "GPU 1"),
     ]
     with pytest.raises(ConfigError, match="found no GPU '6'"):
-        choose_devices("6", few_gpuses, lambda _: None)
+        choose_devices("6", few_gpus, lambda _: None)
     parts = number_gpus("MIG-a,MIG-b", list_devices)  # Each is seen only by a process that sees no other.
     assert [(part.visible, part.here) for part in parts] == [("MIG-a", True), ("MIG-b", False)]
     assert choose_devices("MIG-b,0", parts, lambda _: None) == parts[::-1]
@@ -370,14 +370,14 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     plan_on_scarce_gpus, context_of, tiny_runs, monkeypatch
 ):
     """No two trainings fit together. One of them does not even fit on an idle GPU."""
-    planned_scarce_gpus, tuned_scarce_gpus, precision = plan_on_scarce_gpus
-    store = planned_scarce_gpus.store
+    scarce_plan, scarce_tuning, precision = plan_on_scarce_gpus
+    store = scarce_plan.store
     need = max(
-        MemoryNeeds(replace(context_of(planned_scarce_gpus), precision=precision)).of(entry)
-        for entry in tuned_scarce_gpus
+        MemoryNeeds(replace(context_of(scarce_plan), precision=precision)).of(entry)
+        for entry in scarce_tuning
     )
     monkeypatch.setattr(engine, "devices_of", lambda _: [Device("5", "Small", 2 * CONTEXT + need)])
-    outcome = make_planned(planned_scarce_gpus, Execution(jobs=2))
+    outcome = make_planned(scarce_plan, Execution(jobs=2))
 
     for key in (store.once, store.always):
         assert outcome.died[key] == (
@@ -386,13 +386,13 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     heirs = {key for key, why in outcome.failed.items() if why.startswith("needs run")}
     assert outcome.failed.keys() - heirs == {store.always}
     assert outcome.failed[store.always].startswith("the memory ran out (CUDA out of memory.). Lower ")
-    assert {*outcome.made, *outcome.failed} == {identity(member) for member in planned_scarce_gpus.runs}
+    assert {*outcome.made, *outcome.failed} == {identity(member) for member in scarce_plan.runs}
     assert store.once in outcome.made
     for folder in (store.root / key for key in outcome.made):
         assert (folder / RECORD).read_bytes() == (tiny_runs / folder.name / RECORD).read_bytes()
 
     running = set()
-    trainings = {identity(run) for run in tuned_scarce_gpus}
+    trainings = {identity(run) for run in scarce_tuning}
     for kind, gpu, key in store.log():
         assert gpu == "5"
         if key in trainings:
@@ -402,13 +402,13 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
 
 @pytest.mark.slow
 def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(plan_on_scarce_gpus, monkeypatch):
-    planned_scarce_gpus, tuned_scarce_gpus, _ = plan_on_scarce_gpus
-    planned_scarce_gpus = replace(planned_scarce_gpus, runs=tuned_scarce_gpus[2:4])
+    scarce_plan, scarce_tuning, _ = plan_on_scarce_gpus
+    scarce_plan = replace(scarce_plan, runs=scarce_tuning[2:4])
     two = (Device("3", "Small", GB, 0), Device("MIG-a", "Small", GB))
     monkeypatch.setattr(engine, "devices_of", lambda _: two)
     messages = []
-    assert len(make_planned(planned_scarce_gpus, Execution(), on_progress=messages.append).made) == 2
-    assert {gpu for _, gpu, _ in planned_scarce_gpus.store.log()} == {"3", "MIG-a"}
+    assert len(make_planned(scarce_plan, Execution(), on_progress=messages.append).made) == 2
+    assert {gpu for _, gpu, _ in scarce_plan.store.log()} == {"3", "MIG-a"}
     assert {message.what.rpartition(" on ")[2] for message in messages} == {"GPU 0", "GPU MIG-a"}
     assert VARIABLE not in os.environ
 

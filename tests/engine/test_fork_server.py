@@ -16,8 +16,8 @@ from isogloss.engine.engines import Execution
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere processes are spawned, or have no /proc.")
 def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
-    language = "import probe; probe.main()"
-    output = subprocess.check_output([sys.executable, "-c", language], text=True, cwd=Path(__file__).parent)
+    program = "import probe; probe.main()"
+    output = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=Path(__file__).parent)
     facts = json.loads(output)
     assert facts["threads"] == [1, 1]
     assert not facts["cuda"] and not facts["torch here"]

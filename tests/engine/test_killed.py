@@ -101,9 +101,9 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(undisturbed_study):
     assert steps
     assert any(step % 30 for step in steps)
     isogloss.run(folder / "alone.toml", out=field, jobs=1, report=False)
-    undisturbed_as_precise_as = as_precise_as(folder, folder / "alone")
-    isogloss.run(folder / "alone.toml", out=undisturbed_as_precise_as, jobs=1, report=False)
-    assert records(field) == records(undisturbed_as_precise_as)
+    undisturbed_folder = as_precise_as(folder, folder / "alone")
+    isogloss.run(folder / "alone.toml", out=undisturbed_folder, jobs=1, report=False)
+    assert records(field) == records(undisturbed_folder)
 
 
 @pytest.mark.slow

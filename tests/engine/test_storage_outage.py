@@ -147,19 +147,19 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     leases = Leases(FolderBoard(tmp_path / "leases"), duration=0.06)
-    progresses = []
+    progress_reports = []
     with leases.leased("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")
         while not lease.silent:
             time.sleep(0.01)
 
         def back(progress):
-            progresses.append(progress)
-            if len(progresses) == 3:
+            progress_reports.append(progress)
+            if len(progress_reports) == 3:
                 (tmp_path / "away").rename(tmp_path / "leases")
 
         wait_while_silent(lease, back)
-        assert (lease.silent, lease.lost, len(progresses) >= 3) == (False, False, True)
+        assert (lease.silent, lease.lost, len(progress_reports) >= 3) == (False, False, True)
         lease.ending = "finished"
     assert not list((tmp_path / "leases").iterdir())
 
@@ -186,21 +186,21 @@ def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
     whole_process = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
     folder = tmp_path / "runs"
     away = tmp_path / "away"
-    progresses = []
+    progress_reports = []
 
     def unplug(progress):
-        if not progresses and any(folder.glob(f"*/{WORK}/checkpoint-*")):
-            progresses.append(progress)
+        if not progress_reports and any(folder.glob(f"*/{WORK}/checkpoint-*")):
+            progress_reports.append(progress)
             folder.rename(away)
         elif progress.what.startswith("waiting until the folder"):
-            progresses.append(progress)
+            progress_reports.append(progress)
             assert not folder.exists()
             away.rename(folder)
 
     outcome = isogloss.run(
         recipe, out=folder, jobs=1, scale="least", report=False, on_progress=unplug
     ).outcome
-    assert len(progresses) > 1
+    assert len(progress_reports) > 1
     assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole_process.outcome.made), {}, {})
     for key in outcome.made:
         assert (folder / key / RECORD).read_bytes() == (whole_process.out / key / RECORD).read_bytes()

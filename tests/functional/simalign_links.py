@@ -39,10 +39,10 @@ def compute_links():
     result = {}
     for layer in LAYERS:
         aligner = simalign.SentenceAligner(str(shipped_folder()), "bpe", matching_methods="mai", layer=layer)
-        aligned_word_aligns = [aligner.get_word_aligns(*pair) for pair in sentences()]
+        aligned_words = [aligner.get_word_aligns(*pair) for pair in sentences()]
         for ours, theirs in MATCHINGS.items():
             result[f"{ours} {layer}"] = [
-                sorted(list(value) for value in links[theirs]) for links in aligned_word_aligns
+                sorted(list(value) for value in links[theirs]) for links in aligned_words
             ]
     return result
 

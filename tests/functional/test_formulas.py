@@ -136,8 +136,8 @@ def test_a_map_has_the_first_two_principal_components(family):
     x, y = (side[-1] for side in sides(family))
     states = [isogloss.states(*load_side(family), texts) for texts in (FIRST, SECOND)]
     representation_map = isogloss.representation_map({"en": states[0], "de": states[1]})
-    concatenates = np.concatenate([x, y])
-    left, sizes, _ = np.linalg.svd(concatenates - concatenates.mean(axis=0), full_matrices=False)
+    concatenations = np.concatenate([x, y])
+    left, sizes, _ = np.linalg.svd(concatenations - concatenations.mean(axis=0), full_matrices=False)
     for column, axis in (("x", 0), ("y", 1)):
         expected = left[:, axis] * sizes[axis]
         sign = np.sign(representation_map[column].to_numpy() @ expected)

@@ -525,5 +525,5 @@ def test_statistics_import_no_torch(tmp_path):
     import subprocess
     import sys
 
-    exit_code = "import isogloss, sys; isogloss.compare([1, 0], [0, 0]); assert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", exit_code], check=False).returncode == 0
+    program = "import isogloss, sys; isogloss.compare([1, 0], [0, 0]); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

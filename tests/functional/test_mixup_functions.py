@@ -6,9 +6,9 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.mixup import MixedModel, Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.x_mixup import MixedModel, XMixup
+from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.sides import RowPair, collate_pairs

@@ -172,8 +172,8 @@ def find_expected(family, head, _, problem, labels):
     if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
         return None
     # mT5 classifies texts by a decoder, and DeBERTa reads numbers as shares of classes.
-    is_by_decoder = family == "mt5" and head == TEXTS
-    return not (is_by_decoder or (family == "deberta-v2" and problem is None and labels is sets))
+    has_decoder = family == "mt5" and head == TEXTS
+    return not (has_decoder or (family == "deberta-v2" and problem is None and labels is sets))
 
 
 @pytest.mark.parametrize(("head", "count", "problem", "labels", "text"), REFUSED)

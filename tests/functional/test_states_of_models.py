@@ -229,10 +229,10 @@ LOADED = {"cka": 40, "retrieval": 40, "states": 40, "mine": 40, "anisotropy": 40
 
 @pytest.mark.parametrize("name", LOADED)
 def test_a_function_loads_what_it_needs_alone(name):
-    language = (
+    program = (
         f"import isogloss, sys; isogloss.{name}; print(sum(m.startswith('isogloss') for m in sys.modules))"
     )
     count = int(
-        subprocess.run([sys.executable, "-c", language], capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     )
     assert count <= LOADED[name]

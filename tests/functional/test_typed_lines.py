@@ -33,9 +33,9 @@ AS_IN_NOTEBOOKS = ("--allow-untyped-defs", "--allow-untyped-calls", "--check-unt
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_code_of_notebooks_passes_a_strict_type_checker(notebook, tmp_path):
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    language = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    program = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     file = tmp_path / f"{notebook.stem}.py"
-    file.write_text("\n\n".join(language), encoding="utf-8")
+    file.write_text("\n\n".join(program), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", *AS_IN_NOTEBOOKS, str(file)]
     checked_process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert checked_process.stdout.startswith("Success"), checked_process.stdout + checked_process.stderr

@@ -64,11 +64,11 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
     model = method.train(setting).model
     tokenizer = load_tokenizer(bert_folder)
     pairs = setting.bitext
-    for language, translated_en_xx in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
+    for language, translated_pairs in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
         means = []
         for language_code, side in (("en", "first"), (language, "second")):
             with active_language(model, language_code):
-                texts = [getattr(item, side) for item in translated_en_xx]
+                texts = [getattr(item, side) for item in translated_pairs]
                 means.append(sentence_states(model, tokenizer, texts, precision="float32")[0].mean(dim=0))
         torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
 

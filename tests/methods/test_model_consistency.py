@@ -45,11 +45,11 @@ def compute_divergence(task, batch, ours, theirs):
         own_scores, first_scores = (
             [end for pair in element for end in pair] for element in (own_scores, first_scores)
         )
-    kl_divs = [
+    divergences = [
         kl_div(q.log_softmax(0), p.log_softmax(0), reduction="sum", log_target=True)
         for q, p in zip(own_scores, first_scores, strict=True)
     ]
-    return torch.stack(kl_divs).mean()
+    return torch.stack(divergences).mean()
 
 
 @EACH

@@ -14,13 +14,13 @@ import in_translation
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
+from isogloss.diagnostics.landscapes import Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.adapters import merge_adapters
-from isogloss.encoders.added.differences import encoder_weights
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.module_settings import KINDS as KINDS_OF_MODULES
+from isogloss.encoders.added.sparse_deltas import encoder_weights
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge

@@ -111,9 +111,11 @@ def test_few_shot_can_choose_the_epoch_by_as_many_shots_again(make_setting, tmp_
         raise AssertionError(language)
 
     training = FewShot(shots=4, dev="shots").train(replace(setting, dev=unread))
-    first_ids, idses = ({shot.id for shot in shots(setting.train("de"), count, seed=0)} for count in (4, 8))
+    first_ids, id_lists = (
+        {shot.id for shot in shots(setting.train("de"), count, seed=0)} for count in (4, 8)
+    )
     shot_training = [example for example in setting.train("de") if example.id in first_ids]
-    further = [example for example in setting.train("de") if example.id in idses - first_ids]
+    further = [example for example in setting.train("de") if example.id in id_lists - first_ids]
     read = {"train": lambda _: shot_training, "dev": lambda _: further, "folder": tmp_path / "b"}
     manual_training = fine_tune(replace(setting, **read), on("de"))
     assert len(further) == 4 and equal(training, manual_training) and training.rows == manual_training.rows

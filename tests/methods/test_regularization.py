@@ -10,7 +10,7 @@ from torch.nn.functional import softmax
 
 import in_translation
 from isogloss.core.errors import ConfigError
-from isogloss.encoders.added.differences import add_masks
+from isogloss.encoders.added.sparse_deltas import add_masks
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model

@@ -8,9 +8,9 @@ import torch
 from in_translation import link_words, sentences, setting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.mixup import Mixup, load_mixup
+from isogloss.encoders.mixup import MixedModel, Mixup, load_mixup
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.x_mixup import MixedModel, XMixup
+from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 from isogloss.training.sides import RowPair, collate_pairs

@@ -79,11 +79,11 @@ def test_the_influence_of_a_sentence_is_that_of_leaving_it_out(measure):
 def test_the_spread_of_influences_is_the_standard_error_of_the_bootstrap(measure):
     rng = np.random.default_rng(1)
     gold = rng.choice(list("NVA"), 400, p=[0.5, 0.3, 0.2])
-    predicted_where = np.where(rng.random(400) < 0.7, gold, rng.choice(list("NVA"), 400))
-    parts, _ = class_contributions(gold[:, None].tolist(), predicted_where[:, None].tolist())[measure]
+    predicted_place = np.where(rng.random(400) < 0.7, gold, rng.choice(list("NVA"), 400))
+    parts, _ = class_contributions(gold[:, None].tolist(), predicted_place[:, None].tolist())[measure]
     draws = (rng.integers(400, size=400) for _ in range(1000))
     drawn_totals = [
-        measures(gold[draw][:, None].tolist(), predicted_where[draw][:, None].tolist())[measure]
+        measures(gold[draw][:, None].tolist(), predicted_place[draw][:, None].tolist())[measure]
         for draw in draws
     ]
     assert np.std(parts) / 20 == pytest.approx(np.std(drawn_totals), rel=0.1)

@@ -303,7 +303,7 @@ def test_parallel_examples_are_one_unit():
     """A language that repeats another's differences adds nothing where ids are equal, examples where not."""
     values = np.random.default_rng(0).normal(0.1, 1, 50)
     ids, other_texts = ([f"{name}{index}" for index in range(50)] for name in "ab")
-    single_paired_t_test, parallel, distance = (
+    single_test, parallel, distance = (
         paired_t_test_over_languages(item)
         for item in (
             {"de": (ids, values)},
@@ -311,8 +311,8 @@ def test_parallel_examples_are_one_unit():
             {"de": (ids, values), "fr": (other_texts, values)},
         )
     )
-    assert parallel.p_value == pytest.approx(single_paired_t_test.p_value)
-    assert distance.p_value < single_paired_t_test.p_value
+    assert parallel.p_value == pytest.approx(single_test.p_value)
+    assert distance.p_value < single_test.p_value
     lost_value = {"de": (ids[:3], -np.ones(3)), "fr": (ids[:3], -np.ones(3))}
     assert (
         paired_t_test_over_languages(lost_value).p_value == mcnemar_test([0, 0, 0], [1, 1, 1]).p_value == 0.25

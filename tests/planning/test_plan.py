@@ -21,7 +21,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.run import needs, unresolved_models
-from isogloss.training.evaluation import examples_of
+from isogloss.tasks.inputs import examples_of
 from isogloss.training.setting import Reads
 from says import says
 from tiny import MODELS, RUNS, TINY, lines, tiny

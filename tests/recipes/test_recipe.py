@@ -3,7 +3,7 @@
 import pytest
 
 from isogloss.aligners.eflomal import Eflomal
-from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError, located
 from isogloss.core.run_parts import Architecture, Optimization

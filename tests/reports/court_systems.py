@@ -378,8 +378,8 @@ def little(rng: Rng, index: int, effect: float) -> Frames:
         (joint, TARGET, effect),
         (single_pretrained_facts, TARGET, 0.0),
     ]
-    curves_by_heart = curves(single_pretrained_facts, 2, (50.0, 55.0, 60.0), "qad")
-    return encoders(rng, index, *systems, perplexity=curves_by_heart)
+    remembered_curves = curves(single_pretrained_facts, 2, (50.0, 55.0, 60.0), "qad")
+    return encoders(rng, index, *systems, perplexity=remembered_curves)
 
 
 def third(rng: Rng, index: int, effect: float) -> Frames:

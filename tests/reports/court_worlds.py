@@ -277,8 +277,8 @@ def path(part: Part, world: World, seeds: int, value: float, sign: float) -> lis
 
 def curves(world: World, seeds: int, rises: Array, spread: float, sign: float) -> Array:
     """Return the scores of seeds along a series of systems [seed system]."""
-    single_ours = world.ours(seeds, len(rises))
-    return world.observed(0.5 + rises + spread * sign * single_ours)
+    single_output = world.ours(seeds, len(rises))
+    return world.observed(0.5 + rises + spread * sign * single_output)
 
 
 def rhos(scores: Array) -> list[float]:

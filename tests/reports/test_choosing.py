@@ -12,6 +12,7 @@ from made_up_rows import facts, frame, model_of, shuffle_rows
 
 from isogloss.core.records import PREDICTIONS
 from isogloss.data.result_files import Predictions, write_predictions
+from isogloss.metrics.expected_score import expected_score
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.model_choice import rule
 from isogloss.reports.candidates import (
@@ -28,6 +29,7 @@ from isogloss.reports.choosing import (
     candidate_data,
     choice_data,
     choice_tables,
+    level_signals,
     regret_data,
     regret_tables,
 )
@@ -265,8 +267,8 @@ def test_one_model_of_a_language_is_nothing_to_choose_among():
         for seed, target in enumerate(("qab", "qac"))
         for row in rows(seeds=(seed,), method="bilingual", target=target)
     ]
-    the_source_rows = [row for row in rows() if row["language"] == "qaa"]
-    for own_signals in (rows(seeds=(0,)), each_for_its_own, the_source_rows):
+    rows_of_source = [row for row in rows() if row["language"] == "qaa"]
+    for own_signals in (rows(seeds=(0,)), each_for_its_own, rows_of_source):
         assert choice_tables(make_measurements(own_signals)) == []
     assert all_candidates(Measurements(runs=[])) == []
 
@@ -297,6 +299,77 @@ def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
     expected = [(3 + 2 + 1) / 9, (3 + 2 + 1) / 9, (2 + 2 + 2) / 9, (1 + 1 + 2) / 9]
     for column in range(len(LANGUAGES)):
         assert candidate.signals["agreement"][:, column] == pytest.approx(expected)
+
+
+PARALLEL = {"corpus": "sib200", "task": "text-classification", "source": "en", "target": ""}
+TOPICS = ("travel", "health", "sports")
+
+
+def parallel_study(folder, consistency, *, examples=120, **about):
+    """Return candidates of topics, whose answers equal those in English in a share of the ids."""
+    about = {**PARALLEL, **about}
+    free, scored, runs = [], [], []
+    for seed in (0, 1):
+        free.append({**signal(seed, "en", "score", 0.9, **about), "examples": 400})
+        free += [signal(seed, code, "atc", score, **about) for code, score in NATURAL.items()]
+        scored += [{**row, "examples": 100} for row in scores([seed], NATURAL, **about)]
+        source = {str(number): TOPICS[number % 3] for number in range(examples)}
+        answers = {"en": source}
+        for code, share in consistency.items():
+            answers[code] = {
+                key: topic if number < share * examples else TOPICS[number % 3 - 1]
+                for number, (key, topic) in enumerate(source.items())
+            }
+        keep(folder / str(seed), answers)
+        name = f"free {model_row(seed, **about)['model']}"
+        runs.append(PlannedRun(id=name, state="finished", folder=folder / str(seed)))
+    (candidates,) = all_candidates(make_measurements(free, scored, runs=runs))
+    return candidates
+
+
+def test_consistency_of_a_parallel_split_is_the_share_of_ids_with_one_label(tmp_path):
+    shares = {code: round(120 * score) / 120 for code, score in NATURAL.items()}
+    candidates = parallel_study(tmp_path, shares)
+    for column, code in enumerate(candidates.languages):
+        assert candidates.consistency[:, column] == pytest.approx(shares[code])
+        assert (candidates.pairs[:, column] == 120).all()
+
+
+def test_the_score_to_expect_follows_from_consistency_alone_where_translations_suffice(tmp_path):
+    candidates = parallel_study(tmp_path, NATURAL)
+    row = choice_data(candidates).set_index("language").loc["ja"]
+    others = {code: score for code, score in NATURAL.items() if code != "ja"}
+    column = candidates.languages.index("ja")
+    shares = dict(zip(candidates.languages, candidates.consistency[0], strict=True))
+    expected = expected_score(
+        "ja", "en", {"en": 0.9, **others}, {"consistency": shares}, source_examples=400, pairs=120
+    )
+    assert [row["expected"], row["expected_low"]] == pytest.approx([expected.value, expected.low])
+    assert candidates.pairs[0, column] == 120
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"examples": 99},  # Too few pairs.
+        {"corpus": "topics-of-mine"},  # Its ids may mean anything.
+        {"corpus": "masakhaner", "task": "ner"},  # Labels of words.
+    ],
+)
+def test_consistency_is_not_used_for_few_pairs_other_corpora_and_labels_of_words(tmp_path, change):
+    candidates = parallel_study(tmp_path, NATURAL, **change)
+    assert np.isnan(candidates.consistency).all() == ("corpus" in change)
+    column = candidates.languages.index("ja")
+    signals = level_signals(candidates, 0, [column])
+    assert set(signals) == {"atc"}
+
+
+def test_answers_in_a_language_that_is_not_measured_have_no_consistency(tmp_path):
+    candidates = parallel_study(tmp_path, {code: 0.5 for code in NATURAL if code != "sw"})
+    is_measured = ~np.isnan(candidates.consistency[0])
+    assert dict(zip(candidates.languages, is_measured.tolist(), strict=True)) == {
+        code: code != "sw" for code in sorted(NATURAL)
+    }
 
 
 def test_agreement_counts_words_heads_and_whole_answers():

@@ -179,10 +179,8 @@ def strangers() -> Iterator[Stranger]:
                 everything["a third language"] = {"target": "qad+qaz"}, is_mixup, SEEDS
             case "3":
                 adjusted_changed_fields = changed_fields("encoder.adjusted", CrossLingualAdjustment)
-                treated_is_tuned = is_tuned if claim == "3c" else is_adjusted
-                everything = {
-                    name: (changes, treated_is_tuned, SEEDS) for name, changes in FINE_TUNED.items()
-                }
+                treated_tuned = is_tuned if claim == "3c" else is_adjusted
+                everything = {name: (changes, treated_tuned, SEEDS) for name, changes in FINE_TUNED.items()}
                 everything |= {
                     name: (changes, is_adjusted, SEEDS) for name, changes in adjusted_changed_fields.items()
                 }
@@ -213,13 +211,13 @@ def with_stranger(
 ) -> Iterator[tuple[str, Row]]:
     """Yield a stranger's rows, with the frame that they are of."""
     _, name, changes, treats, seeds = stranger
-    is_of_an_encoder = any(key.startswith("encoder.") for key in changes) and changes is not ELSEWHERE
+    has_encoder = any(key.startswith("encoder.") for key in changes) and changes is not ELSEWHERE
     ids = ["run", "model", "origin", "end"]
-    ids += ["encoder", "encoder.run"] if is_of_an_encoder else [] if changes is ELSEWHERE else ["way"]
+    ids += ["encoder", "encoder.run"] if has_encoder else [] if changes is ELSEWHERE else ["way"]
     for frame, rows in frames.items():
         for row in rows:
             seed = row["seed"] if row.get("seed") is not None else row.get("encoder.seed") or 0
-            if treats(row) and seed < seeds and (is_of_an_encoder or row["kind"] == "model"):
+            if treats(row) and seed < seeds and (has_encoder or row["kind"] == "model"):
                 renamed_texts = {key: f"{row[key]} {name}" for key in ids if key in row}
                 numbers = {key: row[key] * factor for key in VALUES if row.get(key) is not None}
                 yield frame, {**row, **renamed_texts, **numbers, **changes}

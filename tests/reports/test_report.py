@@ -430,14 +430,14 @@ def test_a_report_of_an_unfinished_plan_is_not_finished(study_folder: Path) -> N
 
 @pytest.mark.slow
 def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
-    language = (
+    program = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"
         "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
         f"write_report(Path({str(study_folder)!r})); assert 'torch' not in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", language], capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
     )
     assert (process.returncode, process.stderr) == (0, "")
 
@@ -446,14 +446,14 @@ def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
 @pytest.mark.slow
 def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(study_folder: Path, tmp_path: Path) -> None:
     """Matplotlib's message after some seconds of searching fonts would appear at once here."""
-    language = (
+    program = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
         f"write_report(Path({str(study_folder)!r}));"
         "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"
     )
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
-    words = [sys.executable, "-c", language]
+    words = [sys.executable, "-c", program]
     process = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     assert (process.returncode, process.stderr) == (0, "")
     assert list(tmp_path.glob("fontlist-*"))

@@ -104,13 +104,13 @@ def test_perplexities_and_parameters_are_as_they_were(study: Study) -> None:
     table_before = pd.DataFrame(old_tables["perplexity-by-language"]["data"])
     names = ["language", "score", "epoch", "lowest", "lowest_epoch"]
     assert same_rows(rows, table_before, names) == 27
-    counted_parameter_counts = parameter_counts(measurements.frame("parameters"))
+    counted_parameters = parameter_counts(measurements.frame("parameters"))
     totals = pd.DataFrame(old_tables["parameters"]["data"]).groupby("encoder")["parameters"].sum()
     assert (
         dict(
             zip(
-                counted_parameter_counts["encoder.run"].map(measurements.labels),
-                counted_parameter_counts["total"],
+                counted_parameters["encoder.run"].map(measurements.labels),
+                counted_parameters["total"],
                 strict=True,
             )
         )

@@ -95,9 +95,9 @@ def test_the_verdict_changes_with_the_range_where_the_interval_does() -> None:
 def test_the_units_that_would_decide_are_those_of_the_power_of_the_test() -> None:
     check = check_of(UNSURE, "gain", {"above": 0.0})
     ((units, deciding),) = outcome_of(check).to_decide
-    needed_seeds_needed = seeds_needed(mean(UNSURE), stdev(UNSURE))
-    assert deciding == check and needed_seeds_needed is not None
-    assert abs(units - needed_seeds_needed) <= 1
+    needed_seeds = seeds_needed(mean(UNSURE), stdev(UNSURE))
+    assert deciding == check and needed_seeds is not None
+    assert abs(units - needed_seeds) <= 1
     samples = np.random.default_rng(0).normal(mean(UNSURE), stdev(UNSURE), (400, units))
     decided_verdicts = [
         judge_checks(CLAIMS[0], [replace(check, values=list(row))]).verdict for row in samples

@@ -90,8 +90,10 @@ def test_links_are_read_back_and_gold_is_scored(finished_study):
     (record,) = (run for run in select_kind("align", finished_study.records) if run.rows[0]["pairs"] == 24)
     assert record.rows[0]["aer"] == 0  # The links that were given are the gold ones.
     pairs = Sources().examples("bitext", "qaa-qad", "train", examples=24)
-    pharaohs = list(read_pharaoh(disk_file(finished_study.out / record.id / LINKS), pairs))
-    assert [pharaoh.links for pharaoh in pharaohs] == [tuple(sorted(pair.links)) for pair in pairs]
+    pharaoh_lines = list(read_pharaoh(disk_file(finished_study.out / record.id / LINKS), pairs))
+    assert [pharaoh_line.links for pharaoh_line in pharaoh_lines] == [
+        tuple(sorted(pair.links)) for pair in pairs
+    ]
 
 
 @pytest.mark.slow

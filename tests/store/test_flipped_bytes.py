@@ -89,11 +89,7 @@ def test_a_flipped_byte_of_a_folder_is_found(study, count):
     missed_fields = {
         path.relative_to(study).as_posix(): find_undetected(path, count) for path in files_of(study)
     }
-    assert {
-        name: flipped_missed_field
-        for name, flipped_missed_field in missed_fields.items()
-        if flipped_missed_field
-    } == {}
+    assert {name: flipped_field for name, flipped_field in missed_fields.items() if flipped_field} == {}
 
 
 def put_into_bucket(study: Path, url: str) -> None:

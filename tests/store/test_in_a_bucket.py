@@ -75,7 +75,7 @@ def records(remote: Remote) -> dict[str, bytes | None]:
 def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_while(
     s3, see_bucket, undisturbed_study, tmp_path
 ):
-    folder, single_undisturbed_study = undisturbed_study
+    folder, single_study = undisturbed_study
     remote = place("shared", folder)
     words = str(folder / "r.toml"), "--out", remote.url
     first_item = start_machine(s3, tmp_path / "a", *words, "--no-report")
@@ -102,13 +102,11 @@ def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_w
     time.sleep(AWAY)
     s3.tell("back")
     assert [(process.wait(PATIENCE), process.stderr.read()) for process in pair] == [(0, "")] * 2
-    assert records(remote) == single_undisturbed_study
+    assert records(remote) == single_study
     logs = [remote.read(name) for name in remote.listing(f"{LEASES}/log")]
     events = [json.loads(line) for log in logs for line in log.splitlines()]
     finished_runs = Counter(event["run"] for event in events if event["event"] == "finished")
-    assert {key: finished_runs[key] for key in single_undisturbed_study} == dict.fromkeys(
-        single_undisturbed_study, 1
-    )
+    assert {key: finished_runs[key] for key in single_study} == dict.fromkeys(single_study, 1)
     assert len(remote.listing(LEASES)) == len(logs) == 3  # No leases are left.
     assert remote.listing(f"{run}/{WORK}") == {}
     (page,) = (tmp_path / "b").rglob("report.html")
@@ -178,7 +176,7 @@ OWN = (RECORD, "made.json", "checksums.json", "files.json")
 
 @pytest.mark.slow
 def test_a_run_takes_few_requests_and_no_listing(s3, see_bucket, undisturbed_study):
-    folder, single_undisturbed_study = undisturbed_study
+    folder, single_study = undisturbed_study
     remote = place("few", folder)
     s3.tell("counts")
     began = time.monotonic()
@@ -186,8 +184,8 @@ def test_a_run_takes_few_requests_and_no_listing(s3, see_bucket, undisturbed_stu
     counts = Counter(json.loads(s3.tell("counts")))
     passes = time.monotonic() - began  # One listing a second, and some at the beginning.
     assert counts.pop("LIST") <= passes + 5
-    assert records(remote) == single_undisturbed_study
-    for key in single_undisturbed_study:
+    assert records(remote) == single_study
+    for key in single_study:
         further = [name for name in remote.listing(key) if name.partition("/")[2] not in OWN]
         requests = {name: count for name, count in counts.items() if f"/{key}" in name}
         assert sum(requests.values()) - len(further) <= FEW, requests

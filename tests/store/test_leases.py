@@ -431,33 +431,33 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
     processes = [Leases(board, duration=60, clock=clock) for _ in range(3)]
     holding: dict[int, Lease] = {}
     frozen_value: dict[int, Lease] = {}
-    for who_step, step in steps:
-        if step == "claim" and who_step not in {**holding, **frozen_value} and not is_finished:
-            lease = processes[who_step]._lease("run")
+    for process_step, step in steps:
+        if step == "claim" and process_step not in {**holding, **frozen_value} and not is_finished:
+            lease = processes[process_step]._lease("run")
             if lease is not None:
                 assert not holding
-                holding[who_step] = lease
-                processes[who_step]._held["run"] = lease
-        elif who_step in holding and step in ("end", "finish"):
-            lease = holding.pop(who_step)
+                holding[process_step] = lease
+                processes[process_step]._held["run"] = lease
+        elif process_step in holding and step in ("end", "finish"):
+            lease = holding.pop(process_step)
             is_finished = step == "finish"
             lease.ending = "finished" if is_finished else "given up"
-            processes[who_step]._end(lease)
+            processes[process_step]._end(lease)
         elif step == "freeze" and holding:
             for process in processes:
                 process.history("run")
             clock.now += 61
             frozen_value |= holding
             holding.clear()
-        elif step == "wake" and who_step in frozen_value:
-            lease = frozen_value.pop(who_step)
-            processes[who_step].renew(lease)
+        elif step == "wake" and process_step in frozen_value:
+            lease = frozen_value.pop(process_step)
+            processes[process_step].renew(lease)
             if lease.lost:
-                processes[who_step]._end(lease)
+                processes[process_step]._end(lease)
             else:
                 assert not holding
                 assert not is_finished
-                holding[who_step] = lease
+                holding[process_step] = lease
     assert not is_finished or not board
 
 

@@ -58,8 +58,8 @@ def test_its_parameters_belong_to_no_other_optimizer_until_they_are_given_back()
     kept_checkpointed_adam_w.update(
         [(parameter, torch.ones_like(parameter)) for parameter in model[0].parameters()], rate=0.05
     )
-    other_idses = {id(param) for group in adamw(model, UPDATES).param_groups for param in group["params"]}
-    assert not other_idses & {id(parameter) for parameter in model[0].parameters()}
+    other_id_lists = {id(param) for group in adamw(model, UPDATES).param_groups for param in group["params"]}
+    assert not other_id_lists & {id(parameter) for parameter in model[0].parameters()}
     assert all(parameter.grad is None for parameter in model.parameters())
     kept_checkpointed_adam_w.restore_requires_grad()
     assert all(parameter.requires_grad for parameter in model.parameters())

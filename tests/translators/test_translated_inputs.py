@@ -39,10 +39,10 @@ def as_file(texts):
 
 @pytest.mark.slow
 def test_sequence_to_sequence_models_translate_on_the_way(model, translate, marian_folder, tmp_path):
-    the_way_input_translator = input_translator(
+    way_translator = input_translator(
         model, "seq2seq", language="en", translator_model=str(marian_folder), folder=tmp_path / "work"
     )
-    files = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=the_way_input_translator)))
+    files = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=way_translator)))
     known_texts = {text: item.text for text, item in zip(TEXTS, translate(TEXTS[:3]), strict=False)}
     beside = as_file(known_texts[text] for text in TEXTS)
     assert files == list(predict_file(model, as_file(TEXTS), PredictOptions(translations=beside)))

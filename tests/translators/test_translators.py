@@ -95,13 +95,13 @@ def test_a_restart_gives_what_an_uninterrupted_translation_gives(
 
 
 def test_the_language_asked_for_decides(translate, name, tmp_path) -> None:
-    marians = tiny_models.marian(tmp_path / "model", languages=("es", "fr"))
+    marian_models = tiny_models.marian(tmp_path / "model", languages=("es", "fr"))
     first_translation, second = (
-        translate(TEXTS, name, model=marians, target=target) for target in ("es", "fr")
+        translate(TEXTS, name, model=marian_models, target=target) for target in ("es", "fr")
     )
     assert first_translation != second
     with pytest.raises(ModelError, match=r"'de'.*>>de<<, >>deu<<"):
-        translate(TEXTS, name, model=marians, target="de")
+        translate(TEXTS, name, model=marian_models, target="de")
 
 
 @pytest.mark.parametrize("codes", [("eng_Latn", "spa_Latn"), ("__en__", "__es__")])

@@ -90,10 +90,10 @@ def test_some_numbers_among_words_are_words():
 
 
 def test_numbers_that_stop_running_are_named_with_their_line():
-    broken_uner = UNER + "\n" * INSPECTED_LINES + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
+    broken_corpus = UNER + "\n" * INSPECTED_LINES + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
     with pytest.raises(DataError, match=r"input:10008: .*'3.*2"):
-        words_in(broken_uner)
-    assert words_in(broken_uner, column=1)[1][-1] == ("da", "ja")
+        words_in(broken_corpus)
+    assert words_in(broken_corpus, column=1)[1][-1] == ("da", "ja")
 
 
 @pytest.mark.parametrize(("column", "expected"), [(1, ("b", "e")), (-1, ("c", "f")), (-3, ("a", "d"))])

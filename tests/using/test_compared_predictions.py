@@ -9,7 +9,8 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
-from isogloss.data.sources import BuiltInLanguages, Sources
+from isogloss.data.languages import BuiltInLanguages
+from isogloss.data.sources import Sources
 from isogloss.recipes.descriptions import described
 from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import ALL_TASKS

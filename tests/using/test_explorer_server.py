@@ -118,8 +118,8 @@ def heeds_hangups() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
 @pytest.mark.usefixtures("heeds_hangups")
 @pytest.mark.parametrize("half_size", [False, True], ids=["idle", "half a request"])
-@pytest.mark.parametrize(("name", "language"), [("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_the_first_signal_ends_it_and_nothing_false_is_said(name, language, half_size, monkeypatch):
+@pytest.mark.parametrize(("name", "exit_code"), [("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_the_first_signal_ends_it_and_nothing_false_is_said(name, exit_code, half_size, monkeypatch):
     running = Forked(
         [sys.executable, "-c", SERVES.format(questions=QUESTIONS)],
         stdout=subprocess.PIPE,
@@ -138,8 +138,8 @@ def test_the_first_signal_ends_it_and_nothing_false_is_said(name, language, half
     running.send_signal(getattr(signal, name))
     _, output = running.communicate()
     connection.close()
-    assert running.wait(PATIENCE) == language
-    assert output == ("" if language == 0 else "isogloss: ended.\n")
+    assert running.wait(PATIENCE) == exit_code
+    assert output == ("" if exit_code == 0 else "isogloss: ended.\n")
 
 
 def test_the_browser_is_led_to_the_address_by_a_file_of_this_user_alone(monkeypatch):

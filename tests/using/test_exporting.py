@@ -109,7 +109,7 @@ def test_a_pipeline_labels_pairs_as_isogloss_does(make_model, encoder_folder, tm
 @pytest.mark.slow
 def test_an_export_is_loaded_without_isogloss(make_model, tmp_path):
     folder = export(make_model(limit=96), tmp_path / "out")
-    language = f"""
+    program = f"""
 import sys
 sys.modules["isogloss"] = None
 from transformers import AutoModelForTokenClassification, AutoTokenizer
@@ -117,7 +117,7 @@ model = AutoModelForTokenClassification.from_pretrained({str(folder)!r})
 tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})
 print(model.config.id2label[0], model.config.label2id["X"], tokenizer.model_max_length)
 """
-    output = subprocess.check_output([sys.executable, "-c", language], text=True)
+    output = subprocess.check_output([sys.executable, "-c", program], text=True)
     assert output.split() == ["ADJ", "16", "96"]
 
 
@@ -161,23 +161,23 @@ def test_the_lines_of_the_card_run(make_model, request, tmp_path, task, encoder)
     """Also for heads of isogloss, such as those on Llama. Inputs of single texts are given as texts."""
     model = make_model(task, request.getfixturevalue(f"{encoder}_folder"))
     text = (export(model, tmp_path / "out") / "README.md").read_text()
-    language = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
-    assert len(language.splitlines()) == 3
-    assert ("first text" in language) == (task == "nli")
-    exec(language, {})
+    program = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    assert len(program.splitlines()) == 3
+    assert ("first text" in program) == (task == "nli")
+    exec(program, {})
 
 
 def test_the_card_of_a_choice_scores_options_as_isogloss_does(make_model, encoder_folder, tmp_path):
     model = make_model("multiple-choice", encoder_folder, limit=64)
     text = (export(model, tmp_path / "out") / "README.md").read_text()
-    language = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    program = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
     texts = [f"{ITEM['question']} {option}" for option in ITEM["options"]]
-    language = language.replace('["what is asked an option", "what is asked another"]', repr(texts))
-    language = language.replace('["the context"] * 2', repr([ITEM["context"]] * 3)).replace(
+    program = program.replace('["what is asked an option", "what is asked another"]', repr(texts))
+    program = program.replace('["the context"] * 2', repr([ITEM["context"]] * 3)).replace(
         "model(**", "found = model(**"
     )
     names: dict[str, object] = {}
-    exec(language, names)
+    exec(program, names)
     (answer,) = model.predict([ITEM], scores=True)
     assert names["found"].tolist() == pytest.approx(list(answer.scores.values()), abs=1e-5)
     assert answer.scores[str(answer.answer)] == max(answer.scores.values())

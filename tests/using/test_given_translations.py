@@ -37,9 +37,9 @@ def warnings_list():
     return []
 
 
-def predict_text(model, text, reported_warnings_list, **options):
+def predict_text(model, text, reported_warnings, **options):
     return join_lines(
-        predict_file(model, text_file(text), PredictOptions(warn=reported_warnings_list.append, **options))
+        predict_file(model, text_file(text), PredictOptions(warn=reported_warnings.append, **options))
     )
 
 

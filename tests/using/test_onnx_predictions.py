@@ -61,19 +61,19 @@ def inputs_of(name):
 
 def check_equal(folder, name):
     """Check that both engines encode, score and answer alike."""
-    model_by_torch = load_model(folder, precision="float32")
+    torch_model = load_model(folder, precision="float32")
     onnx_model_by_onnx = load_onnx_model(folder)
     examples = inputs_of(name)
-    first_record = model_by_torch.prepared(examples)
+    first_record = torch_model.prepared(examples)
     second = onnx_model_by_onnx.prepared(examples)
     assert second.rows == first_record.rows
     for ours, theirs in zip(
-        onnx_model_by_onnx.scores_of(second), model_by_torch.scores_of(first_record), strict=True
+        onnx_model_by_onnx.scores_of(second), torch_model.scores_of(first_record), strict=True
     ):
         option_theirs = theirs.numpy()[:, : ours.shape[1]]  # Torch pads the options of a choice.
         assert ours == pytest.approx(option_theirs, abs=TOLERANCE)
     answers = onnx_model_by_onnx.answers_of(second)
-    expected = model_by_torch.answers_of(first_record)
+    expected = torch_model.answers_of(first_record)
     if SMALL_TASKS[name].metric == "spearman":
         assert answers == pytest.approx(expected, abs=TOLERANCE)
     else:
@@ -220,31 +220,29 @@ def test_predicting_with_the_file_loads_no_torch(folder, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat happened\nAnna saw slowly casings\n")
     words = ["predict", folder, text]
-    fork_by_onnx, rounded_fork, fork_by_torch, quiet = run_forks(
+    onnx_fork, rounded_fork, torch_fork, quiet = run_forks(
         "",
         (MAIN, [*words, "--onnx"]),
         (MAIN, [*words, "--int8", "--scores"]),
         (MAIN, [*words, "--no-onnx"]),
         (MAIN, [*words, "--onnx", "--quiet"]),
     )
-    assert fork_by_onnx.returncode == rounded_fork.returncode == fork_by_torch.returncode == 0, (
-        rounded_fork.stderr
-    )
-    assert not {"torch", "transformers", "pandas", "scipy"} & (fork_by_onnx.modules | rounded_fork.modules)
-    assert "torch" in fork_by_torch.modules
-    assert fork_by_onnx.stdout == fork_by_torch.stdout == quiet.stdout
-    assert "model.onnx" in fork_by_onnx.stderr
+    assert onnx_fork.returncode == rounded_fork.returncode == torch_fork.returncode == 0, rounded_fork.stderr
+    assert not {"torch", "transformers", "pandas", "scipy"} & (onnx_fork.modules | rounded_fork.modules)
+    assert "torch" in torch_fork.modules
+    assert onnx_fork.stdout == torch_fork.stdout == quiet.stdout
+    assert "model.onnx" in onnx_fork.stderr
     assert "model.int8.onnx" in rounded_fork.stderr
-    assert "onnx" not in fork_by_torch.stderr + quiet.stderr
+    assert "onnx" not in torch_fork.stderr + quiet.stderr
     assert len(rounded_fork.stdout.splitlines()) == 2
 
 
 @pytest.mark.slow
 def test_scores_with_the_file_equal_torchs(folder):
     words = ["evaluate", folder, "--corpus", "ud", "--language", "qaa", "--split", "dev", "--json"]
-    fork_by_onnx, fork_by_torch = run_forks("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
-    assert "model.onnx" in fork_by_onnx.stderr
-    ours, theirs = (json.loads(process.stdout) for process in (fork_by_onnx, fork_by_torch))
+    onnx_fork, torch_fork = run_forks("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
+    assert "model.onnx" in onnx_fork.stderr
+    ours, theirs = (json.loads(process.stdout) for process in (onnx_fork, torch_fork))
     assert ours == pytest.approx(theirs, abs=0.01)  # Torch may round to bfloat16.
     data_before, data_after = json.loads((folder / "onnx.json").read_text())
     assert data_before["score"] == ours["score"]

@@ -13,7 +13,7 @@ from isogloss.data.formats.conllu import read_conllu
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
 from isogloss.tasks import find_task
-from isogloss.training.evaluation import examples_of
+from isogloss.tasks.inputs import examples_of
 from isogloss.using import EvaluateOptions, evaluate, load_model
 
 

@@ -50,12 +50,10 @@ def distances(folder: Path, corpus: str) -> dict[str, float]:
     first_text = torch.stack([x[link][0, i] for link, i, _, _ in links])
     other_tensor = torch.stack([y[link][0, j] for link, _, j, _ in links])
     sentence = np.array([link for link, _, _, _ in links])
-    near_drawn_unrelated, far_drawn_unrelated = drawn_unrelated(
-        sentence, TIMES, np.random.Generator(np.random.PCG64(0))
-    )
+    near_text, far_text = drawn_unrelated(sentence, TIMES, np.random.Generator(np.random.PCG64(0)))
     tags = np.array([tag for _, _, _, tag in links])
-    same_value = torch.from_numpy(tags[near_drawn_unrelated] == tags[far_drawn_unrelated])
-    distance = l2(first_text[near_drawn_unrelated], other_tensor[far_drawn_unrelated])
+    same_value = torch.from_numpy(tags[near_text] == tags[far_text])
+    distance = l2(first_text[near_text], other_tensor[far_text])
     distances = {
         "linked": l2(first_text, other_tensor).mean(),
         "same tag": distance[same_value].mean(),

@@ -91,7 +91,7 @@ over its comparisons (random effects, with their number), and how many checks ha
 corrected by Holm's method over the checks of a claim. Differences of scores are in points.
 
 The last column has, for undecided claims, how many seeds each study would need to decide them in 80 % of
-cases if the numbers here are the true ones, and the hours of one core for the seeds that are missing (“–”: no
+cases if the numbers here are the true ones, and the hours of one core for all of these seeds (“–”: no
 number of seeds would). [The last table](#what-would-decide) has the commands.
 
 A verdict over seeds assumes that no run failed: six seeds without a failure exclude failure rates above 39
@@ -289,7 +289,7 @@ class Study:
     recipe: str
     seeds: int
     hours: float
-    """Hours of one core for the seeds that are missing."""
+    """Hours of one core for all of its seeds: the models of earlier seeds are not kept."""
 
     @property
     def command(self) -> str:
@@ -301,25 +301,25 @@ class Study:
         return f"SEEDS=[$(seq -s, 0 {self.seeds - 1})]; isogloss run --out runs/more {self.recipe} {seeds}"
 
 
-def find_studies(claim: str, decide_deciding_units: list[tuple[int, Check]]) -> list[Study]:
+def find_studies(claim: str, decisive_checks: list[tuple[int, Check]]) -> list[Study]:
     """Return the studies that would decide a claim, each with the most seeds that one of its checks needs."""
     studies: dict[str, Study] = {}
-    for units, check in decide_deciding_units:
+    for units, check in decisive_checks:
         task = check.about.split(":")[0].split(" ")[0].strip(",")
         keys = (f"{claim} {task}", claim, f"{claim[0]} {task}", claim[0])
         recipe, hours = next(HOURS[key] for key in keys if key in HOURS)
         if "seed" in check.unit and (recipe not in studies or studies[recipe].seeds < units):
-            studies[recipe] = Study(recipe, units, hours * (units - len(check.values)))
+            studies[recipe] = Study(recipe, units, hours * units)
     return list(studies.values())
 
 
-def describe_units(claim: str, decide_deciding_units: list[tuple[int, Check]]) -> str:
+def describe_units(claim: str, decisive_checks: list[tuple[int, Check]]) -> str:
     """Write how many units would decide a claim, and the hours that they take."""
-    if not decide_deciding_units:
+    if not decisive_checks:
         return "–"
-    studies = find_studies(claim, decide_deciding_units)
+    studies = find_studies(claim, decisive_checks)
     if not studies:
-        return ", ".join(f"{units:,} {check.unit}s" for units, check in decide_deciding_units)
+        return ", ".join(f"{units:,} {check.unit}s" for units, check in decisive_checks)
     seeds = " and ".join(f"{study.seeds:,}" for study in studies)
     return f"{seeds}; {write_hours(sum(study.hours for study in studies))}"
 

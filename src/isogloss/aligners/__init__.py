@@ -11,7 +11,7 @@ ALIGNERS: "Registry[type[Aligner]]" = Registry(
     {
         "fast-align": "isogloss.aligners.fast_align:FastAlign",
         "eflomal": "isogloss.aligners.eflomal:Eflomal",
-        "encoder": "isogloss.aligners.encoder_similarity:EncoderSimilarity",
+        "encoder": "isogloss.aligners.encoder:EncoderSimilarity",
         "given": "isogloss.aligners.given:GivenLinks",
     },
     group="aligners",

@@ -8,22 +8,19 @@ subwords, are matched directly. No layer above the compared one is computed.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from isogloss.aligners.setting import AlignSetting
-from isogloss.core.errors import ConfigError
+from isogloss.aligners.setting import AlignSetting, Matching
 from isogloss.core.progress import Progress
-from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.families import family_of, has_known_layers
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_model
+from isogloss.encoders.family import Model, Tokenizer, check_layers
 from isogloss.encoders.subwords import (
     SplitWords,
     Window,
@@ -34,10 +31,8 @@ from isogloss.encoders.subwords import (
     text_frame,
     windows,
 )
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.length_batches import in_batches
-from isogloss.training.precision import device, scoring
-from isogloss.training.states import check_layers
+from isogloss.training.precision import scoring
 
 States = Float[Tensor, "subword dim"]
 
@@ -139,8 +134,6 @@ PAIRS_PER_BLOCK = 1024
 SIMILARITIES_PER_BATCH = 1 << 20
 """Similarities computed at a time, padding included."""
 
-Matching = Literal["argmax", "itermax", "match"]
-
 Similarity = Float[Tensor, "pair first second"]
 Linked = Bool[Tensor, "pair first second"]
 
@@ -152,95 +145,76 @@ PADDING_SIMILARITY = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderSimilarity:
-    """Align by the similarity of an encoder's states."""
-
-    name: ClassVar[str] = "encoder"
-    needs_encoder: ClassVar[bool] = True
-    version: ClassVar[int] = 2
+class Rule:
+    """How words are linked. The fields are those of the aligner ``encoder``."""
 
     matching: Matching = "argmax"
-    """Rule that links subwords: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
-
-    layer: Whole | None = None
-    """Layer whose states are compared: 0 the embeddings, -1 the last. Default: at two thirds of the depth."""
-
+    layer: int | None = None
     unit: Literal["subword", "word"] = "subword"
-    """Whether subwords are matched, or words as the mean of their subwords."""
+    rounds: int = 2
+    distortion: float = 0.0
 
-    rounds: Positive = 2
-    """Iterations of itermax."""
 
-    distortion: Share = 0.0
-    """Penalty on the similarity of words at different relative positions (kappa), 0 to 1."""
+def align_pairs(model: Model, tokenizer: Tokenizer, setting: AlignSetting, rule: Rule) -> list[Aligned]:
+    """Align every pair by the states of a loaded encoder, on its device."""
+    layers = model.config.num_hidden_layers
+    layer = default_layer(layers) if rule.layer is None else rule.layer
+    aligned: list[Aligned] = []
+    for start in range(0, len(setting.pairs), PAIRS_PER_BLOCK):
+        block = setting.pairs[start : start + PAIRS_PER_BLOCK]
+        texts = [words for pair in block for words in pair_words(pair)]
+        splits = split_words(texts, tokenizer)
+        states = subword_states(
+            model,
+            tokenizer,
+            splits,
+            layer=layer,
+            precision=setting.precision,
+            languages=setting.languages * len(block),
+        )
+        aligned += _align_block(splits, states, rule)
+        setting.on_progress(Progress(what="alignment", done=len(aligned), total=len(setting.pairs)))
+    return aligned
 
-    def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair. Nothing is learned."""
-        if not setting.encoder:
-            raise ConfigError(
-                "aligner encoder: no encoder is given. Name one (shipped, a folder, a hub name), or choose "
-                "the aligner fast-align, which learns from the bitext alone."
-            )
-        model = load_model(setting.encoder).to(device())
-        return self.align_with(model, load_tokenizer(setting.encoder), setting)
 
-    def align_with(self, model: Model, tokenizer: Tokenizer, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair by the states of a loaded encoder, on its device."""
-        layers = model.config.num_hidden_layers
-        layer = default_layer(layers) if self.layer is None else self.layer
-        aligned: list[Aligned] = []
-        for start in range(0, len(setting.pairs), PAIRS_PER_BLOCK):
-            block = setting.pairs[start : start + PAIRS_PER_BLOCK]
-            texts = [words for pair in block for words in pair_words(pair)]
-            splits = split_words(texts, tokenizer)
-            states = subword_states(
-                model,
-                tokenizer,
-                splits,
-                layer=layer,
-                precision=setting.precision,
-                languages=setting.languages * len(block),
-            )
-            aligned += self._block(splits, states)
-            setting.on_progress(Progress(what="alignment", done=len(aligned), total=len(setting.pairs)))
-        return aligned
+def _align_block(splits: Sequence[SplitWords], states: Sequence[Tensor], rule: Rule) -> list[Aligned]:
+    """Align a block of pairs. Their two sides alternate."""
+    units = [_units(split, state, rule.unit) for split, state in zip(splits, states, strict=True)]
+    pairs = range(len(splits) // 2)
+    results = [Aligned(links=())] * len(pairs)
+    sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in pairs]
+    for group in _groups(sizes):
+        links = _links([(units[2 * pair], units[2 * pair + 1]) for pair in group], rule)
+        for pair, aligned in zip(group, links, strict=True):
+            results[pair] = aligned
+    return results
 
-    def _block(self, splits: Sequence[SplitWords], states: Sequence[Tensor]) -> list[Aligned]:
-        """Align a block of pairs. Their two sides alternate."""
-        units = [self._units(split, state) for split, state in zip(splits, states, strict=True)]
-        pairs = range(len(splits) // 2)
-        results = [Aligned(links=())] * len(pairs)
-        sizes = [(len(units[2 * pair][1]), len(units[2 * pair + 1][1])) for pair in pairs]
-        for group in _groups(sizes):
-            links = self._links([(units[2 * pair], units[2 * pair + 1]) for pair in group])
-            for pair, aligned in zip(group, links, strict=True):
-                results[pair] = aligned
-        return results
 
-    def _units(self, split: SplitWords, states: Tensor) -> tuple[tuple[int, ...], Tensor]:
-        """Return the word and the unit vector of each unit that is matched."""
-        words = split.words
-        if self.unit == "word" and words:
-            indices = torch.tensor(words, device=states.device)
-            sums = torch.zeros(words[-1] + 1, states.shape[1], device=states.device)
-            states = sums.index_add_(0, indices, states)  # The mean has the same direction.
-            words = tuple(range(words[-1] + 1))
-        return words, torch.nn.functional.normalize(states, dim=1)
+def _units(split: SplitWords, states: Tensor, unit: str) -> tuple[tuple[int, ...], Tensor]:
+    """Return the word and the unit vector of each unit that is matched."""
+    words = split.words
+    if unit == "word" and words:
+        indices = torch.tensor(words, device=states.device)
+        sums = torch.zeros(words[-1] + 1, states.shape[1], device=states.device)
+        states = sums.index_add_(0, indices, states)  # The mean has the same direction.
+        words = tuple(range(words[-1] + 1))
+    return words, torch.nn.functional.normalize(states, dim=1)
 
-    def _links(self, group: list[tuple[tuple[tuple[int, ...], Tensor], ...]]) -> Iterator[Aligned]:
-        sides = [[pair[side] for pair in group] for side in (0, 1)]
-        first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
-        lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
-        similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), self.distortion)
-        matched = linked(similar, self.matching, rounds=self.rounds).nonzero()
-        scores = similar.values[matched.unbind(1)].tolist()
-        scored_links: list[dict[tuple[int, int], float]] = [{} for _ in group]
-        for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
-            link = (group[pair][0][0][row], group[pair][1][0][column])
-            scored_links[pair][link] = max(score, scored_links[pair].get(link, 0.0))
-        for links in scored_links:
-            order = sorted(links)
-            yield Aligned(links=tuple(order), scores=tuple(links[link] for link in order))
+
+def _links(group: list[tuple[tuple[tuple[int, ...], Tensor], ...]], rule: Rule) -> Iterator[Aligned]:
+    sides = [[pair[side] for pair in group] for side in (0, 1)]
+    first, second = (pad_sequence([vectors for _, vectors in side], batch_first=True) for side in sides)
+    lengths = [torch.tensor([len(words) for words, _ in side], device=first.device) for side in sides]
+    similar = distorted(cosine_similarities(first, second, (lengths[0], lengths[1])), rule.distortion)
+    matched = linked(similar, rule.matching, rounds=rule.rounds).nonzero()
+    scores = similar.values[matched.unbind(1)].tolist()
+    scored_links: list[dict[tuple[int, int], float]] = [{} for _ in group]
+    for (pair, row, column), score in zip(matched.tolist(), scores, strict=True):
+        link = (group[pair][0][0][row], group[pair][1][0][column])
+        scored_links[pair][link] = max(score, scored_links[pair].get(link, 0.0))
+    for links in scored_links:
+        order = sorted(links)
+        yield Aligned(links=tuple(order), scores=tuple(links[link] for link in order))
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:

@@ -34,6 +34,14 @@ Weight = Annotated[float, Strict(), Ge(0)]
 """A factor that may be 0."""
 
 
+Residual = Literal["normed", "summed"]
+
+Attends = Literal["cosine", "links"]
+"""Source of Eq. 3's weights, instead of queries and keys."""
+
+Mixed = Literal["states"]
+"""States that are mixed, instead of the outputs of self-attention."""
+
 NESTED = {"nested": True}
 """The metadata of a field that holds a nested value."""
 

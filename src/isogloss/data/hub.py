@@ -7,6 +7,8 @@ comes with a dataset is never run. Labels are read by name, never as numbers who
 known.
 """
 
+from __future__ import annotations
+
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from isogloss.core.errors import DataError, located, one_line
 from isogloss.core.languages import is_built_in, language_name
@@ -24,14 +26,13 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
-from isogloss.data.fetching.hub_address import pin_commit, snapshot
-from isogloss.data.fetching.official_files import fetch
-from isogloss.data.fetching.releases import fetchable, releases
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS, labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
 from isogloss.data.formats.tables import ExampleColumns, parquet_rows
-from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, with_label_names
+
+if TYPE_CHECKING:
+    from isogloss.data.hub_rows import Row
 
 HUB = "hub"
 """Value of ``--data`` for the hub. ``hub:DIR`` is a folder with parquet files of datasets."""
@@ -182,6 +183,8 @@ class HubDatasets:
 
         Nothing is fetched without languages. None is returned if the folder does not exist.
         """
+        from isogloss.data.fetching.releases import fetchable
+
         folder = user_cache() / HUB
         if self.local is None and languages and corpus in fetchable():
             _fetch_once(corpus, tuple(languages), folder)
@@ -198,6 +201,8 @@ class HubDatasets:
         return self.local is None or bool(_parquet(self.local, entry))
 
     def _file(self, path: str, entry: HubSplit) -> File:
+        from isogloss.data.hub_rows import VERSION
+
         name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
         def read() -> Iterator[str]:
@@ -222,6 +227,9 @@ class HubDatasets:
 
 @lru_cache(maxsize=256)
 def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
+    from isogloss.data.fetching.official_files import fetch
+    from isogloss.data.fetching.releases import releases
+
     official = [file for file in releases(corpus).select() if file.has(languages)]
     for _ in fetch(official, folder, languages=languages):
         pass
@@ -229,11 +237,15 @@ def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
 
 def _dataset(entry: HubSplit) -> str:
     """Return a dataset at the commit of its converted files that was found on first use."""
+    from isogloss.data.fetching.hub_address import pin_commit
+
     return pin_commit(f"{entry.repository}@{CONVERTED}", user_cache() / HUB)
 
 
 def _download_split(entry: HubSplit) -> DiskFolder:
     """Return the folder of a dataset's converted files, with the files of this split downloaded once."""
+    from isogloss.data.fetching.hub_address import snapshot
+
     pattern = LAYOUTS[0].format(config=entry.config, split=entry.hub_split)
     return DiskFolder(snapshot(_dataset(entry), pattern, entry.repository))
 
@@ -243,6 +255,8 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
 
     Raises DataError if columns or labels differ from the corpus's.
     """
+    from isogloss.data.hub_rows import NO_LABEL
+
     advice = f"See the card of {entry.repository}; save it with these columns and labels"
     if entry.kind == "trees":
         yield from _trees(rows, f"{advice}.")
@@ -318,6 +332,8 @@ def _rows(files: Iterable[File]) -> Iterator[Row]:
 
     Raises DataError for numbers of labels without names.
     """
+    from isogloss.data.hub_rows import with_label_names
+
     for file in files:
         labels, rows = parquet_rows(file)
         for row in rows:

@@ -20,8 +20,6 @@ from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, find_treebank_na
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limit_examples
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.hub import data_source
-from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.projection.words import word_breaking
 
 
@@ -30,6 +28,8 @@ def source_of(language: str, data: Source | None) -> Source:
 
     Raises DataError for a pair of a built-in and a natural language, and for natural languages without data.
     """
+    from isogloss.data.languages import BuiltInLanguages
+
     are_built_in = [is_built_in(part) for part in language.split("-")]
     if all(are_built_in):
         return BuiltInLanguages()
@@ -184,6 +184,8 @@ class Sources:
 
         Described corpora know their own folders, so any source will do.
         """
+        from isogloss.data.hub import data_source
+
         source = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
             return source
@@ -235,6 +237,8 @@ class Sources:
         One file of a built-in language is generated example by example from random draws. Its first examples
         are a random choice already, and the others need not be generated.
         """
+        from isogloss.data.languages import BuiltInLanguages
+
         is_generated = isinstance(self._source(corpus, language), BuiltInLanguages)
         return not is_generated or len(self._files(corpus, language, split, ())) > 1
 
@@ -282,6 +286,8 @@ class Sources:
 
         They are computed once per corpus, language and split.
         """
+        from isogloss.data.hub import data_source
+
         key = (corpus, language, split)
         if key not in self._remarks:
             joint_corpus = self.corpus(corpus)
@@ -301,6 +307,8 @@ class Sources:
         return self._remarks[key]
 
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
+        from isogloss.data.hub import data_source
+
         source = data_source(self.data)
         with suppress(DataError):  # Translations have no files, and one part of a corpus may lack a split.
             if isinstance(corpus, DescribedCorpus):
@@ -356,6 +364,8 @@ class Sources:
 
         If a part lacks the split, the first of the other splits that all parts have is used.
         """
+        from isogloss.data.hub import data_source
+
         parts = self._parts(corpus)
         for name in (split, *SPLITS):
             with suppress(DataError):  # Reading the split reports the error.

@@ -7,8 +7,6 @@ from isogloss.core.errors import DataError, located
 from isogloss.core.rows.encoders import AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.similarity.geometry import mean_cosine
-from isogloss.training.states import StateOptions, layers_once
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,9 @@ class Anisotropy(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer, on sentences of its bitext with the first one."""
+        from isogloss.similarity.geometry import mean_cosine
+        from isogloss.training.states import StateOptions, layers_once
+
         loaded = setting.encoder(setting.subjects[0])
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)

@@ -1,26 +1,20 @@
 """Linear CKA of parallel text as a measurement. ``similarity.linear_cka`` computes it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import CkaRow
 from isogloss.core.run_parts import Positive, Whole
-from isogloss.diagnostics.setting import (
-    PAIRS_PER_BLOCK,
-    Diagnostic,
-    LoadedEncoder,
-    MeasureSetting,
-    layer_numbers,
-    parallel_states,
-    rows_of_pairs,
-)
-from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka
-from isogloss.training.parallel_text import ParallelText
-from isogloss.training.states import StateOptions
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, layer_numbers
+
+if TYPE_CHECKING:
+    from isogloss.training.parallel_text import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +33,8 @@ class Cka(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each layer and each pair of the first language with a further one."""
+        from isogloss.diagnostics.parallel_states import rows_of_pairs
+
         return rows_of_pairs(setting, partial(self.rows, on_progress=setting.on_progress))
 
     def rows(
@@ -55,6 +51,10 @@ class Cka(Diagnostic):
 
         DataError for fewer than four sentences.
         """
+        from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, parallel_states
+        from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka
+        from isogloss.training.states import StateOptions
+
         name = "-".join(languages)
         with located(self.name):
             layers = layer_numbers(self.layers, loaded)

@@ -5,15 +5,16 @@ Measures the cosine of two languages' gradients, and as a control of two batches
 models use the loss of their task on labelled examples.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.rows.encoders import ConflictRow
@@ -21,15 +22,11 @@ from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
-from isogloss.tasks.masked_lm import Masking, Vocabulary, subwords_of
-from isogloss.training.gradient_conflict import (
-    ConflictSampling,
-    Pool,
-    example_pool,
-    masked_parts,
-    sampled_conflict,
-    text_losses,
-)
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isogloss.training.gradient_conflict import ConflictSampling, Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +66,9 @@ class GradientConflict(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[ConflictRow]:
         """Return a row for each draw, part of the model and pair of languages, including equal ones."""
+        from isogloss.tasks.masked_lm import Masking, Vocabulary
+        from isogloss.training.gradient_conflict import ConflictSampling, Pool, masked_parts, text_losses
+
         model, tokenizer = setting.masked_lm(setting.subjects[0])
         most = 2 * self.batch * self.draws
         text = {language: self._read(setting, language, tokenizer, most) for language in setting.languages}
@@ -99,6 +99,8 @@ class GradientConflict(Diagnostic):
     def _read(
         self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, most: int
     ) -> list[np.ndarray]:
+        from isogloss.tasks.masked_lm import subwords_of
+
         read = subwords_of(islice(setting.text(language), most), tokenizer)
         return [np.array(ids[: self.limit - 2], dtype=np.int32) for ids in read if ids]
 
@@ -123,6 +125,8 @@ class TaskGradientConflict(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[ConflictRow]:
         """Return a row for each draw, part of the model and pair of languages, including equal ones."""
+        from isogloss.training.gradient_conflict import ConflictSampling, example_pool
+
         model = setting.load(setting.subjects[0])
         examples = {language: setting.evaluation(language) for language in setting.languages}
         pool = example_pool(
@@ -139,6 +143,8 @@ class TaskGradientConflict(Diagnostic):
 def _conflicts(
     setting: MeasureSetting, model: nn.Module, pool: Pool, sampling: ConflictSampling
 ) -> list[ConflictRow]:
+    from isogloss.training.gradient_conflict import sampled_conflict
+
     rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, sampling, on_progress=setting.on_progress)]
     return [ConflictRow(model=setting.subjects[0].id, **row) for row in rows]
 

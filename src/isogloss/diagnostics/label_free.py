@@ -14,14 +14,13 @@ with the rms of its tensor. It is high in flat minima. The predictions are recor
 ``reports.choosing`` can compute the agreement of candidates (Baek et al. 2022, "Agreement-on-the-Line").
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import ClassVar
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.rows.models import LabelFreeRow
@@ -29,7 +28,11 @@ from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
 from isogloss.encoders.family import Model
 from isogloss.tasks.task import LABELS, NUMBER, Answer, Task
-from isogloss.training.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isogloss.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def _estimate_scores(
     read: Mapping[str, _Read], sources: Sequence[str], signals: Mapping[str, dict[str, float]]
 ) -> None:
     """Add each source's score, and from these ATC and DoC of every other language."""
+    import torch
+
     for language in sources:
         evaluation = read[language].evaluation
         signals[language]["score"] = evaluation.task.score(evaluation.gold, read[language].predicted)
@@ -139,6 +144,8 @@ def estimated_by_threshold(source: Tensor, score: float, target: Tensor) -> floa
 
 def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return confidence, entropy and best label [unit] of the raw scores of all rows."""
+    import torch
+
     probabilities = [_probabilities(evaluation.task, part) for part in scores]
     confidence = torch.cat([part.amax(dim=-1) for part in probabilities])
     possible = torch.cat([(part > 0).sum(dim=-1) for part in probabilities]).clamp(min=2)
@@ -148,6 +155,8 @@ def _units(evaluation: Evaluation, scores: Sequence[Tensor]) -> tuple[Tensor, Te
 
 def _probabilities(task: Task, scores: Tensor) -> Tensor:
     """Return [unit label]: start and end among a row's places, a word's head among the words, or labels."""
+    import torch
+
     scores = scores.double()
     if task.one_answer is LABELS:  # Each holds or not.
         return torch.stack((torch.zeros_like(scores), scores), dim=-1).flatten(0, -2).softmax(dim=-1)
@@ -158,6 +167,8 @@ def _probabilities(task: Task, scores: Tensor) -> Tensor:
 
 def moved_weights(model: nn.Module, noise: float, *, seed: int) -> nn.Module:
     """Return a copy of a model, each weight moved by ``noise`` times its tensor's root mean square."""
+    import torch
+
     moved, generator = deepcopy(model), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in moved.parameters():

@@ -10,16 +10,16 @@ correlation is the cosine without it. Finally each mask is applied: how well doe
 language, and every other one?
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, islice, permutations
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int64
-from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
@@ -30,21 +30,15 @@ from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
-from isogloss.encoders.gates import (
-    NONE,
-    GateGroup,
-    GateKinds,
-    Mask,
-    gate_groups,
-    kept_share,
-    mask_tensors,
-    open_probability,
-    with_gates,
-)
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, subwords_of
-from isogloss.training.batching import perplexity
-from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
-from isogloss.training.gradient_conflict import masked_parts
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isogloss.encoders.gates import GateGroup, GateKinds, Mask
+    from isogloss.tasks.masked_lm import MaskedBatch, Masking
+
+    Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
+    """Indices of gates, by the language that keeps them, the language that prunes them, and the group."""
 
 MAX_HELD_OUT_SUBWORDS = 32768
 """Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""
@@ -57,9 +51,6 @@ MIN_ROW_SUBWORDS = 8
 
 Part = tuple[int | None, str]
 """A layer, counted from 1 (None: all layers), and a module: attention, feed-forward or "all"."""
-
-Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
-"""Indices of gates, by the language that keeps them, the language that prunes them, and the group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +103,8 @@ class LanguageGates(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be learned."""
+        from isogloss.encoders.gates import NONE
+
         kinds = self._kinds()
         allowed = {
             "attention": {kinds.attention, kinds.feed_forward} != {NONE},
@@ -134,6 +127,9 @@ class LanguageGates(Diagnostic):
         self, setting: MeasureSetting
     ) -> list[MaskSimilarityRow | MaskPerplexityRow | MaskKeptRow | SpecificGatesRow]:
         """Return rows of mask similarity, perplexity, kept shares and language-specific gates."""
+        from isogloss.encoders.gates import gate_groups, mask_tensors
+        from isogloss.tasks.masked_lm import Masking, Vocabulary
+
         model, tokenizer = setting.masked_lm(setting.subjects[0])
         setting.warn_of_length(self.name, "block", self.block)
         groups = {
@@ -163,12 +159,17 @@ class LanguageGates(Diagnostic):
         ]
 
     def _kinds(self) -> GateKinds:
+        from isogloss.encoders.gates import GateKinds
+
         return GateKinds(attention=self.attention, feed_forward=self.feed_forward)
 
     def _text(
         self, setting: MeasureSetting, language: str, tokenizer: Tokenizer, masking: Masking
     ) -> "_Text":
         """Read the blocks that training can use, and hold out some of them."""
+        from isogloss.tasks.masked_lm import subwords_of
+        from isogloss.training.gradient_conflict import masked_parts
+
         if self.block > tokenizer.model_max_length:
             raise ConfigError(
                 f"{self.name}: rows of {self.block} subwords (block), but the encoder takes only "
@@ -205,6 +206,9 @@ class LanguageGates(Diagnostic):
         text: tuple[str, Sequence[np.ndarray]],
         draw: int,
     ) -> Mask:
+        from isogloss.encoders.gates import Mask
+        from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
+
         training = GateTraining(
             steps=self.steps,
             rows=self._rows(),
@@ -251,6 +255,9 @@ def _perplexity_rows(
     text: Mapping[str, _Text],
 ) -> Iterator[MaskPerplexityRow]:
     """Yield the perplexity of every language, without a mask and under each language's masks."""
+    from isogloss.encoders.gates import with_gates
+    from isogloss.training.batching import perplexity
+
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
     for number, mask in enumerate(runs, start=1):
@@ -293,6 +300,8 @@ def similarity_rows(
     model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
 ) -> Iterator[MaskSimilarityRow]:
     """Yield a row for each pair of masks and part of the model. Pairs of one language are the control."""
+    from isogloss.encoders.gates import open_probability
+
     for first, second in combinations(masks, 2):
         for (layer, module), part in parts_of(groups).items():
             x, y = log_alphas(first, part), log_alphas(second, part)
@@ -317,6 +326,10 @@ def similarity_rows(
 
 def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKeptRow]:
     """Yield a row for each mask and part: the share of parameters it keeps, and its expected share."""
+    import torch
+
+    from isogloss.encoders.gates import kept_share
+
     for mask in masks:
         for (layer, module), part in parts_of(groups).items():
             log_alpha = log_alphas(mask, part)
@@ -335,6 +348,8 @@ def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) ->
 
 def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specific:
     """List the gates kept by every mask of a language and pruned by every mask of a second language."""
+    import torch
+
     languages = list(dict.fromkeys(mask.language for mask in masks))
     specific: Specific = {}
     for group in groups:
@@ -378,4 +393,6 @@ def parts_of(groups: Sequence[GateGroup]) -> Mapping[Part, list[GateGroup]]:
 
 def log_alphas(mask: Mask, groups: Sequence[GateGroup]) -> Float[Tensor, " gate"]:
     """Return a mask's log α in some groups, concatenated."""
+    import torch
+
     return torch.cat([mask.log_alpha[group.name].flatten() for group in groups])

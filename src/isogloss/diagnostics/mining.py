@@ -8,13 +8,13 @@ threshold with the best F1 on dev is applied to test, as in XTREME (Hu et al. 20
 once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
 from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
@@ -23,9 +23,9 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.similarity.mining import MARGINS, mine
-from isogloss.similarity.nearest import directions
-from isogloss.training.states import StateOptions, pooling_warning
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SENTENCES_IN_MEMORY = 16_384
 """Sentences whose subwords are in memory together."""
@@ -69,10 +69,14 @@ class Mining(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse an unknown margin."""
+        from isogloss.similarity.mining import MARGINS
+
         check_named(self.name, "margin", MARGINS, self.margin)
 
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
         """Return a row for each split and layer, for each pair of the first language with a further one."""
+        from isogloss.training.states import pooling_warning
+
         loaded = setting.encoder(setting.subjects[0])
         if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
             setting.warn(warning)
@@ -92,6 +96,11 @@ class Mining(Diagnostic):
     def _mined(
         self, setting: MeasureSetting, loaded: LoadedEncoder, languages: tuple[str, str], split: str
     ) -> Iterator[tuple[int, "Mined"]]:
+        import torch
+
+        from isogloss.similarity.mining import mine
+        from isogloss.similarity.nearest import directions
+
         pair = "-".join(languages)
         sides = unique_sides(setting.comparable(pair, split))
         if not sides.gold:
@@ -111,6 +120,10 @@ class Mining(Diagnostic):
     def _states(
         self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
+        import torch
+
+        from isogloss.training.states import StateOptions
+
         request = StateOptions(
             layers=self.layers or (self.layer,),
             limit=self.limit,
@@ -176,6 +189,8 @@ def unique_sides(texts: Sequence[ComparableText]) -> SentencePools:
 
 def best_threshold(mined: Mined) -> float:
     """Return the threshold with the highest F1: half way between the last pair it lets pass and the next."""
+    import torch
+
     scores, gold = mined.scores, len(mined.sides.gold)
     f1 = 2 * mined.correct.double().cumsum(0) / (torch.arange(1, len(scores) + 1) + gold)
     f1[:-1][scores[1:] == scores[:-1]] = -1  # Pairs of equal scores pass together.

@@ -13,28 +13,31 @@ weights are on it; word links are the reference. It is measured in every layer o
 attention and for the cosine of the same states.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows.models import LinkAttentionRow, MixupRatioRow, SweepPointRow
 from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, role_of
-from isogloss.encoders.mixup import Mixup, check_mixup, mixing
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
-from isogloss.training.evaluation import Evaluation
 from isogloss.training.length_batches import in_batches
-from isogloss.training.precision import release_memory, scoring
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isogloss.encoders.mixup import Mixup
+    from isogloss.training.evaluation import Evaluation
 
 QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95, "highest": 1.0}
 
@@ -100,6 +103,8 @@ class MixupSweep(Diagnostic):
     def _of_language(
         self, setting: MeasureSetting, scorer: Evaluation, model: nn.Module, language: str
     ) -> Iterator[SweepPointRow]:
+        from isogloss.encoders.mixup import check_mixup
+
         trained = scorer.mixup.layer, scorer.mixup.ratio
         points = grid_of(trained, self.ratios, self.layers)
         for layer, _ in points:
@@ -131,6 +136,8 @@ def _targets(setting: MeasureSetting) -> list[str]:
 
 def ratio_summary(ratios: Float[Tensor, "example"]) -> dict[str, float]:
     """Return mean, unbiased standard deviation and quantiles of one or more ratios."""
+    import torch
+
     ratios = ratios.double()
     std = float(ratios.std()) if len(ratios) > 1 else math.nan
     quantiles = torch.quantile(ratios, torch.tensor(list(QUANTILES.values()), dtype=ratios.dtype)).tolist()
@@ -174,6 +181,8 @@ class LinkAttention(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[LinkAttentionRow]:
         """Return, for each language after the first, a row for each layer, of attention to the first."""
+        from isogloss.encoders.mixup import Mixup
+
         loaded = setting.encoder(setting.subjects[0])
         first, *others = setting.languages
         rows: list[LinkAttentionRow] = []
@@ -199,6 +208,7 @@ class LinkAttention(Diagnostic):
         return rows
 
     def _pairs(self, setting: MeasureSetting, loaded: LoadedEncoder, name: str) -> AlignedBitext:
+
         pairs = read_bitext(
             {name: setting.bitext(name)}, loaded[1], PairEncoding(pulled="words", longest=self.longest)
         )
@@ -214,6 +224,10 @@ def _over_pairs(
     setting: MeasureSetting, loaded: LoadedEncoder, pairs: AlignedBitext, mixup: Mixup
 ) -> Float[Tensor, "subword 3"]:
     """Return mass, hit and chance of each linked subword of the second language."""
+    import torch
+
+    from isogloss.training.precision import release_memory
+
     parts = []
     batches = in_batches([pairs.length(number) for number in range(len(pairs))])
     for done, numbers in enumerate(batches, start=1):
@@ -228,6 +242,9 @@ def _weights(
     loaded: LoadedEncoder, pairs: AlignedBitext, numbers: Sequence[int], mixup: Mixup, precision: str
 ) -> Float[Tensor, "pair target source"]:
     """Return the weights of Eq. 3, the mean over heads, on the CPU."""
+    from isogloss.encoders.mixup import mixing
+    from isogloss.training.precision import scoring
+
     texts = [pairs[number][side].tolist() for side in (0, 1) for number in numbers]
     sides = zip(*(pairs.languages(number) for number in numbers), strict=True)
     ids, mask = pad_rows(texts, pairs.padding), padding_mask([len(text) for text in texts])
@@ -244,6 +261,8 @@ def _links(
     pairs: AlignedBitext, numbers: Sequence[int], shape: Sequence[int]
 ) -> tuple[Bool[Tensor, "pair target source"], Float[Tensor, " pair"]]:
     """Return the subwords of linked words, and the number of subwords of each source."""
+    import torch
+
     links = torch.zeros(len(numbers), *shape, dtype=torch.bool)
     for row, number in enumerate(numbers):
         for begin, end, other_begin, other_end in pairs[number].aligned:
@@ -260,6 +279,8 @@ def on_links(
 
     The weight on its linked subwords; whether the largest weight is on them; their weight if all were equal.
     """
+    import torch
+
     mass = (weights * links).sum(dim=2)
     hits = links.gather(2, weights.argmax(dim=2, keepdim=True)).squeeze(2).float()
     chance = links.sum(dim=2) / lengths[:, None]

@@ -5,21 +5,22 @@ centroids, before and after training. It also reports the share of the variance 
 all dimensions; 0 where states do not depend on the language.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.rows.encoders import MapPointRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
-from isogloss.similarity.geometry import between_share, principal_components
-from isogloss.training.states import StateOptions
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 COMPONENTS = 2
 """Axes of a map."""
@@ -52,6 +53,10 @@ class RepresentationMap(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[MapPointRow]:
         """Return a row for each language's centroid, then one for each point."""
+        import torch
+
+        from isogloss.training.states import StateOptions
+
         loaded = setting.encoder(setting.subjects[0])
         with located(self.name):
             (layer,) = layer_numbers((self.layer,), loaded)
@@ -86,6 +91,8 @@ def map_points(
     frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
 ) -> Iterator[MapPointRow]:
     """Yield the languages' centroids, then at most ``points`` items of each. ``about`` is model and layer."""
+    from isogloss.similarity.geometry import between_share, principal_components
+
     states = states.double()
     flat = states.flatten(0, 1)
     directions, explained = principal_components(flat, COMPONENTS)

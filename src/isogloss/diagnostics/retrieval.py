@@ -1,17 +1,19 @@
 """Sentence retrieval as a measurement. ``similarity.nearest`` computes it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, rows_of_pairs
-from isogloss.similarity.nearest import directions, retrieval_accuracy
-from isogloss.training.parallel_text import ParallelText
-from isogloss.training.states import StateOptions, pooling_warning
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+
+if TYPE_CHECKING:
+    from isogloss.training.parallel_text import ParallelText
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Retrieval(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return a row for each layer, similarity and language other than the first."""
+        from isogloss.diagnostics.parallel_states import rows_of_pairs
+        from isogloss.training.states import pooling_warning
 
         def rows(loaded: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
             if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
@@ -67,6 +71,9 @@ class Retrieval(Diagnostic):
         on_progress: OnProgress = no_progress,
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
+        from isogloss.similarity.nearest import directions, retrieval_accuracy
+        from isogloss.training.states import StateOptions
+
         first, second = languages
         request = StateOptions(
             layers=self.layers or (self.layer,), limit=self.limit, precision=precision, pooling=self.pooling

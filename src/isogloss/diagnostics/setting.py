@@ -1,14 +1,13 @@
 """The interface of a diagnostic, and its input: finished runs, their models, data encoded for scoring."""
 
+from __future__ import annotations
+
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
-
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
@@ -18,11 +17,14 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.mixup import Mixup
 from isogloss.tasks.task import Task
-from isogloss.training.evaluation import Evaluation
-from isogloss.training.parallel_text import Pair, ParallelText
-from isogloss.training.states import StateOptions, layers_once
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.mixup import Mixup
+    from isogloss.training.evaluation import Evaluation
+    from isogloss.training.parallel_text import ParallelText
 
 LoadedEncoder = tuple[Model, Tokenizer]
 """An encoder, with or without a masked-LM head, and its tokenizer."""
@@ -160,53 +162,9 @@ class Diagnostic(Named, Protocol):
         """Return rows of the kinds that ``core.rows`` declares for it."""
 
 
-PAIRS_PER_BLOCK = 1024
-"""Pairs in memory together: enough to be batched by length with little padding."""
-
-Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
-
-
-AnyRow = TypeVar("AnyRow")
-
-
-def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]) -> list[AnyRow]:
-    """Return the rows of an encoder about each pair of the first language with a further one.
-
-    ``rows`` is called with the encoder and its tokenizer, parallel text, the two languages, ``model`` and
-    ``precision``.
-    """
-    subject, (first, *others) = setting.subjects[0], setting.languages
-    loaded = setting.encoder(subject)
-    return [
-        row
-        for other in others
-        for row in rows(
-            loaded, setting.parallel, (first, other), model=subject.id, precision=setting.precision
-        )
-    ]
-
-
-def parallel_states(
-    loaded: LoadedEncoder,
-    text: ParallelText,
-    pairs: Sequence[Pair],
-    languages: tuple[str, str],
-    request: StateOptions,
-) -> Iterator[Sides]:
-    """Yield the states of the first and of the second sides, all layers from one pass over each.
-
-    Memory does not grow with the text.
-    """
-    first, second = languages
-    for start in range(0, len(pairs), PAIRS_PER_BLOCK):
-        block = pairs[start : start + PAIRS_PER_BLOCK]
-        yield (
-            text.states(loaded, [pair.first for pair in block], first, request),
-            text.states(loaded, [pair.second for pair in block], second, request),
-        )
-
-
 def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:
     """Return layers counted from 0 (the embeddings). -1 is the last. An empty sequence means all layers."""
+    from isogloss.training.states import layers_once
+
     count: int = loaded[0].config.num_hidden_layers + 1
     return [layer % count for layer in layers_once(loaded[0], layers)] or list(range(count))

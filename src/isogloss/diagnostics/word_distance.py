@@ -5,9 +5,11 @@ also reports the share of the distance in the 10 and 100 most influential dimens
 because few dimensions dominate cosines (Timkey and van Schijndel 2021).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,16 +22,9 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.metrics.ranks import histogram, separation
-from isogloss.similarity.word_pairs import (
-    DISTANCES,
-    Counts,
-    LinkedSentence,
-    SquaredDifferences,
-    WordPairs,
-    compute_share_of_largest,
-    count_word_distances,
-)
-from isogloss.training.states import WORDS, layers_once
+
+if TYPE_CHECKING:
+    from isogloss.similarity.word_pairs import Counts, SquaredDifferences
 
 Row = WordDistanceRow | DistanceBinRow | DimensionShareRow
 
@@ -69,6 +64,9 @@ class WordDistance(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
+        from isogloss.similarity.word_pairs import DISTANCES
+        from isogloss.training.states import WORDS
+
         check_named(f"{self.name}: words", "way to make a word of its subwords", WORDS, self.words)
         check_named(f"{self.name}: distances", "distance", DISTANCES, *self.distances)
         for name in ("unrelated", "bins", "longest"):
@@ -77,6 +75,8 @@ class WordDistance(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[Row]:
         """Return means, AUC, bins and shares for each pair of the first language with a further one."""
+        from isogloss.similarity.word_pairs import SquaredDifferences
+
         subject = setting.subjects[0]
         loaded = setting.encoder(subject)
         width = loaded[0].config.hidden_size
@@ -117,6 +117,9 @@ class WordDistance(Diagnostic):
         ``pair`` names the two languages (en-fr); ``squares`` collects the differences by dimension. DataError
         where fewer than two translations have links.
         """
+        from isogloss.similarity.word_pairs import LinkedSentence, WordPairs, count_word_distances
+        from isogloss.training.states import layers_once
+
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)
         first, _, second = pair.partition("-")
@@ -145,6 +148,8 @@ def make_share_rows(
     ids: tuple[str, str, str], squares: SquaredDifferences, dimensions: Iterable[int]
 ) -> Iterator[DimensionShareRow]:
     """Yield a row for each layer and number of dimensions."""
+    from isogloss.similarity.word_pairs import compute_share_of_largest
+
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
     for layer, (related, unrelated) in squares.sums.items():
         for number in dimensions:

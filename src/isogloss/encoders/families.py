@@ -3,17 +3,20 @@
 Each is BERT with its differences or, in the second half, Llama with its own. ``family`` documents the fields.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
-
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, cast
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.family import Ability, Config, EncoderFamily, Model, Site
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 BERT = EncoderFamily(
     name="bert",
@@ -127,8 +130,8 @@ def _mdeberta_v3(architecture: Architecture) -> dict[str, object]:
 def _deberta_masked_lm(model: Model, states: Tensor) -> Tensor:
     """Apply one of the two heads of DebertaV2ForMaskedLM, as ``legacy`` in config.json selects."""
     if model.config.legacy:
-        return cast(Tensor, model.cls(states))
-    return cast(Tensor, model.lm_predictions(states, model.deberta.embeddings.word_embeddings))
+        return cast("Tensor", model.cls(states))
+    return cast("Tensor", model.lm_predictions(states, model.deberta.embeddings.word_embeddings))
 
 
 DEBERTA = replace(
@@ -247,8 +250,8 @@ def _own_head_or(name: str) -> Callable[[Model, Tensor], Tensor]:
 
     def tag_scores(model: Model, states: Tensor) -> Tensor:
         if hasattr(model, "head"):
-            return cast(Tensor, model.head(states))
-        return cast(Tensor, getattr(model, name)(model.dropout(states)))
+            return cast("Tensor", model.head(states))
+        return cast("Tensor", getattr(model, name)(model.dropout(states)))
 
     return tag_scores
 
@@ -404,6 +407,8 @@ def family_of(model: Model) -> EncoderFamily:
 
 def longest_text(model: Model) -> int:
     """Return the maximum length of texts for an encoder of any family, in subwords including special ones."""
+    from torch import nn
+
     config = model.config
     if config.model_type in FAMILIES:
         return FAMILIES[config.model_type].longest_text(config)
@@ -464,6 +469,21 @@ def is_causal(config: Config) -> bool:
         return False
     field, value = lifted_where
     return getattr(config, field, None) is not value
+
+
+def has_masked_lm_head(config: Config) -> bool:
+    """Return whether a configuration belongs to an encoder saved with a masked-LM head."""
+    return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in config.architectures or ())
+
+
+def has_text_head(config: Config) -> bool:
+    """Return whether an encoder was saved with its pretraining head.
+
+    A decoder's head may be its embeddings.
+    """
+    decoder = FAMILIES[config.model_type].is_decoder
+    causal_head = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
+    return has_masked_lm_head(config) or (decoder and (causal_head or bool(config.tie_word_embeddings)))
 
 
 def check_new(name: str, where: str) -> None:

@@ -4,17 +4,18 @@ The question "where is the feed-forward of layer i?" is answered here once, for 
 modules, freezing, pruning and similarity. The families themselves are values (``families``).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from torch import Tensor, nn
-
-from isogloss.core.errors import ModelError
+from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Architecture
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
     from transformers.utils import ModelOutput
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     """An encoder, with or without a head."""
     Output: TypeAlias = ModelOutput
     Tokenizer: TypeAlias = PreTrainedTokenizerFast
-else:  # transformers is slow to import.
+else:  # torch and transformers are slow to import, and a plan needs neither.
     Config = Model = Output = Tokenizer = Any
 
 
@@ -264,6 +265,16 @@ def initial_spread(config: Config) -> float:
     """Return the standard deviation of new weights of an encoder."""
     spreads = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
     return float(next((spread for spread in spreads if spread), BERTS_SPREAD))
+
+
+def check_layers(count: int, layers: Sequence[int]) -> None:
+    """Raise ConfigError for a layer that an encoder of ``count`` layers does not have."""
+    for layer in layers:
+        if not -count - 1 <= layer <= count:
+            raise ConfigError(
+                f"no layer {layer}: this encoder has {count} layers. Use 0 (the embeddings) to {count}, or "
+                f"-1 (the last)."
+            )
 
 
 _MARK = "isogloss_frozen"

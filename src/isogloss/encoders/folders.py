@@ -77,6 +77,11 @@ def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[
     return existing_folder(from_home(source))
 
 
+def model_folder(source: str | Path) -> Path:
+    """Return the folder of a model, given a path or hub name."""
+    return find_folder(source, MODEL_FILES, has_weights)
+
+
 def shipped_folder() -> Path:
     """Return the folder of the encoder that comes with the package."""
     return Path(str(files("isogloss") / SHIPPED))
@@ -147,7 +152,7 @@ def check_weights(folder: Path, auto_class: str) -> None:
         if not path.is_file():
             raise ModelError(f"{path}: this part of the weights is missing. Copy or download it again.")
         try:
-            with safe_open(path, framework="pt"):  # Checks the header against the file size.
+            with safe_open(path, framework="numpy"):  # Checks the header against the file size.
                 pass
         except (SafetensorError, OSError) as error:
             if failure := disk_error(error):

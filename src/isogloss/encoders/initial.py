@@ -5,24 +5,25 @@ A decoder can be trained further with its mask lifted, so that each subword atte
 The mask is lifted in config.json, so the encoder is read as it was trained.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, TextAttention
 from isogloss.encoders import FAMILIES, folders
-from isogloss.encoders.added.active_language import refuse_mapped
 from isogloss.encoders.families import check_new
 from isogloss.encoders.family import Config, Model, Tokenizer
-from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
-from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder
-from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.encoders.folders import from_pretrained, load_encoder_config, model_folder, quiet
+
+if TYPE_CHECKING:
+    from isogloss.encoders.loading import AutoClass
 
 
 def new_encoder(
@@ -38,6 +39,7 @@ def new_encoder(
     Weights depend only on the seed. ``dropout`` is the rate of pretraining, where small encoders underfit;
     ``set_dropout`` sets the rate of fine-tuning before the encoder is saved.
     """
+    import torch
     from transformers import AutoModelForMaskedLM
 
     opening = tokenizer.cls_token_id
@@ -82,6 +84,7 @@ def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -
 
 def count_parameters(config: Config) -> int:
     """Count the parameters of an encoder, with its pretraining head if any, without allocating them."""
+    import torch
     import transformers
 
     family = FAMILIES[config.model_type]
@@ -115,6 +118,9 @@ def load_to_continue(
     A pooler is unchanged. An encoder that was saved without the head gets a new one, whose weights depend on
     the seed and their names. If the family ties the head to the embeddings, it starts from these.
     """
+    from isogloss.encoders.added.active_language import refuse_mapped
+    from isogloss.encoders.loading import draw_parameters, load_model, load_with_head
+
     folder = model_folder(source)
     encoder = load_model(folder, attention=attention)
     config = load_encoder_config(folder)
@@ -131,6 +137,8 @@ def load_to_continue(
 
 def load_text_tokenizer(source: str | Path) -> Tokenizer:
     """Load the tokenizer of an encoder for raw text, without truncation and padding."""
+    from isogloss.encoders.tokenizers import load_tokenizer
+
     tokenizer = load_tokenizer(source)
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()

@@ -28,11 +28,13 @@ from isogloss.core.identity import derive
 from isogloss.data.files import some
 from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
-from isogloss.encoders.added.adapters import PREFIX, load_adapters, read_task_adapter
+from isogloss.encoders.added.adapters import load_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
+from isogloss.encoders.added.peft_folders import PREFIX
+from isogloss.encoders.families import has_masked_lm_head
 from isogloss.encoders.family import Config, Model, initial_spread
-from isogloss.encoders.folders import from_pretrained, load_encoder_config
+from isogloss.encoders.folders import from_pretrained, load_encoder_config, model_folder
 from isogloss.encoders.sentence_part_files import PARTS, read_sentence_parts
 from isogloss.encoders.sentence_parts import keep_sentence_parts
 
@@ -89,21 +91,6 @@ def load_whole(source: str | Path, *, attention: str = "sdpa") -> Model:
     if getattr(encoder, "pooler", None) is not None:
         model.base_model.pooler = encoder.pooler
     return model
-
-
-def has_masked_lm_head(config: Config) -> bool:
-    """Return whether a configuration belongs to an encoder saved with a masked-LM head."""
-    return any(kind.endswith(("ForMaskedLM", "ForPreTraining")) for kind in config.architectures or ())
-
-
-def has_text_head(config: Config) -> bool:
-    """Return whether an encoder was saved with its pretraining head.
-
-    A decoder's head may be its embeddings.
-    """
-    decoder = FAMILIES[config.model_type].is_decoder
-    causal_head = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
-    return has_masked_lm_head(config) or (decoder and (causal_head or bool(config.tie_word_embeddings)))
 
 
 def load_with_new_head(
@@ -320,11 +307,6 @@ def _load_head(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> 
             f"expected {head_shape}. Give a model of this task, or only an encoder."
         )
     head.load_state_dict(dict(weights))
-
-
-def model_folder(source: str | Path) -> Path:
-    """Return the folder of a model, given a path or hub name."""
-    return folders.find_folder(source, folders.MODEL_FILES, folders.has_weights)
 
 
 def unmerge(model: Model, folder: Path) -> None:

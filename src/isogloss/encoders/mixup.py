@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import get_ident
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -35,6 +35,7 @@ from torch.nn.functional import normalize
 
 from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.run_parts import Attends, Mixed, Residual
 from isogloss.core.untrusted import parse_json, read_regular
 from isogloss.encoders.added.active_language import active_rows, languages_of_halves
 from isogloss.encoders.added.added_weights import write_weights
@@ -56,14 +57,6 @@ MAKE_LINKS = (
     "Let translations be made by [translate] of a recipe or by a translator that knows links (built-in), "
     "give them links (TaggedSentence.links), or read inputs without translations."
 )
-
-Residual = Literal["normed", "summed"]
-
-Attends = Literal["cosine", "links"]
-"""Source of Eq. 3's weights, instead of queries and keys."""
-
-Mixed = Literal["states"]
-"""States that are mixed, instead of the outputs of self-attention."""
 
 SHARPNESS = 20.0
 """Factor of the cosine in the softmax of weights by cosine."""
@@ -428,3 +421,12 @@ def attention_entropy(
     inside = log_weights.masked_fill(~keys[:, None, None, :], 0.0)
     entropies = -(log_weights.exp() * inside).sum(dim=3).mean(dim=1)
     return (entropies * queries).sum(dim=1) / queries.sum(dim=1)
+
+
+class MixedModel(nn.Module):
+    """A model and the mixup of one of its layers. Both are trained."""
+
+    def __init__(self, network: Model, mixup: Mixup) -> None:
+        super().__init__()
+        self.network, self.mixup = network, mixup
+        self.ratio = mixup.ratio_module if mixup.learned and mixup.ratio else None

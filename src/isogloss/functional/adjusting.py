@@ -18,7 +18,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders.family import Tokenizer
+from isogloss.encoders.family import Tokenizer, check_layers
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
@@ -28,9 +28,8 @@ from isogloss.functional.states import Sentence
 from isogloss.methods import alignment_loss as methods
 from isogloss.methods.adjustments import CrossLingualAdjustment, adjust_model
 from isogloss.methods.presets import Preset, preset_fields
-from isogloss.training.aligned_batches import Form, frozen_copy
-from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
-from isogloss.training.states import check_layers
+from isogloss.training.aligned_batches import frozen_copy
+from isogloss.training.bitext import AlignedBitext, Form, PairEncoding, Word, read_bitext
 
 Adjusted = TypeVar("Adjusted", bound=TextModel)
 

@@ -6,9 +6,9 @@ words as everywhere in isogloss, or lists of words.
 
 from collections.abc import Iterable, Sequence
 
-from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
+from isogloss.aligners.encoder_similarity import Rule, align_pairs
 from isogloss.aligners.fast_align import FastAlign
-from isogloss.aligners.setting import AlignSetting
+from isogloss.aligners.setting import AlignSetting, Matching
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
@@ -73,8 +73,8 @@ def align(
             aligned = FastAlign(symmetrization=symmetrization).align(setting)
         else:
             prepared = prepare(model, tokenizer, "align", precision, words=True)
-            by_states = EncoderSimilarity(matching=matching, layer=layer)
-            aligned = by_states.align_with(*prepared.loaded, setting)
+            rule = Rule(matching=matching, layer=layer)
+            aligned = align_pairs(*prepared.loaded, setting, rule)
     return [
         WordLinks(sorted(linked.links), *pair_words(pair))
         for linked, pair in zip(aligned, pairs, strict=True)

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import Count, Positive, Share, Weight
+from isogloss.core.run_parts import Attends, Count, Mixed, Positive, Residual, Share, Weight
 from isogloss.encoders import mixup as encoder_mixup
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
-from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
+from isogloss.encoders.mixup import MixedModel, MixingTrace, Mixup
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.given_models import TextModel
 from isogloss.functional.preparing import refuse_parallel, require_layers
 from isogloss.methods.presets import Preset, preset_fields
-from isogloss.methods.x_mixup import MixedModel, XMixup
+from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
 from isogloss.tasks.tagging import Tagging

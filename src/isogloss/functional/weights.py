@@ -21,10 +21,9 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
+from isogloss.diagnostics.landscapes import COARSE, FINE
+from isogloss.diagnostics.mixed_parts import HEAD
 from isogloss.diagnostics.weight_space import (
-    COARSE,
-    FINE,
-    HEAD,
     delta_between,
     matching_weights,
     moves_on_path,
@@ -39,7 +38,8 @@ from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
-from isogloss.methods.average import Average, WeightedModel, shapes_of
+from isogloss.methods.average import Average
+from isogloss.methods.weight_arithmetic import Trimming, WeightedModel, combine, shapes_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
 
@@ -288,6 +288,7 @@ def average(
     models = [unwrap_torch(model) for model in models]
     check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
     method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
+    trimming = Trimming(density=density, dropped=dropped, scale=scale)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
     if method.needs_origin(len(models)):
@@ -299,7 +300,7 @@ def average(
         parts.append(_origin(unwrap_torch(origin), models[0], 1 - fsum(shares)))
     averaged = deepcopy(models[0])
     with torch.no_grad():
-        method.combine(averaged.state_dict(), parts, len(models), seed=seed)
+        combine(averaged.state_dict(), parts, len(models), trimming, seed=seed)
     return averaged
 
 

@@ -15,12 +15,12 @@ Multilingual Representations", subtract each language's mean; Zhao et al. (2021)
 Multilingual Representations", also divide by the standard deviation.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal
-
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
@@ -37,36 +37,18 @@ from isogloss.core.run_parts import (
     nested_fields,
     with_fields,
 )
-from isogloss.encoders.added.active_language import (
-    LanguageMaps,
-    attach_language_maps,
-    check_languages,
-    refuse_mapped,
-)
-from isogloss.encoders.added.language_layers import Kind, LanguageMap, Moments, language_map
-from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_whole
-from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training.aligned_batches import (
-    AlignedBatch,
-    Form,
-    aligned_batch,
-    alignment_terms,
-    bidirectional_contrast,
-    distance_moved,
-    frozen_copy,
-    states_of,
-)
-from isogloss.training.batching import Bucketed
-from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, fit, precision_of
+from isogloss.encoders.family import Model, Tokenizer, check_layers
+from isogloss.training.bitext import AlignedBitext, Form, PairEncoding, Word, read_bitext
 from isogloss.training.length_batches import BUDGET, by_length
 from isogloss.training.memory import Cost, Load, subwords_of
-from isogloss.training.precision import device, scoring
 from isogloss.training.setting import Adjustment, AdjustSetting, Trained
-from isogloss.training.states import check_layers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.added.active_language import LanguageMaps
+    from isogloss.encoders.added.language_layers import Kind, LanguageMap
+    from isogloss.training.aligned_batches import AlignedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +138,8 @@ class CrossLingualAdjustment(Adjustment):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
+        from isogloss.training.aligned_batches import alignment_terms
+
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
         return terms.aligned + self.stay * terms.anchored
 
@@ -221,6 +205,8 @@ class ContrastiveAlignment(Adjustment):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return the contrast of translations in both directions, and the distance moved by its weight."""
+        from isogloss.training.aligned_batches import bidirectional_contrast, distance_moved, states_of
+
         states = states_of(model, batch.passes, layer=self.layer)
         source, target = batch.source.of(states), batch.target.of(states)
         contrast = bidirectional_contrast(source, target, batch.same(), temperature=self.temperature)
@@ -244,6 +230,8 @@ def adjust(setting: AdjustSetting, method: CrossLingualAdjustment | ContrastiveA
     A batch contains one pair of languages. The model before the first step, f⁰, is copied if the source is
     anchored.
     """
+    from isogloss.encoders.computation import fastest_attention
+
     model, tokenizer, bitext = _read(setting, method.encoding, attention=fastest_attention())
     rows = adjust_model(
         model, bitext, method, seed=setting.seed, folder=setting.folder, on_progress=setting.on_progress
@@ -261,6 +249,11 @@ def adjust_model(
     on_progress: OnProgress = no_progress,
 ) -> list[dict[str, Value]]:
     """Train a model on encoded bitext, with checkpoints in a folder, and return the rows of its training."""
+    from isogloss.training.aligned_batches import aligned_batch, frozen_copy
+    from isogloss.training.batching import Bucketed
+    from isogloss.training.checkpoints import Checkpoints
+    from isogloss.training.fit import Callbacks, fit, precision_of
+
     checkpoints = Checkpoints(folder, method.updates.checkpoint_every)
     updates = with_fields(method.updates, precision=precision_of(method.updates.precision, checkpoints))
     batches = Bucketed(
@@ -287,6 +280,10 @@ def _read(
     setting: AdjustSetting, encoding: PairEncoding, *, attention: str = "sdpa"
 ) -> tuple[Model, Tokenizer, AlignedBitext]:
     """Load the encoder and read the bitext. Raises ConfigError if they do not fit each other."""
+    from isogloss.encoders.added.active_language import check_languages, refuse_mapped
+    from isogloss.encoders.loading import load_whole
+    from isogloss.encoders.tokenizers import load_tokenizer
+
     model, tokenizer = load_whole(setting.start, attention=attention), load_tokenizer(setting.start)
     refuse_mapped(model, setting.start)
     check_layers(model.config.num_hidden_layers, [encoding.layer])
@@ -357,6 +354,8 @@ class Centring(Adjustment):
 
 def attach_maps(setting: AdjustSetting, kind: Kind, encoding: PairEncoding, precision: str) -> Trained:
     """Attach the map of each target language to an encoder, whose weights stay the same to the bit."""
+    from isogloss.encoders.added.active_language import attach_language_maps
+
     model, tokenizer, bitext = _read(setting, encoding)
     attach_language_maps(model, language_maps(model, bitext, kind, precision=precision))
     return Trained(model, tokenizer, list(bitext.rows), bitext.warnings())
@@ -370,6 +369,9 @@ def language_maps(
     All pairs of languages (en-es, en-ru) have one source: ConfigError when they do not. DataError when a pair
     has nothing aligned.
     """
+    from isogloss.encoders.added.active_language import LanguageMaps
+    from isogloss.training.precision import device, scoring
+
     sources = {languages.partition("-")[0] for languages in bitext.groups}
     if len(sources) != 1:
         raise ConfigError(
@@ -383,6 +385,10 @@ def language_maps(
 
 
 def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> LanguageMap:
+    from isogloss.encoders.added.language_layers import Moments, language_map
+    from isogloss.training.aligned_batches import aligned_batch, states_of
+    from isogloss.training.precision import device
+
     moments, rows = Moments(model.config.hidden_size), bitext.groups[languages]
     for group in by_length([*map(bitext.length, rows)], BUDGET):
         batch = aligned_batch(bitext, [rows[number] for number in group]).to(device())

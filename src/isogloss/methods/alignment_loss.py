@@ -5,28 +5,28 @@ Eq. 2: L = L_task + α·L_align. Aligned sentence pairs are drawn at random at e
 can use this auxiliary loss; the paper adds it to source-only.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
-from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_model
-from isogloss.training.aligned_batches import AlignedBatch, Form, aligned_batch, alignment_terms, frozen_copy
-from isogloss.training.batching import BatchesByStep
-from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
+from isogloss.encoders.family import Model, Tokenizer, check_layers
+from isogloss.training.bitext import AlignedBitext, Form, PairEncoding, read_bitext
 from isogloss.training.memory import AddedCost, Load, subwords_of
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
-from isogloss.training.states import check_layers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.training.aligned_batches import AlignedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,9 @@ class AlignmentTerm(AuxiliaryLoss):
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
         """Read the setting's bitext and copy f⁰. None if the weight is 0."""
+        from isogloss.encoders.added.active_language import check_languages
+        from isogloss.training.batching import BatchesByStep
+
         if not self.alpha and not self.anchor:
             return None
         check_layers(model.config.num_hidden_layers, [self.encoding.layer])
@@ -115,6 +118,7 @@ class AlignmentTerm(AuxiliaryLoss):
 
     def draws(self, bitext: AlignedBitext, seed: int) -> Callable[[int], AlignedBatch]:
         """Return the batch of each step as a function of its number."""
+        from isogloss.training.aligned_batches import aligned_batch
 
         def draw(step: int) -> AlignedBatch:
             rows = sampled_rows(len(bitext), self.pairs, step=step, seed=derive(seed, "replay"))
@@ -124,6 +128,10 @@ class AlignmentTerm(AuxiliaryLoss):
 
     def _original(self, setting: Setting, model: Model) -> Model:
         """Return f⁰: the encoder as this training starts, or as it was before it was adjusted."""
+        from isogloss.encoders.computation import fastest_attention
+        from isogloss.encoders.loading import load_model
+        from isogloss.training.aligned_batches import frozen_copy
+
         if self.reference is None:
             return frozen_copy(model)
         if not setting.original:
@@ -135,6 +143,8 @@ class AlignmentTerm(AuxiliaryLoss):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return the second term of Eq. 2, α·L_align."""
+        from isogloss.training.aligned_batches import alignment_terms
+
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
         return self.alpha * terms.aligned + self.anchor * terms.anchored
 

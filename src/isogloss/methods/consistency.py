@@ -15,33 +15,22 @@ words have none. It is an auxiliary loss for any fine-tuning method: xTune's sec
 (R1) with it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
 
-import torch
 from jaxtyping import Float
-from torch import Tensor
-from torch.nn.functional import kl_div
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import Weight
 from isogloss.data.corpus import is_translation
-from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks.batch import Batch, collate
 from isogloss.tasks.task import CLASSES, Compare, LabelsAre, ScoredTask, Task, divergence_of_classes
-from isogloss.training.batching import Bucketed
-from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.memory import AddedCost, Load
-from isogloss.training.pairs import (
-    encode,
-    load_teacher,
-    paired_batches,
-    with_labels,
-    without_translated_tags,
-)
 from isogloss.training.setting import (
     AuxiliaryLoss,
     AuxiliaryTerm,
@@ -51,7 +40,12 @@ from isogloss.training.setting import (
     Trained,
     language_pairs,
 )
-from isogloss.training.sides import Sides, check_linked
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.training.fine_tuning import Examples, Training
+    from isogloss.training.sides import Sides
 
 LINKS_NEEDED = "consistency compares, in tagging, words that are linked"
 
@@ -89,6 +83,9 @@ class Consistency(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on pairs. A batch has ``batch_size`` pairs of one pair of languages."""
+        from isogloss.training.fine_tuning import fine_tune
+        from isogloss.training.pairs import with_labels
+
         self.check(setting.task, None)
         if not setting.source or not setting.target:
             raise ConfigError(
@@ -99,6 +96,10 @@ class Consistency(Method):
         return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples) -> Training:
+        from isogloss.training.fine_tuning import Training
+        from isogloss.training.pairs import paired_batches
+        from isogloss.training.sides import check_linked
+
         reads = self.reads((), ())
         for code in filter(is_translation, train if reads.needs_links(setting.task) else ()):
             check_linked(train[code], code, needed=LINKS_NEEDED)
@@ -109,6 +110,8 @@ class Consistency(Method):
 
     def loss(self, task: Task, model: Model, batch: Sides) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
+        import torch
+
         scores = task.scores(model, batch.joined).float()
         if task.labels_are == "word":
             return self._loss_of_words(cast("ScoredTask", task), scores, batch)
@@ -169,6 +172,8 @@ def inconsistency_of_words(
 
     0 for a pair without links.
     """
+    from torch.nn.functional import kl_div
+
     pair, first, second = linked_labels(batch)
     p, q = x[first].log_softmax(dim=-1), y[second].log_softmax(dim=-1)
     to_second = kl_div(q, p.detach(), reduction="none", log_target=True)
@@ -179,6 +184,8 @@ def inconsistency_of_words(
 
 def linked_labels(batch: Sides) -> tuple[Tensor, Tensor, Tensor]:
     """Return for each two scored words that are linked their pair, and their numbers among each side's."""
+    import torch
+
     if batch.links is None:
         raise ValueError("pairs without links have no words in common")
     numbers = []
@@ -225,6 +232,10 @@ class ModelConsistency(AuxiliaryLoss):
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
         """Encode examples and translations. Each epoch of their batches has all of them once."""
+        from isogloss.encoders.added.active_language import check_languages
+        from isogloss.training.batching import Bucketed
+        from isogloss.training.pairs import encode, load_teacher, without_translated_tags
+
         if not self.weight:
             return None
         self.check(setting.task, None)
@@ -249,6 +260,8 @@ class ModelConsistency(AuxiliaryLoss):
 
     def _loss(self, task: Task, model: Model, teacher: Model, batch: Batch) -> Tensor:
         """Return λ₂ KL(f(x; θ*) ‖ f(x; θ)), the mean over labelled units. No gradient reaches θ*."""
+        import torch
+
         with torch.no_grad():
             reference = in_classes(task, task.scores(teacher, batch), batch)
         divergence = (task.one_answer or CLASSES).divergence

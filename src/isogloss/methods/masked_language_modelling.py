@@ -9,9 +9,11 @@ lifted, subwords are hidden, and each is predicted from the state of the precedi
 trained to. All weights are trained here; the paper trains LoRA's.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,26 +29,16 @@ from isogloss.core.run_parts import (
 )
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.module_settings import are_shared
-from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.families import is_causal, require
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.tasks.masked_lm import subwords_of
-from isogloss.training.batching import Parallel
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callback, precision_of
-from isogloss.training.gradient_conflict import block_pool, conflict_callback
 from isogloss.training.memory import Cost
-from isogloss.training.pretraining import (
-    PRETRAINING_UPDATES,
-    PretrainingStart,
-    begin,
-    check_fields,
-    check_objective,
-    cost_of_text,
-    train_on_text,
-)
-from isogloss.training.setting import Pretraining, TextSetting, Trained
+from isogloss.training.setting import PRETRAINING_UPDATES, Pretraining, TextSetting, Trained
+
+if TYPE_CHECKING:
+    from isogloss.training.batching import Parallel
+    from isogloss.training.fit import Callback
+    from isogloss.training.pretraining import PretrainingStart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +68,8 @@ class MaskedLanguageModelling(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
+        from isogloss.training.pretraining import check_fields
+
         check_fields(
             self,
             {
@@ -86,10 +80,14 @@ class MaskedLanguageModelling(Pretraining):
 
     def cost(self) -> Cost:
         """Return the cost of batches of text, each run forward and back once."""
+        from isogloss.training.pretraining import cost_of_text
+
         return cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""
+        from isogloss.training.pretraining import check_objective
+
         del languages
         check_objective(self.name, family, next_token=False)
         if not self.translation:
@@ -105,6 +103,9 @@ class MaskedLanguageModelling(Pretraining):
 
     def train(self, setting: TextSetting) -> Trained:
         """Train the encoder with its masked-LM head."""
+        from isogloss.encoders.computation import fastest_attention
+        from isogloss.training.pretraining import begin, train_on_text
+
         self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
@@ -116,6 +117,10 @@ class MaskedLanguageModelling(Pretraining):
 
     def _watched(self, start: PretrainingStart, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""
+        from isogloss.training.checkpoints import Checkpoints
+        from isogloss.training.fit import precision_of
+        from isogloss.training.gradient_conflict import block_pool, conflict_callback
+
         if self.conflict is None:
             return ()
         checkpoints = Checkpoints(setting.folder, self.updates.checkpoint_every)
@@ -135,6 +140,8 @@ def _translations(setting: TextSetting, tokenizer: Tokenizer, block: int) -> lis
 
     Equal first texts make one row of several languages.
     """
+    from isogloss.tasks.masked_lm import subwords_of
+
     read = setting.translations or (lambda *_: iter(()))
     first, *others = setting.languages
     texts: dict[tuple[str, str], dict[str, str]] = {}
@@ -171,14 +178,20 @@ class MaskedNextToken(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
+        from isogloss.training.pretraining import check_fields
+
         check_fields(self, {})
 
     def cost(self) -> Cost:
         """Return the cost of batches of text, each run forward and back once."""
+        from isogloss.training.pretraining import cost_of_text
+
         return cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder that is not a decoder."""
+        from isogloss.training.pretraining import check_objective
+
         del modules, languages
         check_objective(self.name, family, next_token=True)
 
@@ -196,6 +209,9 @@ class MaskedNextToken(Pretraining):
 
         Raises ConfigError unless the mask is lifted, or if the mask is not a subword of the vocabulary.
         """
+        from isogloss.encoders.computation import fastest_attention
+        from isogloss.training.pretraining import begin, train_on_text
+
         self.check(setting.family, None, ())
         self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))
         start = begin(setting, self, attention=fastest_attention(), mask=self.mask)

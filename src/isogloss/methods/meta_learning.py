@@ -4,8 +4,10 @@
 modelling. ``training/meta_learning`` computes a step, ``training/hypergradient`` Eqs. 3, 4 and 8.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.run_parts import (
@@ -18,28 +20,12 @@ from isogloss.core.run_parts import (
     Weight,
     nested_fields,
 )
-from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.module_settings import SHARED_ADAPTER
-from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.distributed import refuse_sharding
-from isogloss.training.fit import Callback, Callbacks, fit, training_only
-from isogloss.training.meta_learning import (
-    INNER_STEPS,
-    SECOND_ORDER,
-    Learning,
-    MetaLearningModel,
-    Validation,
-    meta_batches,
-)
-from isogloss.training.pretraining import (
-    PRETRAINING_UPDATES,
-    PretrainingStart,
-    begin,
-    check_fields,
-    check_objective,
-)
-from isogloss.training.setting import Pretraining, TextSetting, Trained
+from isogloss.training.setting import PRETRAINING_UPDATES, Pretraining, TextSetting, Trained
+
+if TYPE_CHECKING:
+    from isogloss.training.meta_learning import MetaLearningModel
+    from isogloss.training.pretraining import PretrainingStart
 
 LOG_TERMS_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
@@ -99,6 +85,9 @@ class MetaLearning(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
+        from isogloss.training.meta_learning import INNER_STEPS, SECOND_ORDER
+        from isogloss.training.pretraining import check_fields
+
         rates = {name: getattr(self, name) for name in ("own_learning_rate", "inner_learning_rate")}
         check_fields(
             self,
@@ -119,6 +108,9 @@ class MetaLearning(Pretraining):
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
+        from isogloss.training.distributed import refuse_sharding
+        from isogloss.training.pretraining import check_objective
+
         check_objective(self.name, family, next_token=False)
         refuse_sharding(f"{self.name}: its inner steps are not made", "choose masked-language-modelling")
         learns = f"{self.name}: it trains modules of single languages"
@@ -139,6 +131,11 @@ class MetaLearning(Pretraining):
 
     def train(self, setting: TextSetting) -> Trained:
         """Train the encoder with its masked-LM head, and the modules of its languages."""
+        from isogloss.training.checkpoints import Checkpoints
+        from isogloss.training.fit import Callback, Callbacks, fit, training_only
+        from isogloss.training.meta_learning import Validation, meta_batches
+        from isogloss.training.pretraining import begin
+
         self.check(setting.family, setting.modules_trained, setting.languages)
         if setting.replay is not None:
             raise ConfigError(
@@ -181,6 +178,10 @@ class MetaLearning(Pretraining):
         return Trained(start.model, start.tokenizer, [*start.rows, *rows], warnings)
 
     def _learner(self, start: PretrainingStart, languages: tuple[str, ...]) -> MetaLearningModel:
+        from isogloss.encoders.added.added_weights import language_parameters
+        from isogloss.tasks.masked_lm import masked_lm_loss
+        from isogloss.training.meta_learning import Learning, MetaLearningModel
+
         def rate(field: float | None) -> float:
             return self.updates.learning_rate if field is None else field
 

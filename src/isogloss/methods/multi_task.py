@@ -6,36 +6,28 @@ size^(1/T) as languages of raw text are (Devlin et al.'s multilingual sampling).
 within the folder of the model, as the difference from it; loaded, it is an ordinary model of that task.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import FurtherTaskScoreRow
 from isogloss.core.run_parts import Rate, Weight
-from isogloss.encoders.added.differences import write_sparse
-from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
 from isogloss.encoders.folders import FURTHER
-from isogloss.encoders.saving import save_model
 from isogloss.tasks import task_names
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.task import Example, FurtherTask, Task
-from isogloss.training.batching import BatchesByStep, Bucketed
-from isogloss.training.distributed import refuse_sharding
-from isogloss.training.evaluation import evaluation
-from isogloss.training.fine_tuning import of_one_label, stuck_at_chance
 from isogloss.training.memory import AddedCost, Load
-from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.setting import (
     AuxiliaryLoss,
     AuxiliaryTerm,
@@ -43,6 +35,12 @@ from isogloss.training.setting import (
     Setting,
     TermResult,
 )
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from isogloss.training.batching import BatchesByStep, Bucketed
 
 HEADS = "further_heads"
 """Module of a model in training that contains the heads of the further tasks."""
@@ -89,6 +87,11 @@ class MultiTask(AuxiliaryLoss):
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
         """Put the further heads on the model, and draw the task of each step."""
+        from torch import nn
+
+        from isogloss.training.distributed import refuse_sharding
+        from isogloss.training.optimizer import set_rate_multiple
+
         if not self.weight:
             return None
         self.check(setting.task, None)
@@ -143,6 +146,8 @@ def drawn_batches(
     batches: Sequence[Bucketed[EncodedRow, Batch]], steps: int, *, temperature: float, seed: int
 ) -> BatchesByStep[TaskBatch]:
     """Return for each step the next batch of the task that is drawn for it."""
+    from isogloss.training.batching import BatchesByStep
+
     sizes = [sum(map(len, of_task.groups.values())) for of_task in batches]
     drawn = task_of_steps(sizes, steps, temperature=temperature, seed=seed)
     earlier = [np.cumsum(drawn == number) - 1 for number in range(len(batches))]
@@ -164,6 +169,8 @@ def task_of_steps(sizes: Sequence[int], steps: int, *, temperature: float, seed:
 
 def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
     """Return a model of a further task that shares the encoder of ``model``, except the pooler."""
+    from isogloss.encoders.computation import fastest_attention
+
     seed = derive(setting.seed, "head", task.name)
     other = task.head(setting.start, seed=seed, attention=fastest_attention())
     encoder = copy(model.base_model)
@@ -175,6 +182,8 @@ def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
 
 def _head(model: Model) -> nn.ModuleDict:
     """Return the modules of a model that are not its encoder's, and the pooler."""
+    from torch import nn
+
     parts = {name: part for name, part in model.named_children() if name != model.base_model_prefix}
     pooler = model.base_model.pooler
     return nn.ModuleDict(parts if pooler is None else {**parts, POOLER: pooler})
@@ -184,6 +193,8 @@ def _batches(
     setting: Setting, further: FurtherTask, tokenizer: Tokenizer, steps: int
 ) -> Bucketed[EncodedRow, Batch]:
     """Encode the examples of a task and repeat its batches for all steps of the training."""
+    from isogloss.training.batching import Bucketed
+
     padding, lengths = tokenizer.pad_token_id, {"limit": further.limit, "overlap": further.overlap}
     groups = {
         language: further.task.encode(further.train(language), tokenizer, **lengths)
@@ -202,6 +213,8 @@ def _batches(
 
 def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: Tokenizer) -> TermResult:
     """Take the heads off the model, score each, and return writers of their differences from the model."""
+    from isogloss.training.evaluation import evaluation
+
     del model._modules[HEADS]
     rows, writers, warnings = [], [], list[str]()
     for further, other in zip(setting.further, models, strict=True):
@@ -227,6 +240,8 @@ def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: 
 
 def _warnings(task: Task, score: FurtherTaskScoreRow, dev: Sequence[Example]) -> list[str]:
     """Return the warning that a task learned nothing, or that its dev examples could not show it."""
+    from isogloss.training.fine_tuning import of_one_label, stuck_at_chance
+
     examples = f"dev examples of {score.language} for {task.name}"
     measured = f"{score.metric} of the further task {task.name} on {score.language} dev"
     one_label = of_one_label(task, dev, examples)
@@ -235,6 +250,9 @@ def _warnings(task: Task, score: FurtherTaskScoreRow, dev: Sequence[Example]) ->
 
 def _write(model: Model, tokenizer: Tokenizer, name: str, folder: Path) -> None:
     """Write the head of a task into its subfolder of the model folder."""
+    from isogloss.encoders.added.sparse_deltas import write_sparse
+    from isogloss.encoders.saving import save_model
+
     head = {key: weight.detach().cpu().clone() for key, weight in head_parameters(model).items()}
     (folder / FURTHER).mkdir(exist_ok=True)
     save_model(model, tokenizer, folder / FURTHER / name, difference=partial(write_sparse, head, str(folder)))

@@ -26,15 +26,14 @@ its words.
 The head is always trained in full.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
-import torch
 from pydantic import Field
-from safetensors.torch import load_file, save
-from torch import Tensor
 
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError
@@ -42,38 +41,18 @@ from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.run_parts import Count, Positive, Rate, Share
 from isogloss.core.shared_files import is_file, remove
-from isogloss.encoders.added.adapters import (
-    TASK_FILE,
-    WEIGHTS,
-    ModuleChoice,
-    adapted_parameters,
-    adapter_weights,
-    add_adapters,
-    add_task_adapter,
-    available_modules,
-    check_peft,
-    merge_adapters,
-    module_names,
-    write_adapters,
-    write_task_adapter,
-)
-from isogloss.encoders.added.differences import (
-    add_masks,
-    encoder_weights,
-    remove_masks,
-    sparse_weights,
-    write_difference,
-    write_sparse,
-)
-from isogloss.encoders.added.language_modules import TREE
+from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.added.module_settings import ModuleChoice
+from isogloss.encoders.added.peft_folders import WEIGHTS
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen_parameters
-from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost, Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 if TYPE_CHECKING:
     from peft import PeftConfig
+    from torch import Tensor
+
 
 WITHOUT_PROJECTIONS: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "feed_forward_out")
 """Modules that LoRA adapts in families without separate queries and values."""
@@ -90,10 +69,14 @@ class _Adapters(Peft, Protocol):
 
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family that it does not support."""
+        from isogloss.encoders.added.adapters import check_peft
+
         check_peft(family, self.modules, f"peft {self.name}")
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Merge the adapters and return the writer of the trained ones."""
+        from isogloss.encoders.added.adapters import adapter_weights, merge_adapters
+
         weights, config = adapter_weights(model), merge_adapters(model)
         return partial(_write_adapters, weights, config, model, base)
 
@@ -101,6 +84,8 @@ class _Adapters(Peft, Protocol):
         self, model: Model, usual: tuple[ModuleChoice, ...]
     ) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
         """Return the modules to adapt, by default the usual ones or the family's, and warnings."""
+        from isogloss.encoders.added.adapters import available_modules
+
         family = family_of(model)
         self.check(family)
         modules = self.modules or available_modules(family, usual) or WITHOUT_PROJECTIONS
@@ -146,6 +131,8 @@ class LoRA(_Adapters):
         """Add it to all layers."""
         from peft import LoraConfig
 
+        from isogloss.encoders.added.adapters import add_adapters, module_names
+
         chosen, warnings = self._chosen(setting.model, ("query", "value"))
         config = LoraConfig(
             r=self.rank,
@@ -184,6 +171,8 @@ class IA3(_Adapters):
         """Add it to all layers."""
         from peft import IA3Config
 
+        from isogloss.encoders.added.adapters import add_adapters, module_names
+
         chosen, warnings = self._chosen(setting.model, ("key", "value", "feed_forward_out"))
         inner = [name for name in chosen if name == "feed_forward_out"]
         config = IA3Config(
@@ -197,6 +186,8 @@ class IA3(_Adapters):
 def _write_adapters(
     weights: dict[str, Tensor], config: "PeftConfig", model: Model, base: str, folder: Path
 ) -> None:
+    from isogloss.encoders.added.adapters import write_adapters
+
     difference = write_difference(folder, base, form="peft", weights=WEIGHTS)
     write_adapters(folder, weights, config, model, difference.base)
 
@@ -219,6 +210,12 @@ class LotteryTicket(Peft):
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Train all weights of a copy for the mask, or read the mask of an interrupted run."""
+        import torch
+        from safetensors.torch import load_file, save
+
+        from isogloss.encoders.added.sparse_deltas import add_masks
+        from isogloss.training.distributed import is_main_process, main_process_first
+
         path = setting.folder / MASK
         if not is_file(setting.folder, MASK):
             changed = largest_changes(setting.model, setting.train_all(), self.share)
@@ -234,6 +231,8 @@ class LotteryTicket(Peft):
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Make the masked tensors ordinary ones."""
+        from isogloss.encoders.added.sparse_deltas import remove_masks, sparse_weights, write_sparse
+
         return partial(write_sparse, sparse_weights(model, remove_masks(model)), base)
 
 
@@ -242,6 +241,10 @@ def largest_changes(start: Model, end: Model, share: float) -> dict[str, Tensor]
 
     Ties at the threshold are broken by position, so that the number is exact.
     """
+    import torch
+
+    from isogloss.encoders.added.sparse_deltas import encoder_weights
+
     trained = encoder_weights(end)
     changes = {
         name: (trained[name].detach().cpu() - weight.detach().cpu()).abs()
@@ -272,6 +275,8 @@ class TaskAdapter(Peft):
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Add an adapter to each layer. A model that has task adapters is trained further in these."""
+        from isogloss.encoders.added.adapters import adapted_parameters, add_task_adapter
+
         model = setting.model
         add_task_adapter(model, self.reduction, seed=setting.seed)
         adapted = {id(weight) for weight in adapted_parameters(model).values()}
@@ -285,6 +290,8 @@ class TaskAdapter(Peft):
 
 
 def _write_task_adapter(model: Model, base: str, folder: Path) -> None:
+    from isogloss.encoders.added.adapters import TASK_FILE, write_task_adapter
+
     write_difference(folder, base, form="task-adapter", weights=TASK_FILE)
     write_task_adapter(model, folder, head=True)
 
@@ -305,6 +312,8 @@ class LayerFreezing(Peft):
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Freeze all weights below the first trained layer. Raises ConfigError for too many layers."""
+        from isogloss.encoders.added.sparse_deltas import encoder_weights
+
         blocks = [site.block for site in family_of(setting.model).sites(setting.model)]
         if self.layers > len(blocks):
             raise ConfigError(
@@ -323,6 +332,8 @@ class LayerFreezing(Peft):
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Thaw the model and write the trained weights."""
+        from isogloss.encoders.added.sparse_deltas import write_sparse
+
         trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
         thaw(model)
         return partial(write_sparse, trained, base)
@@ -330,5 +341,7 @@ class LayerFreezing(Peft):
 
 def _host_module(name: str) -> str:
     """Name an added weight after the encoder module that it replaces or follows."""
+    from isogloss.encoders.added.language_modules import TREE
+
     prefix, added, inside = name.partition(f"{TREE}.")
     return prefix + inside.partition(".")[2] if added else name

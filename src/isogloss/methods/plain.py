@@ -9,20 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Literal, Protocol
 
-import torch
-
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.run_parts import Conflict, Count, Whole
 from isogloss.data.examples import Example, Per
-from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Config
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.task import CLASSES, LabelsAre, Task
-from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
-from isogloss.training.gradient_conflict import WATCHES
-from isogloss.training.pairs import with_labels
-from isogloss.training.setting import Method, Reads, Setting, Trained, WeightsFrom, language_pairs
+from isogloss.training.setting import WATCHES, Method, Reads, Setting, Trained, WeightsFrom, language_pairs
 
 
 class _Plain(Method, Protocol):
@@ -30,6 +23,8 @@ class _Plain(Method, Protocol):
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on the training languages. The mean score of the dev sets chooses the epoch."""
+        from isogloss.training.fine_tuning import fine_tune
+
         return fine_tune(setting, self.reads(setting.source, setting.target))
 
 
@@ -94,6 +89,8 @@ class Bilingual(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on both sides. The mean of their dev scores chooses the epoch."""
+        from isogloss.training.fine_tuning import fine_tune
+
         reads = self.reads(setting.source, setting.target)
         return fine_tune(setting, reads, conflict=self.conflict)
 
@@ -141,6 +138,8 @@ class FewShot(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Train on the chosen examples only. Without shots the model stays unchanged, bit for bit."""
+        from isogloss.training.fine_tuning import few_examples, fine_tune
+
         few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
         reads = self.reads(setting.source, setting.target)
         if self.dev == "shots" and self.shots:
@@ -150,6 +149,8 @@ class FewShot(Method):
 
     def _further(self, setting: Setting) -> Callable[[str], list[Example]]:
         """Return a reader of as many further examples of a language as it has shots."""
+        from isogloss.training.fine_tuning import few_examples
+
         further = few_examples(setting, 2 * self.shots, draw=self.draw, per=self.per, but=self.shots)
 
         def read(language: str) -> list[Example]:
@@ -205,6 +206,9 @@ class TranslateTrain(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
+        from isogloss.training.fine_tuning import fine_tune, plain_training
+        from isogloss.training.pairs import with_labels
+
         reads = self.reads(setting.source, setting.target)
         prepare = partial(plain_training, pseudo=reads.needs_teacher(setting.task))
         return fine_tune(with_labels(setting, reads), reads, prepare=prepare, conflict=self.conflict)
@@ -230,6 +234,11 @@ class GivenWeights(Method):
 
         Raises ModelError if the head does not fit the task and the corpus's labels.
         """
+        import torch
+
+        from isogloss.encoders.computation import fastest_attention
+        from isogloss.encoders.tokenizers import load_tokenizer
+
         model, other = (
             setting.task.head(setting.start, seed=seed, attention=fastest_attention()) for seed in (0, 1)
         )

@@ -9,28 +9,30 @@ Sharpness-aware minimization changes the update and not the loss, so it is a fie
 ``sam_radius``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import torch
 from jaxtyping import Float
-from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Weight
-from isogloss.encoders.added.differences import Masked
 from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
 from isogloss.methods.consistency import in_classes
 from isogloss.tasks.batch import IGNORED, Batch
 from isogloss.tasks.task import CLASSES, Compare, Task
-from isogloss.training.batching import BatchesByStep
-from isogloss.training.distributed import refuse_sharding
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting
-from isogloss.training.sides import Sides
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from isogloss.training.sides import Sides
 
 Noise = Literal["uniform", "normal"]
 """Uniform between -σ and σ, or normal with the standard deviation σ."""
@@ -98,6 +100,8 @@ class R3F(AuxiliaryLoss):
 
         Noise of the usual size is lost where states are rounded to bfloat16.
         """
+        import torch
+
         rows, share = _find_rows_and_share(batch)
         device = rows.subwords.device
         seed = int(torch.randint(1 << 62, ()))  # Of the generator that draws dropout, which a step seeds.
@@ -133,6 +137,9 @@ def add_noise_to_embeddings(model: Model, *, sigma: float, noise: Noise, seed: i
     The noise is drawn from ``seed`` and the shape, and differs between passes. The model must not be shared
     with other callers.
     """
+    import torch
+    from torch import nn
+
     encoder = model.base_model
     table = encoder.get_input_embeddings().weight
     # Encoders of mT5 read the table in a separate module.
@@ -161,6 +168,8 @@ def _scores(task: Task, model: Model, batch: Batch) -> Float[Tensor, "item class
 
 def _find_rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
     """Return the rows of a batch, and the share of a part of a batch of pairs in the mean over all units."""
+    from isogloss.training.sides import Sides
+
     if isinstance(batch, Batch):
         return batch, 1.0
     if not isinstance(batch, Sides):
@@ -175,6 +184,8 @@ def _find_rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
 @contextmanager
 def _restore_generator(device: torch.device) -> Iterator[None]:
     """Restore torch's generators of the CPU and of a device at the end."""
+    import torch
+
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         yield
 
@@ -210,6 +221,9 @@ class L2SP(AuxiliaryLoss):
         steps: int,
     ) -> AuxiliaryTerm | None:
         """Copy the trained weights. Returns None if both weights of the term are 0."""
+        from isogloss.training.batching import BatchesByStep
+        from isogloss.training.distributed import refuse_sharding
+
         if not self.weight and not self.new_weight:
             return None
         refuse_sharding(self.name, "train it in processes that each hold the whole model")
@@ -245,6 +259,8 @@ class StartPenalty:
         A weight that has not moved gets no gradient, not even 0. With a gradient, weight decay would move
         weights that no batch uses, such as modules of other languages.
         """
+        import torch
+
         at_start = [name for name in self._weights if name not in self._moved]
         with torch.no_grad():
             squares = [self._compute_square(name) for name in at_start]
@@ -265,6 +281,8 @@ class StartPenalty:
 
 def sum_squares(weights: list[nn.Parameter]) -> Float[Tensor, ""]:
     """Return Σθ²."""
+    import torch
+
     return torch.stack([weight.square().sum() for weight in weights]).sum()
 
 
@@ -279,6 +297,8 @@ def _has_trained_head(setting: Setting) -> bool:
 
 def _find_masks(model: nn.Module, weights: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
     """Return the masks of the weights that are trained only in part."""
+    from isogloss.encoders.added.sparse_deltas import Masked
+
     masks: dict[str, Tensor] = {}
     for path, module in model.named_modules():
         name = f"{path.rpartition('.')[0]}.original"

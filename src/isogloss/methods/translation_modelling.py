@@ -5,43 +5,33 @@ Vaswani et al. (2017), Section 5, in a small size; a subword before the text nam
 smoothing. The model is saved as a Hugging Face folder that the translators read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain, islice
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy, linear
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.seq2seq import (
-    MarianShape,
-    TranslationSubwords,
-    generate,
-    language_subword,
-    new_marian,
-    read_translation_tokenizer,
-    subwords_for,
-    train_translation_tokenizer,
-)
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.encoders.tokenizers import write_tokenizer
 from isogloss.metrics.texts import chrf
 from isogloss.tasks.batch import row_ranges, to_device
-from isogloss.tasks.masked_lm import subwords_of
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, Note, fit, precision_of
 from isogloss.training.length_batches import by_length
-from isogloss.training.precision import scoring
 from isogloss.training.setting import RunSetting, Trained
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from isogloss.encoders.seq2seq import MarianShape, TranslationSubwords
+    from isogloss.training.fit import Note
 
 METRIC = "chrf"
 
@@ -90,6 +80,8 @@ class TranslationBatch:
 
 def collate_translations(rows: Sequence[TranslationRow], *, padding: int) -> TranslationBatch:
     """Pad texts and translations. ``padding`` is also the decoder's start subword."""
+    import torch
+
     gold = pad_rows([row.translation.tolist() for row in rows], padding)
     return TranslationBatch(
         text=pad_rows([row.text.tolist() for row in rows], padding),
@@ -104,6 +96,8 @@ def translation_loss(model: Model, batch: TranslationBatch, *, smoothing: float 
 
     Padding, the last id of the vocabulary, is never predicted and gets no gradient: its embedding stays zero.
     """
+    from torch.nn.functional import cross_entropy, linear
+
     padding = model.config.pad_token_id
     states = model.model(
         input_ids=batch.text, attention_mask=batch.mask, decoder_input_ids=batch.decoder_input
@@ -197,6 +191,11 @@ class TranslationModelling:
 
     def train(self, setting: TranslationSetting) -> Trained:
         """Train the vocabulary and the model."""
+        from isogloss.encoders.computation import fastest_attention
+        from isogloss.encoders.seq2seq import new_marian
+        from isogloss.training.checkpoints import Checkpoints
+        from isogloss.training.fit import Callbacks, fit, precision_of
+
         tokenizer = self._tokenizer(setting)
         pairs = {name: _encoded(setting.bitext[name], tokenizer) for name in setting.bitext}
         rows, notes = self._rows(pairs, tokenizer)
@@ -222,6 +221,9 @@ class TranslationModelling:
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary, or read the vocabulary of an interrupted run."""
+        from isogloss.encoders.seq2seq import read_translation_tokenizer, train_translation_tokenizer
+        from isogloss.encoders.tokenizers import write_tokenizer
+
         path = setting.folder / "tokenizer" / "tokenizer.json"
         if path.exists():
             return read_translation_tokenizer(path)
@@ -241,6 +243,8 @@ class TranslationModelling:
         self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
         """Return the rows of all pairs in both directions, and the number of pairs skipped as too long."""
+        from isogloss.encoders.seq2seq import language_subword
+
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
@@ -257,6 +261,8 @@ class TranslationModelling:
         return rows, notes
 
     def _shape(self) -> MarianShape:
+        from isogloss.encoders.seq2seq import MarianShape
+
         return MarianShape(
             layers=self.layers,
             decoder_layers=self.layers,
@@ -271,6 +277,9 @@ class TranslationModelling:
         self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, done: int
     ) -> list[Note]:
         """Translate the dev sentences greedily, both ways, and score them."""
+        from isogloss.encoders.seq2seq import subwords_for
+        from isogloss.training.precision import scoring
+
         notes: list[Note] = []
         for name, pairs in setting.dev.items():
             texts = [(pair.first, pair.second) for pair in pairs[: self.dev_sentences]]
@@ -291,6 +300,8 @@ _Sides = tuple[np.ndarray, np.ndarray]
 
 def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
     """Return both texts of every pair as subwords, each ending in </s>."""
+    from isogloss.tasks.masked_lm import subwords_of
+
     end = [tokenizer.eos_token_id]
     lines = chain.from_iterable((pair.first, pair.second) for pair in pairs)
     rows = (np.array([*ids, *end], dtype=np.int32) for ids in subwords_of(lines, tokenizer))
@@ -300,6 +311,8 @@ def _encoded(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides]:
 def _translated(
     model: Model, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int
 ) -> list[str]:
+    from isogloss.encoders.seq2seq import generate
+
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     written: list[list[int]] = [[] for _ in rows]
     for batch in by_length([len(row) for row in rows], budget):

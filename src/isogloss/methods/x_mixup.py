@@ -7,40 +7,33 @@ With ``ratio`` 0, without schedule, MSE and KL, it is translate-train on batches
 translation, weighted by alpha. Without a target it is source-only, to the bit.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn.functional import mse_loss
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
-from isogloss.core.run_parts import Count, Rate, Share, Weight
+from isogloss.core.run_parts import Attends, Count, Mixed, Rate, Residual, Share, Weight
 from isogloss.data.corpus import is_translation
 from isogloss.encoders.family import Config, Model, Tokenizer
-from isogloss.encoders.mixup import (
-    LINKS_NEEDED,
-    Attends,
-    Mixed,
-    Mixup,
-    Residual,
-    check_mixup,
-    last_states,
-    save_mixup,
-)
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import LabelsAre, ScoredTask, Task
-from isogloss.training.fine_tuning import Examples, Training, fine_tune
-from isogloss.training.optimizer import set_rate_multiple
-from isogloss.training.pairs import paired_batches, with_labels
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
-from isogloss.training.sides import Sides, check_linked
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.encoders.mixup import MixedModel
+    from isogloss.training.fine_tuning import Examples, Training
+    from isogloss.training.sides import Sides
 
 MIN_BACK_TRANSLATED = 0.01
 """Share of back-translated batches below which a schedule is warned of."""
@@ -158,6 +151,8 @@ class XMixup(Method):
 
     def check(self, task: Task, encoder: Config | None) -> None:
         """Raise ConfigError or ModelError for an unsupported task, encoder or layer, or links of no words."""
+        from isogloss.encoders.mixup import LINKS_NEEDED
+
         kind = mixup_task(task)
         if encoder:
             self._layer(kind, encoder)
@@ -170,6 +165,9 @@ class XMixup(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Train on pairs. The source's dev set, which is never mixed, chooses the epoch."""
+        from isogloss.training.fine_tuning import fine_tune
+        from isogloss.training.pairs import with_labels
+
         reads = self.reads(setting.source, setting.target)
         if not setting.target:
             return fine_tune(setting, reads)
@@ -177,6 +175,12 @@ class XMixup(Method):
         return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
+        from isogloss.encoders.mixup import save_mixup
+        from isogloss.training.fine_tuning import Training
+        from isogloss.training.optimizer import set_rate_multiple
+        from isogloss.training.pairs import paired_batches
+        from isogloss.training.sides import check_linked
+
         kind = mixup_task(setting.task)
         if self.attends == "links":
             for code in filter(is_translation, train):
@@ -205,6 +209,10 @@ class XMixup(Method):
 
     def loss(self, task: ScoredTask, model: "MixedModel", batch: Sides) -> Tensor:
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
+        from torch.nn.functional import mse_loss
+
+        from isogloss.encoders.mixup import last_states
+
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
         if self.back_loss and batch.back and kind is not CLASSIFICATION:
@@ -224,6 +232,8 @@ class XMixup(Method):
 
     def mixed_model(self, task: Task, network: Model) -> "MixedModel":
         """Return a model with the mixup of its mixup layer. Raises ConfigError or ModelError as ``check``."""
+        from isogloss.encoders.mixup import MixedModel, Mixup
+
         mixup = Mixup(
             layer=self._layer(mixup_task(task), network.config),
             ratio=self.ratio,
@@ -236,6 +246,8 @@ class XMixup(Method):
 
     def _layer(self, kind: "MixupTask", config: Config) -> int:
         """Return the mixup layer. Raises ConfigError or ModelError if the encoder cannot mix in it."""
+        from isogloss.encoders.mixup import check_mixup
+
         layer = self.layer or kind.layer_of(config.num_hidden_layers)
         check_mixup(config, layer, self.mixed)
         return layer
@@ -281,15 +293,6 @@ def share_of_real(step: int, k: int) -> float:
     """
     x = math.log(k) - step / k  # k/(k+exp(i/k)) = σ(ln k - i/k), which no i makes overflow
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
-class MixedModel(nn.Module):
-    """A model and the mixup of one of its layers. Both are trained."""
-
-    def __init__(self, network: Model, mixup: Mixup) -> None:
-        super().__init__()
-        self.network, self.mixup = network, mixup
-        self.ratio = mixup.ratio_module if mixup.learned and mixup.ratio else None
 
 
 def mean_states(states: Float[Tensor, "row subword dim"], batch: Batch) -> Float[Tensor, "row dim"]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from isogloss.core.errors import ConfigError, ModelError, check_named, located
 from isogloss.core.languages import language_of_text
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
+from isogloss.diagnostics.mixed_parts import FACTORS, INCOMPATIBLE_MIXUPS
 from isogloss.diagnostics.setting import Diagnostic
-from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
 from isogloss.methods import PEFT
 from isogloss.planning.grid import GridCell, Planning
 from isogloss.planning.translations import RecipeTranslator
@@ -18,7 +18,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.run import Encoder, Run
 from isogloss.tasks import find_task
-from isogloss.training.evaluation import PAIRED
+from isogloss.tasks.inputs import PAIRED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,14 +32,7 @@ from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.measure import Measure, pairs_of, tasks_of
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
-from isogloss.training.evaluation import (
-    ORIGINAL_INPUTS,
-    PAIRED,
-    TRANSLATED,
-    check_inputs,
-    codes_read,
-    language_read,
-)
+from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, TRANSLATED, check_inputs, codes_read, language_read
 
 KINDS = Kinds("diagnostic", DIAGNOSTICS, "diagnostics", Diagnostic)
 

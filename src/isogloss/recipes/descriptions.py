@@ -20,8 +20,6 @@ from isogloss.data.corpora.described import (
     register,
 )
 from isogloss.data.corpus import SPLITS, About, Split, find_spellings
-from isogloss.data.fetching.hub_address import pin_commit
-from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicts_of
@@ -29,7 +27,6 @@ from isogloss.data.formats.labelled_lines import COLUMNS as LINE_COLUMNS
 from isogloss.data.formats.labelled_lines import LABEL
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
-from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
 from isogloss.metrics.texts import WITH_OWN_RULES
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
@@ -125,6 +122,9 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
 
 def _checked(spec: Description, name: str) -> Description:
     """Return a description with our names of splits and the commit of its dataset, after the first checks."""
+    from isogloss.data.fetching.hub_address import pin_commit
+    from isogloss.data.hub import HUB
+
     check_named("kind", "kind of corpus", KINDS, spec.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
@@ -142,6 +142,8 @@ def _checked(spec: Description, name: str) -> Description:
 
 
 def _described(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
+    from isogloss.data.hub import data_source
+
     name = spec.name or path.stem
     spec = _checked(spec, name)
     kind: KindName = spec.kind  # type: ignore[assignment]
@@ -188,6 +190,8 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
 
 def _by_our_splits(table: Mapping[str, str]) -> dict[str, str]:
     """Return a table by split with dev for validation."""
+    from isogloss.data.hub import HUB_SPLITS
+
     return {HUB_SPLITS.get(split, split): value for split, value in table.items()}
 
 
@@ -304,6 +308,8 @@ def _own_rules(spec: Description) -> tuple[str, ...]:
 
 def _hub_splits(spec: Description) -> dict[Split, str]:
     """Return, for each of our splits, the configuration and split of a dataset of the hub."""
+    from isogloss.data.hub import ALL
+
     for name, value in (("files", spec.files), ("format", spec.format)):
         if value:
             raise ConfigError(f"{name}: this comes from the dataset of the hub. Leave it out.")
@@ -437,6 +443,9 @@ def _languages(
     spec: Description, name: str, files: Mapping[Split, str], folder: Path, data: str
 ) -> dict[str, str]:
     """Return the spelling in paths of each language, as described or, where none is, as files have it."""
+    from isogloss.data.fetching.releases import releases
+    from isogloss.data.hub import HUB, data_source
+
     languages = (
         spec.languages if isinstance(spec.languages, dict) else {code: code for code in spec.languages}
     )

@@ -8,18 +8,22 @@ measured (means over layers).
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.data.projection.parallel_examples import is_parallel
+from isogloss.metrics.expected_score import consistency
 from isogloss.metrics.model_choice import Array, Mask, best, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
+from isogloss.tasks import find_task, task_names
+from isogloss.tasks.task import CLASSES
 
 TEST_SET = ["corpus", "treebank", "task", "source"]
 
@@ -40,6 +44,9 @@ KINDS = {
 
 OF_STATES = {"cka": ["cka"], "retrieval": ["accuracy_forward", "accuracy_backward"], "word-distance": ["auc"]}
 """Frames about the states of two languages, and the columns whose mean is a signal."""
+
+Answers = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Answers as JSON by candidate, language and example."""
 
 SOURCE = "source score"
 RANDOM = "at random"
@@ -67,6 +74,11 @@ class Candidates:
     """Scores on the test split. nan without labels."""
     examples: Array
     """Number of examples that the scores are over. nan without labels."""
+    consistency: Array
+    """Share of translations to which a candidate gives the label that it gives in the source. nan where the
+    split is not known to be parallel, and in tasks without one label per example."""
+    pairs: Array
+    """Number of translations that the consistency is over. 0 without any."""
     source_examples: tuple[int, ...]
     """Number of examples that each candidate's score in the source is over."""
     metric: str = ""
@@ -167,7 +179,9 @@ def _candidates(
     own_score = of_source["value"].mean().reindex(keys)
     source_examples = of_source["examples"].sum().reindex(keys).fillna(0)
     signals[SOURCE] = np.where(is_measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
-    signals["agreement"] = _agreement(measurements, targets, keys, codes, on_progress)
+    answers = _read_answers(measurements, rows, on_progress)
+    signals["agreement"] = _agreement(answers, targets, keys, codes)
+    consistencies, pairs = _consistencies(answers, test_set, keys, codes)
     for name, frame in _of_states(measurements, candidates, test_set["source"].split("+")).items():
         signals[name] = np.where(is_measured, array(frame, name), np.nan)
     signals = {name: -values if name in FALLING else values for name, values in signals.items()}
@@ -181,6 +195,8 @@ def _candidates(
         plain=tuple(candidates["inputs"].fillna("") == ""),
         scores=np.where(is_measured, array(scores, "score"), np.nan),
         examples=np.where(is_measured, array(scores, "examples"), np.nan),
+        consistency=np.where(is_measured, consistencies, np.nan),
+        pairs=pairs,
         source_examples=tuple(source_examples.astype(int)),
         metric=metric,
     )
@@ -231,19 +247,44 @@ def _of_states(
     return signals
 
 
-def _agreement(
-    measurements: Measurements,
-    rows: pd.DataFrame,
-    keys: Sequence[str],
-    codes: Sequence[str],
-    on_progress: OnProgress,
-) -> Array:
+def _read_answers(measurements: Measurements, rows: pd.DataFrame, on_progress: OnProgress) -> Answers:
+    """Read what each candidate answered."""
+    runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
+    return {
+        str(key): measurements.answers(run)
+        for key, run in one_by_one(list(runs.items()), "answers", on_progress)
+    }
+
+
+def _consistencies(
+    answers: Answers, test_set: Mapping[str, str], keys: Sequence[str], codes: Sequence[str]
+) -> tuple[Array, Array]:
+    """Return the consistency of each candidate with the source, and its pairs [candidate language].
+
+    With several sources it is over the pairs with each of them.
+    """
+    shares = np.full((len(keys), len(codes)), np.nan)
+    pairs = np.zeros((len(keys), len(codes)))
+    if test_set["task"] not in task_names() or find_task(test_set["task"]).one_answer is not CLASSES:
+        return shares, pairs
+    for (row, key), (column, code) in product(enumerate(keys), enumerate(codes)):
+        labels = [
+            (answers[key][source][example], answer)
+            for source in test_set["source"].split("+")
+            if source in answers[key] and is_parallel(test_set["corpus"], test_set["split"], [source, code])
+            for example, answer in answers[key].get(code, {}).items()
+            if example in answers[key][source]
+        ]
+        if labels:
+            measured = consistency(*zip(*labels, strict=True))
+            shares[row, column] = measured.share
+            pairs[row, column] = measured.pairs
+    return shares, pairs
+
+
+def _agreement(predictions: Answers, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str]) -> Array:
     """Return the mean number of answers [candidate language] each candidate shares with others."""
     shares = np.full((len(keys), len(codes)), np.nan)
-    runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
-    predictions = {
-        key: measurements.answers(run) for key, run in one_by_one(list(runs.items()), "answers", on_progress)
-    }
     index_of = {key: index for index, key in enumerate(keys)}
     for (language_code,), group in split_by(rows, ["language"]):
         answers = {

@@ -1,10 +1,10 @@
 """Choose a model for a language without labels by a rule, and report the regret of the rule.
 
 ``metrics.model_choice`` defines the rule. It ranks models but does not predict their scores. The score to
-expect of the choice follows from its scores in other languages with labels, by ATC and DoC
-(``metrics.expected_score``), and is "don't know" where these are too few or unlike. For a language with
-labels, the report compares the regret of the choice with the regret of the best source score, of a
-random candidate, and of each single signal.
+expect of the choice follows from its scores in other languages with labels (``metrics.expected_score``): by
+its consistency on translations where the split is parallel, else by ATC and DoC. It is "don't know" where
+these languages are too few or unlike. For a language with labels, the report compares the regret of the
+choice with the regret of the best source score, of a random candidate, and of each single signal.
 """
 
 import math
@@ -16,7 +16,7 @@ import pandas as pd
 
 from isogloss.core.languages import UNKNOWN, language_facts
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.expected_score import LEVEL, expected_score
+from isogloss.metrics.expected_score import CONSISTENCY, LEVEL, expected_score
 from isogloss.metrics.model_choice import best, labelled_languages, regret, standardised
 from isogloss.reports.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
@@ -30,6 +30,9 @@ MIN_EXAMPLES = 50
 
 LEVEL_SIGNALS = ("atc", "doc")
 """Signals for the expected score."""
+
+MIN_PAIRS = 100
+"""Translations from which the consistency is used instead of ATC and DoC."""
 
 NO_SHARES = ("parsing", "regression", "pair-regression")
 """Tasks without an expected score: its signals are shares of answers with probabilities."""
@@ -96,11 +99,7 @@ def _expect_score(
         and candidates.examples[choice, other] >= MIN_EXAMPLES
         and language_facts(code).family != UNKNOWN
     ]
-    signals = {}
-    for name in set(LEVEL_SIGNALS) & set(candidates.signals):
-        values = candidates.signals[name][choice].clip(0, 1)
-        if not np.isnan(values[[column, *known]]).any():
-            signals[name] = {candidates.languages[other]: float(values[other]) for other in (column, *known)}
+    signals = level_signals(candidates, choice, [column, *known])
     scores = {candidates.languages[other]: float(candidates.scores[choice, other]) for other in known}
     expected = expected_score(
         language_code,
@@ -108,11 +107,27 @@ def _expect_score(
         {source: source_score, **scores},
         dict(sorted(signals.items())),
         source_examples=candidates.source_examples[choice],
+        pairs=int(candidates.pairs[choice, column]) if CONSISTENCY in signals else 0,
     )
     doubts = list(expected.doubts)
     if not signals:
-        doubts.append("neither ATC nor DoC is measured")
+        doubts.append("neither consistency nor ATC nor DoC is measured")
     return UNKNOWN_SCORE if doubts else (expected.value, expected.low, expected.high), doubts
+
+
+def level_signals(candidates: Candidates, choice: int, columns: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Return the signals that a score is expected by, those that all of these languages have.
+
+    Consistency is used alone where all have enough pairs, else ATC and DoC.
+    """
+    measured = {name: candidates.signals[name] for name in LEVEL_SIGNALS if name in candidates.signals}
+    if (candidates.pairs[choice, columns] >= MIN_PAIRS).all():
+        measured = {CONSISTENCY: candidates.consistency}
+    return {
+        name: {candidates.languages[column]: float(values[choice, column].clip(0, 1)) for column in columns}
+        for name, values in measured.items()
+        if not np.isnan(values[choice, columns]).any()
+    }
 
 
 def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:

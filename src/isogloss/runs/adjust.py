@@ -6,11 +6,9 @@ from typing import ClassVar
 from isogloss.core.identity import derive, identity
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation, subsample
-from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, encoder_training, encoder_training_operations, scoring
 from isogloss.runs.run import Encoder, RunContext, RunResult, SplitRead
-from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine
 from isogloss.training.setting import Adjustment, AdjustSetting
 
@@ -98,6 +96,8 @@ class Adjust(Encoder):
 
     def make(self, context: RunContext) -> RunResult:
         """Train on aligned bitext, and save the encoder."""
+        from isogloss.encoders.saving import save_model
+        from isogloss.training.distributed import is_main_process
 
         def sample(run: Align) -> list[Translation]:
             pairs = run.read_links(context)

@@ -19,7 +19,6 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.word_links import Aligned, read_pharaoh, write_pharaoh
 from isogloss.data.projection.bitext_report import check_bitext
 from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.texts import alignment_scores
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
@@ -135,6 +134,8 @@ class Align(Run):
 
     def _split_into_units(self, context: RunContext, pairs: list[Translation]) -> list[Translation]:
         """Return translations with the units that are linked: words, or subwords instead."""
+        from isogloss.encoders.tokenizers import load_tokenizer
+
         if self.tokenizer is None:
             return pairs
         return in_subwords(pairs, load_tokenizer(self.tokenizer.weights(context)))

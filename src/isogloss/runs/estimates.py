@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from isogloss.core.run_parts import Architecture, Modules, Updates
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
 from isogloss.encoders.added.differences import whole_folder
+from isogloss.encoders.added.module_files import read_mapped_languages, read_module_info
 from isogloss.encoders.added.module_settings import (
     ATTENTION,
     EMBEDDING,
@@ -25,11 +25,11 @@ from isogloss.encoders.added.module_settings import (
     LanguageModules,
     layers_left_out,
 )
-from isogloss.encoders.families import is_causal
+from isogloss.encoders.families import has_masked_lm_head, has_text_head, is_causal
 from isogloss.encoders.family import Config
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.initial import config_of
-from isogloss.encoders.loading import has_masked_lm_head, has_text_head
+from isogloss.encoders.stored_configs import read_stored_config
 from isogloss.training.length_batches import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
 
@@ -80,10 +80,9 @@ class Facts(NamedTuple):
 @lru_cache(maxsize=64)
 def read_facts(folder: str, _data: str) -> Facts:
     """Read the facts of a folder. The fingerprint is an argument so that changed files are read again."""
-    config = load_encoder_config(folder)
+    config = read_stored_config(Path(folder))
     with_base = whole_folder(Path(folder))
     family = FAMILIES[config.model_type]
-    maps = read_language_maps(with_base, config.hidden_size)
     return Facts(
         family=family.name,
         dim=config.hidden_size,
@@ -94,7 +93,7 @@ def read_facts(folder: str, _data: str) -> Facts:
         causal=is_causal(config),
         adapters=family.languages(config),
         modules=read_module_info(with_base, config.hidden_size),
-        maps=(maps.source, *maps.maps) if maps else None,
+        maps=read_mapped_languages(with_base, config.hidden_size),
         config=config,
     )
 

@@ -12,8 +12,6 @@ from time import perf_counter
 from traceback import extract_tb
 from typing import Any, cast
 
-import torch
-
 from isogloss.core import VERSION
 from isogloss.core.errors import IsoglossError, RunError, one_line, without_secrets
 from isogloss.core.identity import content, identity
@@ -23,7 +21,6 @@ from isogloss.core.progress import Progress
 from isogloss.core.records import PREDICTIONS, Record, Row, read_made
 from isogloss.core.run_parts import is_nested, parts_within
 from isogloss.data.corpus import is_translation
-from isogloss.data.languages import built_in_size
 from isogloss.data.result_files import write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
@@ -122,6 +119,8 @@ def compute_without_recording(context: RunContext, run: Run) -> None:
 @contextmanager
 def _plug_ins_named(run: Run) -> Iterator[None]:
     """Turn an error in a plug-in's code into an error that stops only its run and names its package."""
+    import torch
+
     try:
         yield
     except (IsoglossError, torch.OutOfMemoryError):
@@ -150,6 +149,8 @@ def _packages_of(run: Run) -> list[str]:
 
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
+    import torch
+
     previous = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -160,6 +161,8 @@ def _threads(count: int) -> Iterator[None]:
 
 def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
     """Return the time, device, memory and library versions of a run."""
+    import torch
+
     has_gpu = torch.cuda.is_available()
     return {
         "seconds": round(seconds, 3),
@@ -184,6 +187,8 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
 
 def size_warnings(runs: Iterable[Run]) -> list[str]:
     """List the splits of built-in corpora with fewer examples than a plan requests, without reading them."""
+    from isogloss.data.languages import built_in_size
+
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     sizes = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}
     warnings = [_warning(split, size) for split, size in sizes.items() if size is not None]
@@ -191,6 +196,8 @@ def size_warnings(runs: Iterable[Run]) -> list[str]:
 
 
 def _size(split: SplitRead, sources: Sources) -> int:
+    from isogloss.data.languages import built_in_size
+
     size = built_in_size(split.corpus, split.language, split.split)
     if size is not None:
         return size

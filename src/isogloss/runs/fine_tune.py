@@ -15,9 +15,7 @@ from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
-from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
-from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
@@ -31,7 +29,6 @@ from isogloss.runs.translate import (
 )
 from isogloss.tasks import find_task
 from isogloss.tasks.task import FurtherTask, Task
-from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.training.setting import AuxiliaryLoss, Averaged, Combination, Method, Peft, Reads, Setting
 
@@ -301,6 +298,8 @@ class FineTune(Run):
         return training_operations(shape, subwords, optimization.limit)
 
     def _size(self, language: str) -> int | None:
+        from isogloss.data.languages import built_in_size
+
         size = built_in_size(self.corpus, language.partition("-")[0], "train")
         if size is None:
             size = TRAIN_SIZES.get(self.corpus.partition(":")[0])
@@ -308,6 +307,9 @@ class FineTune(Run):
 
     def make(self, context: RunContext) -> RunResult:
         """Train the model, and save it."""
+        from isogloss.encoders.saving import save_model
+        from isogloss.training.distributed import is_main_process
+
         repairs: dict[str, None] = {}  # Without duplicates if a method reads examples twice.
 
         def read(language: str, split: Split, size: int) -> list[Example]:

@@ -1,13 +1,13 @@
 """Measurements: rows of numbers that a diagnostic computes from models, encoders or other measurements."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import chain, product
 from pathlib import Path
-from typing import ClassVar, TypeVar, cast
-
-import torch
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 from isogloss.core.errors import DataError, ModelError
 from isogloss.core.identity import identity
@@ -19,30 +19,21 @@ from isogloss.data.examples import ComparableText, Example, TextLine, Translatio
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, Subject
-from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model
-from isogloss.encoders.loading import load_masked_lm, load_model, unmerge
-from isogloss.encoders.mixup import load_mixup
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
 from isogloss.tasks import find_task, task_names
-from isogloss.training.evaluation import (
-    ORIGINAL_INPUTS,
-    PAIRED,
-    Evaluation,
-    codes_read,
-    evaluation,
-    examples_of,
-    language_read,
-    pair_with_translations,
-)
+from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
 from isogloss.training.memory import Machine
-from isogloss.training.parallel_text import BitextSentences, ParallelExamples, ParallelText
-from isogloss.training.precision import device
+
+if TYPE_CHECKING:
+    import torch
+
+    from isogloss.training.evaluation import Evaluation
+    from isogloss.training.parallel_text import ParallelText
 
 Loaded = TypeVar("Loaded")
 
@@ -166,6 +157,8 @@ class Measure(Run):
 
     def make(self, context: RunContext) -> RunResult:
         """Measure with the diagnostic, and return its rows and predictions."""
+        from isogloss.encoders.mixup import load_mixup
+
         predictions: list[Predictions] = []
         warnings: dict[str, None] = {}
         subjects = {identity(subject): subject for subject in self.subjects}
@@ -237,6 +230,9 @@ def _subject(context: RunContext, run: Run) -> Subject:
 
 
 def _model(context: RunContext, run: Run) -> Model:
+    from isogloss.encoders.computation import fastest_attention
+    from isogloss.training.precision import device
+
     [model] = fine_tuned([run])
     head = model.solves.head(context.store.model(model), seed=None, attention=fastest_attention())
     return head.to(device()).eval()
@@ -244,6 +240,9 @@ def _model(context: RunContext, run: Run) -> Model:
 
 def _with_factors(context: RunContext, run: Run) -> Model:
     """Load a fine-tuned model with its adapters separate from the weights."""
+    from isogloss.encoders.loading import unmerge
+    from isogloss.training.precision import device
+
     model = _model(context, run)
     unmerge(model, context.store.model(run))
     return model.to(device()).eval()
@@ -251,6 +250,10 @@ def _with_factors(context: RunContext, run: Run) -> Model:
 
 def _encoder(context: RunContext, run: Run) -> LoadedEncoder:
     """Load an encoder, or the encoder of a model, with its tokenizer."""
+    from isogloss.encoders.loading import load_model
+    from isogloss.encoders.tokenizers import load_tokenizer
+    from isogloss.training.precision import device
+
     folder = run.weights(context)
     return load_model(folder).to(device()).eval(), load_tokenizer(folder)
 
@@ -260,6 +263,11 @@ def masked_lm_of(context: RunContext, run: Run) -> LoadedEncoder:
 
     Raises ModelError if it has no such head.
     """
+    from isogloss.encoders.computation import fastest_attention
+    from isogloss.encoders.loading import load_masked_lm
+    from isogloss.encoders.tokenizers import load_tokenizer
+    from isogloss.training.precision import device
+
     if run not in run.encoders:
         raise ModelError(f"{run.title}: this leaves no masked-LM head. Measure the encoder it was made from.")
     folder = run.weights(context)
@@ -303,6 +311,9 @@ class _Inputs:
 
     def evaluation(self, language: str) -> Evaluation:
         """Encode the examples of a language."""
+        from isogloss.encoders.tokenizers import load_tokenizer
+        from isogloss.training.evaluation import evaluation
+
         run = self.run
         model = self.model
         task = self.model.solves
@@ -324,6 +335,10 @@ class _Inputs:
 
         Source examples are paired with themselves, or stay unpaired.
         """
+        from isogloss.encoders.mixup import load_mixup
+        from isogloss.encoders.tokenizers import load_tokenizer
+        from isogloss.training.evaluation import pair_with_translations
+
         data = self.evaluation(language)
         source = self.model.source_languages
         mixup = load_mixup(self.folder)
@@ -360,6 +375,9 @@ def read_bitext(context: RunContext, run: Measure, pair: str) -> list[Translatio
 
 def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None]) -> ParallelText:
     """Return text in several languages: bitext, or the examples of parallel test sets."""
+    from isogloss.encoders.mixup import load_mixup
+    from isogloss.training.parallel_text import BitextSentences, ParallelExamples
+
     tasks = tasks_of(run.corpus) if run.corpus else []
     if not tasks:
         return BitextSentences(partial(read_bitext, context, run))
@@ -400,6 +418,8 @@ def _write_tensors(
     folder: Path, name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Value]
 ) -> None:
     # numpy has no bfloat16, but float32 represents all of its numbers.
+    import torch
+
     wide_tensors = {
         key: tensor.float() if tensor.dtype is torch.bfloat16 else tensor for key, tensor in tensors.items()
     }

@@ -19,9 +19,7 @@ from isogloss.core.run_parts import (
 from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources
-from isogloss.encoders.added.added_weights import parameter_counts
 from isogloss.encoders.added.module_settings import LanguageModules
-from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import (
     Facts,
@@ -32,7 +30,6 @@ from isogloss.runs.estimates import (
     with_modules,
 )
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult
-from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import Pretraining, TextSetting
 
@@ -186,6 +183,9 @@ class Pretrain(Encoder):
 
     def make(self, context: RunContext) -> RunResult:
         """Train on text, and save the encoder."""
+        from isogloss.encoders.added.added_weights import parameter_counts
+        from isogloss.encoders.saving import save_model
+        from isogloss.training.distributed import is_main_process
 
         def translations(source: str, second: str) -> Iterator[Translation]:
             bitext = context.sources.stream(self.bitext, f"{source}-{second}", "train")

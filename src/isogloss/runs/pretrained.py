@@ -24,10 +24,6 @@ from isogloss.encoders.folders import (
     shipped_folder,
 )
 from isogloss.encoders.hub import HUB_NAME, pinned_name
-from isogloss.encoders.initial import prepare_folder
-from isogloss.encoders.loading import load_model
-from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
-from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.estimates import ASSUMED_SHAPES, Facts, Folders, folder_shape, read_facts
 from isogloss.runs.run import Encoder, RunContext
 from isogloss.training.memory import Shape
@@ -83,6 +79,8 @@ class Pretrained(Encoder):
 
         If it is a GGUF file or the recipe sets its attention, a folder is prepared.
         """
+        from isogloss.encoders.initial import prepare_folder
+
         path = context.sources.encoders.get(self.data, self.pinned)
         if self.attention or (self.data and gguf_file(Path(path))):
             return str(prepare_folder(path, self.attention, context.store.model(self)))
@@ -143,6 +141,8 @@ def identify_encoder(source: str) -> Pretrained:
 
 def translation_model(source: str) -> Pretrained:
     """Identify an existing translation model, independently of its path on this machine."""
+    from isogloss.encoders.seq2seq import seq2seq_folder
+
     folder = model_folder(source)
     if folder is None:
         return on_hub(source)
@@ -186,10 +186,15 @@ def model_folders(
 
 
 def _load(name: str) -> None:
+    from isogloss.encoders.loading import load_model
+    from isogloss.encoders.tokenizers import load_tokenizer
+
     load_tokenizer(name)
     load_model(name)
 
 
 @lru_cache(maxsize=256)
 def _check_direction(folder: str, source: str, target: str) -> None:
+    from isogloss.encoders.seq2seq import load_subwords
+
     load_subwords(folder, (source, target))

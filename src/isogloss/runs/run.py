@@ -21,11 +21,10 @@ from isogloss.data.corpus import Split
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.module_settings import LanguageModules, are_shared
+from isogloss.encoders.family import check_layers
 from isogloss.runs.estimates import Facts, Folders
 from isogloss.store.store import WORK, Store
 from isogloss.training.memory import Machine, Shape
-from isogloss.training.precision import device, measured_precision, resolved_precision
-from isogloss.training.states import check_layers
 
 Owner = TypeVar("Owner")
 
@@ -391,6 +390,8 @@ def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int
     encoders that are not on this machine, meta-learning and external translation models. Diagnostics that
     compute gradients and training on choices with lists as options are also unknown.
     """
+    from isogloss.training.precision import device, resolved_precision
+
     if on is None:
         own_device = device()
         is_bfloat16 = resolved_precision(run.precision, own_device) == "bfloat16"
@@ -400,4 +401,6 @@ def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int
 
 def precision_here(store: Store) -> str:
     """Return the precision that "auto" stands for in a store, and measure it if it is not known yet."""
+    from isogloss.training.precision import device, measured_precision
+
     return store.precision(lambda: measured_precision(device().type))

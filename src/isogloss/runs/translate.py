@@ -22,14 +22,11 @@ from isogloss.data.projection.label_projection import (
     translate_examples,
 )
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders.saving import save_model
-from isogloss.encoders.seq2seq import seq2seq_folder
 from isogloss.methods.translation_modelling import TranslationModelling, TranslationSetting
 from isogloss.metrics.texts import bleu, chrf, signature
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
-from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.translators.setting import TranslateSetting, Translator
 
@@ -122,6 +119,8 @@ class TrainTranslator(Run):
 
     def make(self, context: RunContext) -> RunResult:
         """Train the translation model."""
+        from isogloss.encoders.saving import save_model
+        from isogloss.training.distributed import is_main_process
 
         def read(corpus: str, split: Split, count: int) -> dict[str, list[Translation]]:
             examples = partial(context.sources.examples, corpus, split=split, examples=count)
@@ -200,6 +199,8 @@ class Translate(Run):
 
     @property
     def downloads(self) -> Mapping[str, Callable[[str], object]]:  # noqa: D102
+        from isogloss.encoders.seq2seq import seq2seq_folder
+
         translators = dict.fromkeys(self.model.download if self.model else (), seq2seq_folder)
         return {**super().downloads, **translators}
 

@@ -6,20 +6,17 @@ optimization (Appendix A), the first 128 words of a sentence are parsed and scor
 scored, and relations have no subtypes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
-
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
 from isogloss.metrics.labels import (
     Tree,
@@ -28,7 +25,6 @@ from isogloss.metrics.labels import (
     universal,
 )
 from isogloss.tasks.batch import HEAD_OUTSIDE, Batch, EncodedRow, forward
-from isogloss.tasks.dependency_trees import BiaffineParser, best_tree, is_tree
 from isogloss.tasks.task import (
     ROW_LIMIT,
     ROW_OVERLAP,
@@ -38,6 +34,11 @@ from isogloss.tasks.task import (
     label_ids,
     most_frequent,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.tasks.dependency_trees import BiaffineParser
 
 ROOT = "root"
 """Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
@@ -122,6 +123,8 @@ class Parsing:
 
         New weights depend only on the seed.
         """
+        from isogloss.encoders.loading import load_with_own_head
+        from isogloss.tasks.dependency_trees import BiaffineParser
 
         def new_head(dim: int) -> BiaffineParser:
             sizes = {"arc_dim": self.arc_dim, "relation_dim": self.relation_dim}
@@ -135,6 +138,8 @@ class Parsing:
         Candidate 0 is the root, candidate n the n-th word of the row; impossible arcs have the score -inf.
         Only arcs from the root have the relation root, and they have no other relation.
         """
+        import torch
+
         words, indices = _words(model, batch)
         root = self.labels.index(ROOT)
         relations: Tensor = model.head.relations(words)
@@ -145,6 +150,8 @@ class Parsing:
 
     def loss(self, model: Model, batch: Batch) -> Tensor:
         """Return the mean cross entropy of heads plus relations, over words with heads in the row."""
+        from torch.nn.functional import cross_entropy
+
         words, indices = _words(model, batch)
         inside = batch.heads != HEAD_OUTSIDE
         arcs = _arcs(model, batch, words, indices)
@@ -216,6 +223,10 @@ class Parsing:
 
     def _tree(self, scores: Tensor) -> Tree:
         """Decode the best tree from the scores [word candidate 2] of one row."""
+        import torch
+
+        from isogloss.tasks.dependency_trees import best_tree
+
         count = len(scores)
         heads = best_tree(scores[:, : count + 1, 0].numpy())
         relations = scores[torch.arange(count), heads, 1].int().tolist()
@@ -264,6 +275,8 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
 
     Raises DataError unless they form a tree.
     """
+    from isogloss.tasks.dependency_trees import is_tree
+
     tree = _gold_tree(example)
     if not tree.heads and not tree.relations:
         return (), ()
@@ -312,6 +325,8 @@ def _word_location(example: Sentence, position: int) -> str:
 
 def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return word states [batch word dim], and row and word index of each scored position."""
+    import torch
+
     states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
     offsets = counts.cumsum(dim=0) - counts
@@ -323,6 +338,8 @@ def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
 def _arcs(model: Model, batch: Batch, words: Tensor, indices: tuple[Tensor, Tensor]) -> Tensor:
     """Return arc scores [label candidate], -inf for candidates outside of the row and for the word itself."""
+    import torch
+
     scores: Tensor = model.head.arcs(words)[indices].float()
     candidates = torch.arange(scores.size(1), device=scores.device)
     counts = torch.bincount(batch.rows)[batch.rows]

@@ -8,7 +8,7 @@ with little padding. Source sentences also run through f⁰, the encoder before 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,17 +18,13 @@ from torch.nn.functional import cross_entropy, embedding_bag, normalize
 
 from isogloss.encoders.family import Model
 from isogloss.tasks.batch import forward, row_ranges, to_device
-from isogloss.training.bitext import AlignedBitext
+from isogloss.training.bitext import AlignedBitext, Form
 from isogloss.training.distributed import is_sharded
 from isogloss.training.length_batches import by_length
 from isogloss.training.precision import device
 
 CPU_PASS_COST = 128
 """Subwords a CPU trains on in the time of another pass: a pass with more padding is split."""
-
-
-Form = Literal["sum", "mean"]
-"""sum: over items, as Eq. 1 is printed; mean: over items and dimensions, as in the released code."""
 
 
 @dataclass(frozen=True, slots=True)

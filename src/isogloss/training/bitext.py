@@ -27,6 +27,9 @@ Aligned = Literal["all", "words", "special", "opening", "sentences"]
 WITH_SPECIAL = ("all", "special", "opening")
 WITH_WORDS = ("all", "words")
 
+Form = Literal["sum", "mean"]
+"""sum: over items, as Eq. 1 is printed; mean: over items and dimensions, as in the released code."""
+
 TOKENIZED_TOGETHER = 1000
 """Pairs tokenized in one call, enough to keep the tokenizer busy with little memory."""
 

@@ -7,25 +7,21 @@ probabilities of both sides are averaged. In tagging and span QA the target side
 source side, is scored. An input without a translation is predicted unmixed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, check_named
-from isogloss.core.languages import BOTH
+from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
-from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup
-from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.encoded_examples import EncodedExamples, row_limit
 from isogloss.tasks.task import Answer, Task, all_measures
@@ -254,67 +250,3 @@ def scored_batches(
         ]
         batches.append(ScoredBatch(batch_rows, collate_pairs(pairs, padding=padding, languages=languages)))
     return batches
-
-
-ORIGINAL_INPUTS = ""
-TRANSLATED = "translated"
-PAIRED = "paired"
-"""Each input with its translation into the source language, for models that mix them (X-Mixup)."""
-
-Mix = Callable[[Sequence[Example], Sequence[Example]], Sequence[Example]]
-"""From the examples of the target and of the source language to mixed examples."""
-
-MIXED: Mapping[str, Mix] = {
-    "mixed": partial(mixed_pairs, side="random"),
-    "mixed-first": partial(mixed_pairs, side="first"),
-    "mixed-second": partial(mixed_pairs, side="second"),
-    "mixed-question": partial(mixed_questions, part="question"),
-    "mixed-passage": partial(mixed_questions, part="passage"),
-}
-"""Inputs in two languages. One text of a pair (random by id), or one part of a question, is in the source
-language."""
-
-PARTS: Mapping[str, str] = {
-    name: "question" if name in ("mixed-question", "mixed-passage") else "pair" for name in MIXED
-}
-"""The kind of examples that each mix applies to."""
-
-Read = Callable[[str], list[Example]]
-
-
-def check_inputs(inputs: str, task: str) -> None:
-    """Raise ConfigError for unknown inputs, or if the task's examples lack the parts that they mix."""
-    if inputs != ORIGINAL_INPUTS:
-        check_named("", "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
-    parts = find_task(task).parts
-    mixed_parts = PARTS.get(inputs)
-    if mixed_parts not in (None, parts):
-        choices = [TRANSLATED, *(name for name, part in PARTS.items() if part == parts)]
-        tasks = " and ".join(name for name, entry in TASKS.items() if entry.parts == mixed_parts)
-        raise ConfigError(
-            f"{inputs!r} is for {tasks}, not for {task}. Choose {' or '.join(choices)}, or remove it."
-        )
-
-
-def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the languages (or pairs) whose examples make up a language's inputs.
-
-    Source inputs stay original.
-    """
-    if inputs == ORIGINAL_INPUTS or language in source or not source:
-        return (language,)
-    translation = f"{language}-{source[0]}"
-    if inputs == PAIRED:
-        return language, translation
-    return (translation,) if inputs == TRANSLATED else (language, source[0])
-
-
-def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
-    """Return the language (or pair) that a model reads: both, joined by +, if an example has both."""
-    return BOTH.join(codes_read(inputs, language, source))
-
-
-def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
-    """Return a language's examples with these inputs. Raises DataError if a test set is not parallel."""
-    examples, *source_examples = (read(code) for code in codes_read(inputs, language, source))
-    return list(MIXED[inputs](examples, source_examples[0])) if source_examples else examples

@@ -201,10 +201,6 @@ def _enclosing_parts(part: ParameterGroup) -> tuple[ParameterGroup, ...]:
     return ALL, ParameterGroup(None, part.module), ParameterGroup(part.layer, "all"), part
 
 
-WATCHES = {"watches": True}
-"""Metadata of a method's field that does not affect the training, and so is not in its label."""
-
-
 @dataclass(frozen=True)
 class Pool:
     """The rows from which each language's batches are drawn."""

@@ -26,12 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.families import family_named
 from isogloss.encoders.family import Config
-from isogloss.encoders.initial import count_parameters
 
 PROGRAM = 550_000_000
 """Bytes that `isogloss run` takes on a CPU without models, for Python and all libraries."""
@@ -84,6 +81,8 @@ class Shape:
 
 def shape_of(config: Config) -> Shape:
     """Return the shape of an encoder with its masked-LM head. Raises ModelError for an unknown family."""
+    from isogloss.encoders.initial import count_parameters
+
     family = family_named(config.model_type, "memory")
     sizes = ("layers", "dim", "heads", "feed_forward")
     buckets = getattr(config, "position_buckets", 0)
@@ -228,6 +227,8 @@ RESET = Path("/proc/self/clear_refs")
 
 def restart_measurement() -> None:
     """Reset the peak memory of this process, if the system supports it."""
+    import torch
+
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):
@@ -239,6 +240,8 @@ def measured_peak() -> int | None:
 
     The result is None on systems without this measurement.
     """
+    import torch
+
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     with suppress(OSError):
@@ -249,6 +252,8 @@ def measured_peak() -> int | None:
 
 def ran_out(error: BaseException) -> bool:
     """Return whether an error reports that a GPU's memory ran out, in torch or a library it calls."""
+    import torch
+
     message = str(error) if isinstance(error, RuntimeError) else ""
     return isinstance(error, torch.OutOfMemoryError) or bool(
         re.search("out of memory|_ALLOC_FAILED", message)

@@ -54,9 +54,6 @@ from isogloss.training.fit import Callback, Callbacks, fit, training_only
 from isogloss.training.memory import Cost, Load
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 
-PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
-"""Updates of a new encoder's weights, shared by all methods."""
-
 MIN_BLOCK = 8
 """Minimum number of subwords per row: six of text, two special."""
 

@@ -3,14 +3,14 @@
 Classes inherit from these. Members that a class does not define have the most common meaning.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
@@ -26,14 +26,17 @@ from isogloss.core.run_parts import (
     Updates,
 )
 from isogloss.data.examples import Example, Translation
-from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.differences import whole_folder
+from isogloss.encoders.added.module_files import read_module_info
 from isogloss.encoders.family import Config, EncoderFamily, Model, Tokenizer
-from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.loading import model_folder
+from isogloss.encoders.folders import load_encoder_config, model_folder
 from isogloss.tasks.task import FurtherTask, LabelsAre, Task
-from isogloss.training.batching import Batches, Movable
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isogloss.training.batching import Batches, Movable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +276,9 @@ class DataReader(Named, Protocol):
         del task, encoder  # Most take all.
 
 
+WATCHES = {"watches": True}
+"""Metadata of a method's field that does not affect the training, and so is not in its label."""
+
 WeightsFrom = Literal["training", "model", "parts"]
 """Origin of a method's weights. training: it trains them. model: its field ``model`` names an existing model.
 parts: it combines the models and encoders named by ``of`` in the recipe."""
@@ -373,6 +379,10 @@ class Peft(Named, Protocol):
 
         ``base`` is the folder or hub name of its start (``encoders.differences``).
         """
+
+
+PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
+"""Updates of a new encoder's weights, shared by all methods."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.families import longest_text
-from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.family import Model, Tokenizer, check_layers
 from isogloss.encoders.sentence_parts import has_sentence_parts, sentence_parts_of
 from isogloss.encoders.subwords import (
     SplitWords,
@@ -71,16 +71,6 @@ def layers_once(model: Model, layers: Sequence[int]) -> tuple[int, ...]:
     for layer in layers:
         layer_names.setdefault(layer % (count + 1), layer)
     return tuple(layer_names.values())
-
-
-def check_layers(count: int, layers: Sequence[int]) -> None:
-    """Raise ConfigError for a layer that an encoder of ``count`` layers does not have."""
-    for layer in layers:
-        if not -count - 1 <= layer <= count:
-            raise ConfigError(
-                f"no layer {layer}: this encoder has {count} layers. Use 0 (the embeddings) to {count}, or "
-                f"-1 (the last)."
-            )
 
 
 def sentence_states(

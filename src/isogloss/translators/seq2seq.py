@@ -5,6 +5,8 @@ ctranslate2 (``pip install isogloss[mt-fast]``). Its greedy search gives the tra
 except for rare ties.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,23 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
-import torch
-
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import MissingPackageError, ModelError, one_line
 from isogloss.core.run_parts import Positive
 from isogloss.data.projection.label_projection import Translated
 from isogloss.encoders.folders import quiet
-from isogloss.encoders.seq2seq import (
-    TranslationSubwords,
-    generate,
-    load_seq2seq,
-    load_subwords,
-    seq2seq_folder,
-    translation_limit,
-    trim_row,
-)
-from isogloss.training.precision import device, resolved_precision, scoring
 from isogloss.translators.setting import (
     SentenceBatches,
     TranslateSetting,
@@ -40,6 +30,8 @@ from isogloss.translators.setting import (
 
 if TYPE_CHECKING:
     from ctranslate2 import Translator
+
+    from isogloss.encoders.seq2seq import TranslationSubwords
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +69,9 @@ class Seq2Seq:
         return in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
+        from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
+        from isogloss.training.precision import device, scoring
+
         model = load_seq2seq(setting.model).to(device())
         subwords = load_subwords(setting.model, (setting.source, setting.target))
         longest = min(self.longest, subwords.longest)
@@ -115,6 +110,8 @@ class CTranslate2(Seq2Seq):
         import_ctranslate2()
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
+        from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
+
         import_ctranslate2()
         folder = seq2seq_folder(setting.model)
         subwords = load_subwords(folder, (setting.source, setting.target))
@@ -130,6 +127,10 @@ class CTranslate2(Seq2Seq):
         )
 
     def _engine(self, folder: Path, setting: TranslateSetting) -> "Translator":
+        import torch
+
+        from isogloss.training.precision import device, resolved_precision
+
         target, library = device(), import_ctranslate2()
         precision = resolved_precision(setting.precision, target)
         bits = "int8_" if self.eight_bits else ""
@@ -147,6 +148,8 @@ class CTranslate2(Seq2Seq):
     def _generate(
         self, engine: "Translator", subwords: TranslationSubwords, rows: list[list[int]]
     ) -> list[list[int]]:
+        from isogloss.encoders.seq2seq import translation_limit, trim_row
+
         first, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)
         limits = [translation_limit(row, longest) for row in rows]

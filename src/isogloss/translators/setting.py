@@ -5,6 +5,8 @@ and stored chunks are not translated again after an interruption. The sentences 
 batches of subword rows.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
@@ -24,8 +26,10 @@ from isogloss.core.shared_files import read_file
 from isogloss.core.untrusted import fitting, parse_json
 from isogloss.data.projection.label_projection import Translated
 from isogloss.data.projection.words import sentences_in
-from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.length_batches import by_length
+
+if TYPE_CHECKING:
+    from isogloss.encoders.seq2seq import TranslationSubwords
 
 
 @dataclass(frozen=True, kw_only=True)

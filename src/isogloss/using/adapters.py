@@ -15,8 +15,8 @@ from isogloss.encoders.added.adapterhub import (
     with_hub_adapters,
     write_hub_adapters,
 )
-from isogloss.encoders.added.adapters import CONFIG, WEIGHTS
 from isogloss.encoders.added.differences import base_folder, difference_of
+from isogloss.encoders.added.peft_folders import CONFIG, WEIGHTS
 from isogloss.encoders.family import Model
 from isogloss.encoders.folders import CONFIG as MODEL_CONFIG
 from isogloss.encoders.folders import SHIPPED

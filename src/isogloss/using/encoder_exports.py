@@ -13,8 +13,8 @@ from isogloss.core.records import RECORD, Record, read_made, read_record
 from isogloss.core.untrusted import from_home
 from isogloss.encoders import sentence_part_files
 from isogloss.encoders.added.active_language import language_maps_of
-from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.added.module_files import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.tokenizers import load_tokenizer

@@ -17,8 +17,8 @@ from isogloss.core.untrusted import from_home
 from isogloss.data.hub import EVAL_RESULTS, ON_HUB, eval_result, hub_split
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
-from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.added.module_files import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.module_settings import COPIES
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network

@@ -88,7 +88,7 @@ def folder_of(model: str | Path) -> Path:
     """Return the folder of a run or exported model. A hub model (owner/name[@revision]) is downloaded."""
     if not is_on_hub(model):
         return Path(model)
-    from isogloss.encoders.loading import model_folder
+    from isogloss.encoders.folders import model_folder
 
     return model_folder(str(model))
 

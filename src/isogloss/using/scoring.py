@@ -21,9 +21,7 @@ from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks.encoded_examples import EncodedExamples
-from isogloss.tasks.lemmas import Lemmatization
-from isogloss.tasks.task import all_measures
-from isogloss.training.evaluation import (
+from isogloss.tasks.inputs import (
     ORIGINAL_INPUTS,
     PAIRED,
     check_inputs,
@@ -31,6 +29,8 @@ from isogloss.training.evaluation import (
     examples_of,
     language_read,
 )
+from isogloss.tasks.lemmas import Lemmatization
+from isogloss.tasks.task import all_measures
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, Prediction
 from isogloss.using.predicting import Warn, python_warning

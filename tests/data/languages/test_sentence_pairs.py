@@ -101,8 +101,8 @@ def test_nothing_below_every_is_cut():
     events = [sampler.sentence().event for _ in range(300)]
     universal = [item for item in events if item.subject.determiner == c.EVERY and item.subject.adjectives]
     for event in each(universal):
-        short_hypothesize = hypothesize(Sentence(event), "entailment", sampler)
-        assert short_hypothesize.event.subject.adjectives == event.subject.adjectives
+        short_hypothesis = hypothesize(Sentence(event), "entailment", sampler)
+        assert short_hypothesis.event.subject.adjectives == event.subject.adjectives
 
 
 def canonical_phrase(phrase):

@@ -85,10 +85,10 @@ def lines() -> Iterator[tuple[str, Estimate | None]]:
     """Yield a line for each arm and language."""
     table = scores()
     for (task, pair, arm, language), row in table.iterrows():
-        trained_earlier_trained = EARLIER_TRAINED if arm in EARLIER.values() else AS_TRAINED
-        distance = (row - table.loc[task, pair, trained_earlier_trained, language]).dropna()
+        earlier_models = EARLIER_TRAINED if arm in EARLIER.values() else AS_TRAINED
+        distance = (row - table.loc[task, pair, earlier_models, language]).dropna()
         text = f"{pair} {task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
-        if arm != trained_earlier_trained and len(distance) > 1:
+        if arm != earlier_models and len(distance) > 1:
             yield f"{text}, ", crossed_estimate(list(distance))
         else:
             yield text, None

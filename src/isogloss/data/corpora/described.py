@@ -34,7 +34,6 @@ from isogloss.data.formats.reading import (
     facts_of,
 )
 from isogloss.data.formats.tables import AnyOf, Column, Columns, ExampleColumns, FileFormat, FileRow, rows
-from isogloss.data.hub_rows import hub_file
 
 BadRows = Literal["refuse", "skip"]
 
@@ -144,6 +143,8 @@ class DescribedCorpus(CorpusDefaults):
 
         Bitext in lines has a file for each language.
         """
+        from isogloss.data.hub_rows import hub_file
+
         if self.hub:
             return [hub_file(self.hub, path) for path in self._paths(language, split)]
         paths = self._paths(language, split)

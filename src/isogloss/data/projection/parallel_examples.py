@@ -20,6 +20,8 @@ from isogloss.data.examples import Choice, Example, LabelledText, Question, Sent
 from isogloss.data.files import some
 
 PARALLEL_SPLITS: Mapping[str, tuple[Split, ...]] = {
+    "belebele": ("test",),
+    "sib200": ("train", "dev", "test"),
     "xnli": ("dev", "test"),
     "pawsx": ("dev", "test"),
     "mlqa": ("dev", "test"),
@@ -51,7 +53,7 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
             f"languages {' '.join(languages)}: built-in and natural languages have no examples in common. "
             f"Choose languages of one kind."
         )
-    if split in _parallel_splits(corpus, languages, treebanks):
+    if is_parallel(corpus, split, languages, treebanks):
         return
     choices = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL_SPLITS.items()))
     raise ConfigError(
@@ -59,6 +61,15 @@ def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebank
         f'a parallel test set: {choices}; ud with treebanks = "PUD" (test); in built-in languages, dev or '
         f"test of any corpus."
     )
+
+
+def is_parallel(
+    corpus: str, split: str, languages: Sequence[str], treebanks: Mapping[str, str] | None = None
+) -> bool:
+    """Return whether a split is known to have translations of each other in these languages."""
+    if len({is_built_in(language) for language in languages}) > 1:
+        return False
+    return split in _parallel_splits(corpus, languages, treebanks or {})
 
 
 def _parallel_splits(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -26,17 +26,21 @@ from isogloss.core.atomic_files import disk_error, reading_error
 from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, StorageError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import folders
-from isogloss.encoders.added.added_weights import (
+from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
+from isogloss.encoders.added.language_modules import TASK, TaskAdapters, connect, encoder_of, modules_of
+from isogloss.encoders.added.module_files import (
     BOTH_PLACES,
-    copy_weights,
     optional_metadata,
     optional_settings,
     read_metadata,
-    read_weights,
-    write_weights,
 )
-from isogloss.encoders.added.language_modules import TASK, TaskAdapters, connect, encoder_of, modules_of
-from isogloss.encoders.added.module_settings import FEED_FORWARD, SHARED_ADAPTER, check_reduction
+from isogloss.encoders.added.module_settings import (
+    FEED_FORWARD,
+    SHARED_ADAPTER,
+    ModuleChoice,
+    check_reduction,
+)
+from isogloss.encoders.added.peft_folders import CONFIG, PREFIX, WEIGHTS, check_type
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import (
     Config,
@@ -144,22 +148,8 @@ def attach_task_adapter(model: nn.Module, adapters: TaskAdapters) -> None:
     connect(model)
 
 
-ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
-"""A module that an adapter can be put into, by its name in ``families.Site``."""
-
 PROJECTIONS = ("query", "key", "value")
 ADAPTER = "default"
-WEIGHTS = "adapter_model.safetensors"
-CONFIG = "adapter_config.json"
-MERGED_TYPES = (
-    "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA",
-    "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA",
-    "RANDLORA", "ROAD", "SHIRA", "SUPERTUNING", "TINYLORA", "TRAINABLE_TOKENS", "VERA", "WAVEFT",
-)  # fmt: skip
-"""The methods of peft that are read: those that it merges into the weights with the same outputs."""
-
-PREFIX = "base_model.model."
-"""Before the names of all weights in a peft folder."""
 
 TASK_TYPES = {
     "ForTokenClassification": "TOKEN_CLS",
@@ -376,15 +366,6 @@ def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
             raise _adapter_error(folder / CONFIG, error) from error
     config.inference_mode = False
     return config, read_weights(folder / WEIGHTS)
-
-
-def check_type(folder: Path, body: Mapping[str, Any]) -> None:
-    """Raise ModelError unless the adapters of a peft folder are of a method that can be merged."""
-    if (kind := body.get("peft_type")) not in MERGED_TYPES:
-        raise ModelError(
-            f"{folder}: adapters of peft of the type {kind!s:.40} are not read. Methods that can be merged "
-            f"into the weights are: {', '.join(MERGED_TYPES)}."
-        )
 
 
 def _trained_prefix(model: nn.Module, folder: Path) -> str:

@@ -4,19 +4,16 @@ A folder holds an ordinary encoder (without adapters and maps, and with the firs
 is all that transformers reads, and a file each for language modules and language maps.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import disk_error, reading_error, write_bytes
-from isogloss.core.errors import ConfigError, ModelError, StorageError, one_line
-from isogloss.core.run_parts import Modules
+from isogloss.core.atomic_files import write_bytes
 from isogloss.encoders.added.active_language import LanguageMaps
-from isogloss.encoders.added.language_layers import ACTIVATIONS, LanguageMap
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import (
     TASK,
     TREE,
@@ -31,18 +28,19 @@ from isogloss.encoders.added.language_modules import (
     modules_of,
     owners,
 )
-from isogloss.encoders.added.module_settings import EMBEDDING, SHARED_ADAPTER, LanguageModules, check_modules
+from isogloss.encoders.added.module_files import (
+    MAP_TENSORS,
+    MAPS_FILE,
+    MODULES_FILE,
+    check_shapes,
+    file_error,
+    optional_metadata,
+    read_mapped_languages,
+    read_module_info,
+)
+from isogloss.encoders.added.module_settings import EMBEDDING, SHARED_ADAPTER
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import encoder_prefix
-from isogloss.encoders.folders import differing_shapes
-
-Read = TypeVar("Read")
-
-MODULES_FILE = "language_modules.safetensors"
-BOTH_PLACES = "both"
-"""In a file of a task's adapters: they are also after attention."""
-
-MAPS_FILE = "language_maps.safetensors"
 
 
 def language_parameters(
@@ -127,56 +125,6 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
     write_weights(folder / MODULES_FILE, _weights(tree), metadata)
 
 
-def optional_metadata(modules: Modules) -> dict[str, str]:
-    """Return the settings of modules that differ from their defaults, as metadata of a file."""
-    values = {name: getattr(modules, name) for name in ("after", "invertible", "embedding", "normed")}
-    metadata = {name: str(value) for name, value in values.items() if value}
-    metadata |= {"activation": modules.activation} if modules.activation else {}
-    return metadata | (
-        {"leave_out": ",".join(str(layer) for layer in modules.leave_out)} if modules.leave_out else {}
-    )
-
-
-def optional_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse the metadata of ``optional_metadata``.
-
-    Raises KeyError or ValueError for invalid metadata.
-    """
-    activation = metadata.get("activation")
-    position = metadata.get("after")
-    ACTIVATIONS[activation]
-    numbers = metadata.get("leave_out", "")
-    return {
-        "after": None if position == BOTH_PLACES else position,
-        **{name: name in metadata or None for name in ("invertible", "embedding", "normed")},
-        "activation": activation,
-        "leave_out": tuple(int(layer) for layer in numbers.split(",")) if numbers else None,
-    }
-
-
-def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
-    """Return the settings and languages of the modules in a folder, or None without any.
-
-    ``dim`` is the encoder's hidden size. Raises ModelError for a damaged file.
-    """
-    path = folder / MODULES_FILE
-    if not path.exists():
-        return None
-
-    def info(metadata: Mapping[str, Any]) -> LanguageModules:
-        modules = Modules(
-            kind=metadata["kind"],
-            reduction=int(metadata["reduction"]),
-            fallback=metadata["fallback"],
-            **optional_settings(metadata),
-        )
-        languages = tuple(metadata["languages"].split(","))
-        check_modules(modules, languages, dim=dim)
-        return LanguageModules(modules, languages)
-
-    return read_metadata(path, info)
-
-
 def read_language_modules(model: nn.Module, folder: Path) -> None:
     """Add the language modules in a folder, if any, to a model.
 
@@ -214,34 +162,16 @@ def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
 
     Raises ModelError for a damaged file, or maps of a different encoder.
     """
-    path = folder / MAPS_FILE
-    if not path.exists():
+    codes = read_mapped_languages(folder, width)
+    if codes is None:
         return None
-    source = read_metadata(path, lambda metadata: str(metadata["source"]))
-    weights = read_weights(path)
-    shapes = {"matrix": torch.empty(width, width), "shift": torch.empty(width)}
-    languages = sorted({name.rpartition(".")[0] for name in weights})
-    tensors_of = {f"{language}.{name}": tensor for language in languages for name, tensor in shapes.items()}
-    check_shapes(path, weights, tensors_of)
+    source, *languages = codes
+    weights = read_weights(folder / MAPS_FILE)
     maps = {
-        language: LanguageMap(**{name: weights[f"{language}.{name}"] for name in shapes})
+        language: LanguageMap(**{name: weights[f"{language}.{name}"] for name in MAP_TENSORS})
         for language in languages
     }
     return LanguageMaps(source, maps)
-
-
-def read_metadata(path: Path, read: Callable[[Mapping[str, Any]], Read]) -> Read:
-    """Read the metadata of a file of added modules.
-
-    Raises ModelError for a damaged file.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            return read(file.metadata() or {})
-    except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
-        raise _file_error(path, error) from error
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -255,17 +185,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     try:
         return dict(load_file(path))
     except (SafetensorError, OSError) as error:
-        raise _file_error(path, error) from error
-
-
-def check_shapes(path: Path, weights: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Raise ModelError if the weights of a file do not have the expected names and shapes."""
-    for name, shape, expected_shape in differing_shapes(expected, weights):
-        raise ModelError(
-            f"{path}: these modules are another encoder's: {name} has the shape {shape}, and "
-            f"{expected_shape} is expected. Copy the encoder's own file there, or delete this one to use the "
-            f"encoder without."
-        )
+        raise file_error(path, error) from error
 
 
 def copy_weights(path: Path, weights: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter]) -> None:
@@ -285,12 +205,3 @@ def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str,
 
     tensors = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
     write_bytes(path.parent, path.name, save(tensors, metadata=metadata))
-
-
-def _file_error(path: Path, error: Exception) -> ModelError | StorageError:
-    if failure := disk_error(error):
-        return reading_error(path, failure)
-    return ModelError(
-        f"{path}: these added modules are damaged ({one_line(error)}). Copy the file again; "
-        f"if a run of isogloss made it, delete the run's folder and run again."
-    )

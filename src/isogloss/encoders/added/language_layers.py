@@ -23,12 +23,12 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 
-ACTIVATIONS: Mapping[str | None, Callable[[Tensor], Tensor]] = {
+_FUNCTIONS: Mapping[str | None, Callable[[Tensor], Tensor]] = {
     None: nn.functional.gelu,
     "relu": nn.functional.relu,
     "swish": nn.functional.silu,
 }
-"""Activations of adapters. None stands for GELU, which the encoders themselves use."""
+"""The functions of ``module_settings.ACTIVATIONS``."""
 
 
 class Adapter(nn.Module):
@@ -41,7 +41,7 @@ class Adapter(nn.Module):
         self, dim: int, bottleneck: int, *, spread: float, seed: int, activation: str | None = None
     ) -> None:
         super().__init__()
-        self.activation = ACTIVATIONS[activation]
+        self.activation = _FUNCTIONS[activation]
         # Made without numbers, or torch would draw random ones.
         self.down = nn.Linear(dim, bottleneck, device="meta").to_empty(device="cpu")
         self.up = nn.Linear(bottleneck, dim, device="meta").to_empty(device="cpu")

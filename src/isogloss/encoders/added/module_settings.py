@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
@@ -18,11 +19,17 @@ SHARED_ADAPTER = "shared-adapter"
 EMBEDDING = "embedding"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
 
+ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
+"""A module that an adapter can be put into, by its name in ``families.Site``."""
+
 ADAPTERS = (ADAPTER, SHARED_ADAPTER)
 """The kinds that are bottlenecks."""
 
 OF_ADAPTERS = ("after", "invertible", "normed", "activation", "leave_out")
 """The settings that apply only to adapters."""
+
+ACTIVATIONS = (None, "relu", "swish")
+"""Activations of adapters. None stands for GELU, which the encoders themselves use."""
 
 COPIES = (FEED_FORWARD, ATTENTION)
 """The kinds that are copies of the encoder's modules, except for the first language, which uses the

@@ -15,11 +15,23 @@ from isogloss.core.cache_folders import in_cache
 from isogloss.core.errors import ModelError
 from isogloss.core.untrusted import from_home
 from isogloss.encoders import folders
-from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS, check_type
-from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.differences import write_difference
 from isogloss.encoders.family import Config
 from isogloss.encoders.hub import HUB_NAME, pinned_name
+
+WEIGHTS = "adapter_model.safetensors"
+
+CONFIG = "adapter_config.json"
+
+MERGED_TYPES = (
+    "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA",
+    "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA",
+    "RANDLORA", "ROAD", "SHIRA", "SUPERTUNING", "TINYLORA", "TRAINABLE_TOKENS", "VERA", "WAVEFT",
+)  # fmt: skip
+"""The methods of peft that are read: those that it merges into the weights with the same outputs."""
+
+PREFIX = "base_model.model."
+"""Before the names of all weights in a peft folder."""
 
 LAST_LAYER = re.compile(rf"^{re.escape(PREFIX)}(classifier|score|qa_outputs)(\.out_proj)?\.weight$")
 """The names of a head's last layer, whose rows are labels, where it was saved."""
@@ -55,6 +67,15 @@ def complete_folder(folder: Path) -> Path:
         return model
 
     return in_cache(write)
+
+
+def check_type(folder: Path, body: Mapping[str, Any]) -> None:
+    """Raise ModelError unless the adapters of a peft folder are of a method that can be merged."""
+    if (kind := body.get("peft_type")) not in MERGED_TYPES:
+        raise ModelError(
+            f"{folder}: adapters of peft of the type {kind!s:.40} are not read. Methods that can be merged "
+            f"into the weights are: {', '.join(MERGED_TYPES)}."
+        )
 
 
 def _base(folder: Path, body: dict[str, Any]) -> str:
@@ -94,6 +115,8 @@ def _complete(target: Path, folder: Path, base: str, body: Mapping[str, Any]) ->
 def _describe_head(config: Config, folder: Path, body: Mapping[str, Any]) -> None:
     """Set class and number of labels of the head that the adapters were trained with."""
     from transformers.models.auto import modeling_auto
+
+    from isogloss.encoders.added.added_weights import read_weights
 
     classes = {
         "TOKEN_CLS": modeling_auto.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES,
