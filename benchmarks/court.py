@@ -88,12 +88,11 @@ def powers(samples: Drawn, claim: str) -> Iterator[Row]:
 
         def power(strength: float, seeds: int = seeds) -> float:
             return math.prod(
-                samples.rates(part, World, seeds, POWER_DRAWS, part.capped(strength)).supported
-                for part in parts
+                samples.rates(part, World, seeds, POWER_DRAWS, part.cap(strength)).supported for part in parts
             )
 
         strength = first(lambda minimum: power(minimum) >= POWER, STRENGTHS)
-        detected_value = math.nan if strength is None else parts[0].value(parts[0].capped(strength))
+        detected_value = math.nan if strength is None else parts[0].value(parts[0].cap(strength))
         row = {"claim": claim, "seeds": seeds, "draws": POWER_DRAWS, "power": round(power(1.0), 3)}
         yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected_value}
 

@@ -124,13 +124,13 @@ def main() -> None:
             engine = min(results, key=lambda name: results[name].kills.total())
             this_round = _Round(folder, engine, results[engine], rng)
             for kind in this_round.kill(min(left, options.each), seconds):
-                count = len(records(this_round.copied()))
+                count = len(records(this_round.copy_folder()))
                 print(
                     f"[{_kills(results)}/{options.kills}] {kind}, {count} of {len(undisturbed_records)} done",
                     flush=True,
                 )
             this_round.finish()
-            look(this_round.copied(), results[engine], undisturbed_records)
+            look(this_round.copy_folder(), results[engine], undisturbed_records)
     print(_table(results))
     sys.exit(not all(result.is_good for result in results.values()))
 
@@ -198,7 +198,7 @@ class _Round:
             self.found.restarts += 1
             self._end(0)
 
-    def copied(self) -> Path:
+    def copy_folder(self) -> Path:
         """Return a folder with all files of the round, copied from the bucket if they are there."""
         if self.engine != BUCKET:
             return self.folder / self.name
@@ -217,7 +217,7 @@ class _Round:
     def _end(self, which_position: int) -> int:
         """Wait for a process, return its exit code, and count exits that are neither kills nor failures."""
         exit_code = self.running[which_position].wait(timeout=STUCK)
-        if exit_code == 1 and list(self.copied().glob("*/failed.json")):
+        if exit_code == 1 and list(self.copy_folder().glob("*/failed.json")):
             self.found.killed_twice += 1
         elif exit_code not in (0, -signal.SIGKILL):
             self.found.errors += 1

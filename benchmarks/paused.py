@@ -109,14 +109,14 @@ class Runs:
             return {name: (self.remote.read(name) or b"").decode() for name in names}
         return {path.name: path.read_text() for path in (self.folder / self.out / LEASES / "log").glob("*")}
 
-    def made(self) -> set[str]:
+    def list_made(self) -> set[str]:
         """List what the runs have made so far."""
         if self.environment_of:
             return {name for name in self.remote.listing() if "/" in name and not name.startswith(LEASES)}
         folder = self.folder / self.out
         return {str(path) for name in (*PLACES, "work/checkpoint-*") for path in folder.glob(f"*/{name}")}
 
-    def copied(self) -> Path:
+    def copy_folder(self) -> Path:
         """Return a folder with all files."""
         for name in self.remote.listing() if self.environment_of else ():
             write_bytes(self.remote.root, name, self.remote.read(name) or b"")
@@ -140,12 +140,12 @@ def run_paused(runs: Runs, pause: Pause) -> tuple[int, int]:
             )
         second = runs.start("second")
         logs = runs.logs().keys()
-        result = runs.made()
+        result = runs.list_made()
         come = {
             "starting": lambda: any(
                 CLAIMED.search(text) for name, text in runs.logs().items() if name not in logs
             ),
-            "at work": lambda: runs.made() != result,
+            "at work": lambda: runs.list_made() != result,
             "done": lambda: False,
         }[pause.moment]
         _wait(lambda: come() or second.poll() is not None, str(pause))
@@ -270,7 +270,7 @@ def play_round(
         shutil.copy(folder / "whole" / PRECISION, out_folder)
     codes = run_paused(runs, pause)
     result = Found()
-    look(runs.copied(), result, undisturbed_records)
+    look(runs.copy_folder(), result, undisturbed_records)
     shutil.rmtree(out_folder)
     return codes, result.differing, dict(result.left)
 

@@ -67,10 +67,10 @@ def measure_point(name: str, examples: int, alphas: tuple[float, ...], peak: flo
     scores = []
     ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
     clock = Clock(seconds)
-    for _ in visit_points(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
-        raw = clock.timed("forward", scorer.scores)(models[0])
-        answers = clock.timed("decoding", task.decode)(scorer.examples, scorer.rows, raw)
-        scores.append(clock.timed("scoring", score)(task, scorer.gold, answers))
+    for _ in visit_points(models[0], names, alphas, clock.time_part("mixing", moves_on_path(*ends))):
+        raw = clock.time_part("forward", scorer.scores)(models[0])
+        answers = clock.time_part("decoding", task.decode)(scorer.examples, scorer.rows, raw)
+        scores.append(clock.time_part("scoring", score)(task, scorer.gold, answers))
     medians = {part: statistics.median(times) for part, times in seconds.items()}
     subwords = sum(len(row.subwords) for row in scorer.rows)
     operations = training_operations(shape_of(models[0].config), subwords, subwords // len(scorer.rows)) / 3
@@ -90,7 +90,7 @@ class Clock:
     def __init__(self, seconds: dict[str, list[float]]) -> None:
         self.seconds = seconds
 
-    def timed(self, part: str, work: Any) -> Any:
+    def time_part(self, part: str, work: Any) -> Any:
         def call(*arguments: Any) -> Any:
             start = time.process_time()
             result = work(*arguments)

@@ -203,13 +203,13 @@ class Soak:
             self.result.restarts += 1
             self.processes[index] = self._start(index)
 
-    def _note_end(self, number: int, code: int) -> None:
-        self.result.ended[str(code)] += 1
+    def _note_end(self, number: int, exit_code: int) -> None:
+        self.result.ended[str(exit_code)] += 1
         message = (self.folder / f"errors-{number}").read_text(errors="replace").strip()
-        is_named = code == 2 and (LEASES in message or "link" in message)
-        if code in (0, 130, 143) or -code in SIGNALS or is_named:  # Or by a second signal.
+        is_named = exit_code == 2 and (LEASES in message or "link" in message)
+        if exit_code in (0, 130, 143) or -exit_code in SIGNALS or is_named:  # Or by a second signal.
             return
-        self.result.odd_ends.append(f"{code}: {message[-400:]}")
+        self.result.odd_ends.append(f"{exit_code}: {message[-400:]}")
 
     def _send_signal(self) -> None:
         running = [process for process in self.processes if process.pid not in self.paused]

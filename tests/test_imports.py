@@ -69,10 +69,12 @@ DECLARED = {
 
 
 def test_declarations_import_neither_torch_nor_transformers():
-    code = (
+    program = (
         "import sys, importlib; [importlib.import_module(name) for name in sys.argv[1:]]; print(*sys.modules)"
     )
-    loaded_names = subprocess.check_output([sys.executable, "-c", code, *sorted(DECLARED)], text=True).split()
+    loaded_names = subprocess.check_output(
+        [sys.executable, "-c", program, *sorted(DECLARED)], text=True
+    ).split()
     assert set(loaded_names) >= DECLARED
     assert not {"torch", "transformers"} & set(loaded_names)
 
@@ -82,12 +84,12 @@ MOST_MODULES = 150
 
 
 def test_a_plan_is_made_without_torch(tmp_path):
-    code = (
+    program = (
         "import sys; from isogloss.planning.plan import plan_recipe; "
         "plan_recipe('quickstart', out=sys.argv[1]); print(*sys.modules)"
     )
     loaded_names = set(
-        subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True).split()
+        subprocess.check_output([sys.executable, "-c", program, str(tmp_path)], text=True).split()
     )
     assert not {"torch", "transformers"} & loaded_names
     assert 0 < len([name for name in loaded_names if name.startswith("isogloss")]) <= MOST_MODULES

@@ -76,15 +76,17 @@ def test_what_is_not_expected_could_be_found():
     files = [path for path in (TESTS.parent / "src").rglob("*") if path.suffix in kinds]
     texts = (path.read_text(encoding="utf-8") for path in files)
     package = re.sub(r'"\s*\n\s*f?"', "", "\n".join(texts))  # Texts over several lines are one.
-    gone = []
+    removed_texts = []
     for path in TESTS.rglob("test_*.py"):
         source = path.read_text(encoding="utf-8")
-        gone += [
+        removed_texts += [
             f"{path.relative_to(TESTS)}:{line} {text!r}"
             for line, text in find_unexpected(ast.parse(source))
             if len(text) > 3 and text not in package and source.count(text) < 2 and text not in MADE
         ]
-    assert not gone, "texts that are found nowhere; expect what the package says:\n" + "\n".join(gone)
+    assert not removed_texts, "texts that are found nowhere; expect what the package says:\n" + "\n".join(
+        removed_texts
+    )
 
 
 def find_unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -179,7 +179,10 @@ def is_valid(value, rule, root):
             for key, part in value.items()
             if key not in rule.get("properties", {})
         ),
-        **{name: lambda bound, holds=size: holds(value, bound) for name, size in SIZES.items()},
+        **{
+            name: lambda bound, is_valid_size=size: is_valid_size(value, bound)
+            for name, size in SIZES.items()
+        },
         **dict.fromkeys(("title", "description", "default", "$defs", "$schema"), lambda _: True),
     }
     order = sorted(rule, key=lambda name: name != "type")  # Later ones presume it.

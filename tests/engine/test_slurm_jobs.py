@@ -34,7 +34,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
     undisturbed_records = records(whole_output)
     folder = as_precise_as(whole_output, tmp_path / "runs")
     with ThreadPoolExecutor(1) as beside:
-        gone = beside.submit(pre_empt_one, folder)
+        removal = beside.submit(pre_empt_one, folder)
         outcome = make_planned(
             plan_recipe(recipe, out=folder),
             Execution(engine="slurm", jobs=2, slurm={"time": 10}),
@@ -49,7 +49,7 @@ def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_q
     wait_until(
         lambda: not any(is_alive(value) for value in jobs(folder))
     )  # The one that came back finds nothing to do.
-    (output,) = private_folder(folder).glob(f"*/{gone.result()}_0_log.out")
+    (output,) = private_folder(folder).glob(f"*/{removal.result()}_0_log.out")
     assert output.read_text().count("Requeued job") == 1
 
 

@@ -111,8 +111,8 @@ def test_translations_without_links_are_refused_before_training(train):
     with pytest.raises(DataError, match=r"en-de: .*\"links\".*24"):
         train(LINKS, "bare", sentences)
 
-    def forgetful(code, *args, **more):
-        return read(code, *args, **more) if code != "en-de-en" else sentences(code, *args, **more)
+    def forgetful(language, *args, **more):
+        return read(language, *args, **more) if language != "en-de-en" else sentences(language, *args, **more)
 
     with pytest.raises(DataError, match="en-de-en: attends"):
         train(LINKS, "forgetful", forgetful)

@@ -284,8 +284,8 @@ def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
 
 
 def test_mixed_inputs_are_those_of_both_languages():
-    def read(code):
-        texts = (f"{code} premise", f"{code} hypothesis")
+    def read(language):
+        texts = (f"{language} premise", f"{language} hypothesis")
         return [SentencePair(id=str(n), first=texts[0], second=texts[1], label="neutral") for n in range(40)]
 
     mixed_examples = examples_of("mixed-first", "sw", ("en",), read)

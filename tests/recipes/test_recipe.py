@@ -273,7 +273,7 @@ def test_common_fields_that_nobody_reads_are_refused():
 class Counted(int):
     """A number that counts how often it is compared."""
 
-    compared = 0
+    comparison_count = 0
     __hash__ = int.__hash__
 
     def __eq__(self, other):

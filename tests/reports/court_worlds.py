@@ -74,7 +74,7 @@ class World:
         """Return the noise of the runs of the other system."""
         return self.numbers(*shape)
 
-    def observed(self, scores: Array) -> Array:
+    def observe(self, scores: Array) -> Array:
         """Return scores as they are measured."""
         return scores
 
@@ -105,7 +105,7 @@ class Ties(World):
 
     name = "ties"
 
-    def observed(self, scores: Array) -> Array:
+    def observe(self, scores: Array) -> Array:
         return np.round(scores, 2)
 
 
@@ -220,7 +220,7 @@ class Part:
         """Return the number for a strength: 0 where the statement is just false, 1 where it is true."""
         return self.false + strength * (self.true - self.false)
 
-    def capped(self, strength: float) -> float:
+    def cap(self, strength: float) -> float:
         """Return a strength that does not leave a range at its other end."""
         return min(strength, 1.0) if {"above", "below"} <= self.bounds.keys() else strength
 
@@ -231,7 +231,7 @@ def system_scores(world: World, seeds: int, value: float, spread: float, sign: f
     single_difference = (1 - SHARED) ** 0.5
     ours = 0.5 + value + spread * sign * (common + single_difference * world.ours(seeds))
     theirs = 0.5 + spread * sign * (common + single_difference * world.theirs(seeds))
-    return world.observed(ours), world.observed(theirs)
+    return world.observe(ours), world.observe(theirs)
 
 
 def sign_of(bounds: Bounds) -> float:
@@ -252,8 +252,8 @@ def check_pairs(part: Part, world: World, seeds: int, value: float, sign: float)
 
 
 def independent(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    ours = world.observed(0.5 + value + part.spread * sign * world.ours(seeds))
-    theirs = world.observed(0.5 + part.spread * sign * world.theirs(seeds))
+    ours = world.observe(0.5 + value + part.spread * sign * world.ours(seeds))
+    theirs = world.observe(0.5 + part.spread * sign * world.theirs(seeds))
     return [check_independent(ours, theirs, "independent", part.bounds, "pretraining seed")]
 
 
@@ -278,7 +278,7 @@ def path(part: Part, world: World, seeds: int, value: float, sign: float) -> lis
 def curves(world: World, seeds: int, rises: Array, spread: float, sign: float) -> Array:
     """Return the scores of seeds along a series of systems [seed system]."""
     single_output = world.ours(seeds, len(rises))
-    return world.observed(0.5 + rises + spread * sign * single_output)
+    return world.observe(0.5 + rises + spread * sign * single_output)
 
 
 def rhos(scores: Array) -> list[float]:
@@ -297,7 +297,7 @@ def curve(part: Part, world: World, seeds: int, value: float, sign: float) -> li
     """Draw a path whose scores wander, as neighbouring models answer most examples alike."""
     wander = np.cumsum(world.numbers(seeds, len(ALPHAS)), axis=1) * part.spread / 3
     rises = value + part.spread * sign * world.ours(seeds, 1)
-    scores = world.observed(0.5 + rises * np.array(ALPHAS) + wander)
+    scores = world.observe(0.5 + rises * np.array(ALPHAS) + wander)
     return [trend(scores, part.bounds), check_of(scores[:, -1] - scores[:, 0], "gain", HELPS)]
 
 
@@ -324,7 +324,7 @@ def ratio(part: Part, world: World, seeds: int, value: float, _: float) -> list[
         wide, narrow = from_logit(to_logit(low) + 0.25 * wide), from_logit(to_logit(high) + 0.25 * narrow)
     else:
         wide, narrow = low + part.spread * value * wide, high + part.spread * narrow
-    table = pd.DataFrame({"wide": world.observed(wide), "narrow": world.observed(narrow)})
+    table = pd.DataFrame({"wide": world.observe(wide), "narrow": world.observe(narrow)})
     return check_spreads("spread", table[["wide"]], table[["narrow"]], part.bounds["above"])
 
 

@@ -305,44 +305,46 @@ PARALLEL = {"corpus": "sib200", "task": "text-classification", "source": "en", "
 TOPICS = ("travel", "health", "sports")
 
 
-def parallel_study(folder, consistency, *, examples=120, **about):
+def parallel_study(folder, consistency, *, examples=120, **options):
     """Return candidates of topics, whose answers equal those in English in a share of the ids."""
-    about = {**PARALLEL, **about}
-    free, scored, runs = [], [], []
+    options = {**PARALLEL, **options}
+    free_values, scored_value, runs = [], [], []
     for seed in (0, 1):
-        free.append({**signal(seed, "en", "score", 0.9, **about), "examples": 400})
-        free += [signal(seed, code, "atc", score, **about) for code, score in NATURAL.items()]
-        scored += [{**row, "examples": 100} for row in scores([seed], NATURAL, **about)]
-        source = {str(number): TOPICS[number % 3] for number in range(examples)}
+        free_values.append({**signal(seed, "en", "score", 0.9, **options), "examples": 400})
+        free_values += [
+            signal(seed, language, "atc", score, **options) for language, score in NATURAL.items()
+        ]
+        scored_value += [{**row, "examples": 100} for row in scores([seed], NATURAL, **options)]
+        source = {str(index): TOPICS[index % 3] for index in range(examples)}
         answers = {"en": source}
-        for code, share in consistency.items():
-            answers[code] = {
-                key: topic if number < share * examples else TOPICS[number % 3 - 1]
-                for number, (key, topic) in enumerate(source.items())
+        for language_code, share in consistency.items():
+            answers[language_code] = {
+                key: topic if index < share * examples else TOPICS[index % 3 - 1]
+                for index, (key, topic) in enumerate(source.items())
             }
         keep(folder / str(seed), answers)
-        name = f"free {model_row(seed, **about)['model']}"
+        name = f"free {model_row(seed, **options)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=folder / str(seed)))
-    (candidates,) = all_candidates(make_measurements(free, scored, runs=runs))
+    (candidates,) = all_candidates(make_measurements(free_values, scored_value, runs=runs))
     return candidates
 
 
 def test_consistency_of_a_parallel_split_is_the_share_of_ids_with_one_label(tmp_path):
-    shares = {code: round(120 * score) / 120 for code, score in NATURAL.items()}
+    shares = {language: round(120 * score) / 120 for language, score in NATURAL.items()}
     candidates = parallel_study(tmp_path, shares)
-    for column, code in enumerate(candidates.languages):
-        assert candidates.consistency[:, column] == pytest.approx(shares[code])
+    for column, language_code in enumerate(candidates.languages):
+        assert candidates.consistency[:, column] == pytest.approx(shares[language_code])
         assert (candidates.pairs[:, column] == 120).all()
 
 
 def test_the_score_to_expect_follows_from_consistency_alone_where_translations_suffice(tmp_path):
     candidates = parallel_study(tmp_path, NATURAL)
     row = choice_data(candidates).set_index("language").loc["ja"]
-    others = {code: score for code, score in NATURAL.items() if code != "ja"}
+    other_scores = {language: score for language, score in NATURAL.items() if language != "ja"}
     column = candidates.languages.index("ja")
     shares = dict(zip(candidates.languages, candidates.consistency[0], strict=True))
     expected = expected_score(
-        "ja", "en", {"en": 0.9, **others}, {"consistency": shares}, source_examples=400, pairs=120
+        "ja", "en", {"en": 0.9, **other_scores}, {"consistency": shares}, source_examples=400, pairs=120
     )
     assert [row["expected"], row["expected_low"]] == pytest.approx([expected.value, expected.low])
     assert candidates.pairs[0, column] == 120
@@ -365,10 +367,10 @@ def test_consistency_is_not_used_for_few_pairs_other_corpora_and_labels_of_words
 
 
 def test_answers_in_a_language_that_is_not_measured_have_no_consistency(tmp_path):
-    candidates = parallel_study(tmp_path, {code: 0.5 for code in NATURAL if code != "sw"})
+    candidates = parallel_study(tmp_path, {language: 0.5 for language in NATURAL if language != "sw"})
     is_measured = ~np.isnan(candidates.consistency[0])
     assert dict(zip(candidates.languages, is_measured.tolist(), strict=True)) == {
-        code: code != "sw" for code in sorted(NATURAL)
+        language: language != "sw" for language in sorted(NATURAL)
     }
 
 

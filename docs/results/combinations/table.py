@@ -93,9 +93,9 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
         rho = {
             target: part["value"].corr(part["score"], "spearman") for target, part in groups_by_target.items()
         }
-        for on in ("original", "adjusted"):
-            parts = [part[part["on"] == on] for part in groups_by_target.values()]
-            rho[on] = sum(part["value"].corr(part["score"], "spearman") for part in parts) / len(parts)
+        for origin in ("original", "adjusted"):
+            parts = [part[part["on"] == origin] for part in groups_by_target.values()]
+            rho[origin] = sum(part["value"].corr(part["score"], "spearman") for part in parts) / len(parts)
         correlations[signal] = {"models": len(signal_rows) // len(groups_by_target), **rho}
     return pd.DataFrame.from_dict(correlations, orient="index").rename_axis("signal").round(3)
 
@@ -110,19 +110,23 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
             gains_by_seed["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
     for way in ways:
         gains = {
-            on: wide[on, way] - wide[on, BASE] for on in sorted(table["on"].unique()) if (on, way) in wide
+            origin: wide[origin, way] - wide[origin, BASE]
+            for origin in sorted(table["on"].unique())
+            if (origin, way) in wide
         }
-        gains_by_seed |= {(way, BASE, on): gain for on, gain in gains.items()}
+        gains_by_seed |= {(way, BASE, origin): gain for origin, gain in gains.items()}
         if len(gains) > 1:
             gains_by_seed[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]
-    for on, way in wide.columns:
+    for origin, way in wide.columns:
         if way.endswith(AVERAGED):
-            members = wide[on, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
-            gains_by_seed[way, "its models", on] = (wide[on, way] - members).dropna()
+            members = (
+                wide[origin, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
+            )
+            gains_by_seed[way, "its models", origin] = (wide[origin, way] - members).dropna()
     rows = []
-    for (name, against, on), values in gains_by_seed.items():
+    for (name, against, origin), values in gains_by_seed.items():
         gain = crossed_estimate(list(values.dropna()))
-        row = {"what": name, "against": against, "on": on, "units": len(values.dropna())}
+        row = {"what": name, "against": against, "on": origin, "units": len(values.dropna())}
         numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
         rows.append(row | numbers | {"seen": gain.smallest_seen()})
     table = pd.DataFrame(rows)
