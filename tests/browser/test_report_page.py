@@ -72,7 +72,8 @@ def test_dark_and_light_are_readable(page: Path, open_page: Callable[..., Any]) 
             colours.append([contrast_part(colour) for colour in text.page.evaluate(style)])
     ratios = [(max(pair) + 0.05) / (min(pair) + 0.05) for pair in colours]
     assert min(ratios) > 7, "what WCAG calls AAA"
-    assert (colours[0][0] < colours[0][1]) != (colours[1][0] < colours[1][1])
+    (text_colour, background), (dark_text_colour, dark_background) = colours
+    assert (text_colour < background) != (dark_text_colour < dark_background)
 
 
 def contrast_part(colour: str) -> float:

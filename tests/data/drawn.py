@@ -234,6 +234,8 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
     ),
 }
 """Strategies for examples, with one fixed sample of each."""
+STRATEGIES = {kind: strategy for kind, (strategy, _) in KINDS.items()}
+SAMPLES = {kind: sample for kind, (_, sample) in KINDS.items()}
 
 
 @dataclass(frozen=True)

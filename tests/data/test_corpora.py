@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from drawn import HARD, KINDS, find_kind, keep_parts
+from drawn import HARD, KINDS, SAMPLES, STRATEGIES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +78,7 @@ EVERY = pytest.mark.parametrize("name", CORPORA)
 @given(data=st.data())
 def test_what_is_written_reads_back(name, data):
     run = HELD[name]
-    examples = data.draw(KINDS[run.kind][0])
+    examples = data.draw(STRATEGIES[run.kind])
     assert keep_parts(run.read_back(run.write(examples))) == keep_parts(examples)
 
 
@@ -87,7 +87,7 @@ def test_fingerprints_follow_the_content(name, tmp_path):
     item = HELD[name]
     path = tmp_path / item.path
     path.parent.mkdir(parents=True)
-    text = item.write(KINDS[item.kind][1])
+    text = item.write(SAMPLES[item.kind])
     fingerprints = []
     for content in (text, text, f"{text}\n"):
         path.write_text(content, "utf-8")
@@ -167,7 +167,7 @@ def with_text(example: Example, text: str) -> Example:
 def test_no_sign_is_lost_or_made_another(name):
     """Joiners, marks of direction, composed and decomposed letters and separators come back code by code."""
     run = HELD[name]
-    examples = KINDS[run.kind][1]
+    examples = SAMPLES[run.kind]
     for text in [*(f"{sign}a" for sign in HARD), "b".join(HARD), *(f"a{sign}" for sign in HARD)]:
         changed_examples = [with_text(examples[0], text), *examples[1:]]
         if isinstance(changed_examples[0], Translation):
@@ -237,13 +237,13 @@ SPOILT = {
 }
 """Changes to a sample's first example that no file of its kind can hold."""
 
-CHANGES = [(name, change) for name, run in HELD.items() for change in SPOILT[type(KINDS[run.kind][1][0])]]
+CHANGES = [(name, change) for name, run in HELD.items() for change in SPOILT[type(SAMPLES[run.kind][0])]]
 
 
 @pytest.mark.parametrize(("name", "change"), CHANGES, ids=lambda value: ascii(value)[:60])
 def test_what_a_format_cannot_hold_is_not_written(name, change):
     run = HELD[name]
-    first_kind, *other_kinds = KINDS[run.kind][1]
+    first_kind, *other_kinds = SAMPLES[run.kind]
     with pytest.raises(DataError) as error:
         run.write([replace(first_kind, **change), *other_kinds])
     assert "cannot write" in str(error.value)
@@ -254,7 +254,7 @@ def test_what_a_format_cannot_hold_is_not_written(name, change):
 def test_another_kind_of_example_is_not_written(name):
     run = HELD[name]
     samples = [sample for _, (sample, *_) in KINDS.values()]
-    for other_item in each(sample for sample in samples if type(sample) is not type(KINDS[run.kind][1][0])):
+    for other_item in each(sample for sample in samples if type(sample) is not type(SAMPLES[run.kind][0])):
         with pytest.raises(DataError, match="write"):
             run.write([other_item])
 
@@ -285,7 +285,7 @@ FLOODS = [
 def test_reading_takes_linear_time(name):
     """A step that is quadratic in the length of a line would take minutes here."""
     run = replace(HELD[name], splits=HELD[name].splits[:1])
-    sound = run.write(KINDS[run.kind][1])
+    sound = run.write(SAMPLES[run.kind])
     head = sound.partition("\n")[0] + "\n"
     start_time = time.process_time()
     for flood in [*(short_flood * MUCH for short_flood in FLOODS), "# sent_id =" + " " * MUCH]:
@@ -302,7 +302,7 @@ def test_reading_takes_linear_time(name):
 def test_reading_takes_no_more_memory_for_more_lines(name):
     """Examples are given one by one. What may grow are the ids where each must be its own."""
     run = HELD[name]
-    examples = list(_many(KINDS[run.kind][1]))
+    examples = list(_many(SAMPLES[run.kind]))
     small_traced_memory, large_traced_memory = (
         _peak(run, examples[: len(examples) // part]) for part in (8, 1)
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from damage import PACKINGS, damages
-from drawn import KINDS, LABELS, find_kind, keep_parts
+from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trees import is_tree
@@ -141,7 +141,7 @@ def write_corpora() -> Iterator[Case]:
     """Let every corpus of the table write a file."""
     for file in HELD.values():
         if file:
-            text = file.write(KINDS[file.kind][1])
+            text = file.write(SAMPLES[file.kind])
             yield Case(file.corpus, file.language, file.splits[0], {file.path: text.encode()}, file.path)
 
 

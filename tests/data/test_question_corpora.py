@@ -30,7 +30,7 @@ def test_squad_in_other_languages_is_what_was_released_with_mlqa(put_files, plac
 )
 def test_an_answer_beside_its_offset_is_found_again_and_told_of(put_files, passage, start, text, expected):
     content = document(answers=[{"text": text, "answer_start": start}])
-    content["data"][0]["paragraphs"][0]["context"] = passage
+    get_paragraph(content)["context"] = passage
     first_example, second = SQUAD.read(
         put_files({"squad/train-v1.1.json": json.dumps(content)}), "en", "train"
     )
@@ -46,7 +46,7 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put_files, passa
 @pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("b b b", 40), ("x b b b b", 5)])
 def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
     content = document(answers=[{"text": "b", "answer_start": start}])
-    content["data"][0]["paragraphs"][0]["context"] = passage
+    get_paragraph(content)["context"] = passage
     messages = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
     assert "(question 1): answer 'b' at" in messages
     assert "times, none of them surely meant; expected the answer at its offset." in messages
@@ -54,10 +54,18 @@ def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, 
 
 def test_questions_without_answers_can_be_asked_for(put_files):
     content = document()
-    del content["data"][0]["paragraphs"][0]["qas"][0]["answers"]
+    first_question, *_ = get_paragraph(content)["qas"]
+    del first_question["answers"]
     (file,) = put_files({"some.json": json.dumps(content)}).find(["some.json"])
     first_question, second = read_questions(file, answers="ignored")
     assert (first_question.answers, second.answers) == ((), ())
+
+
+def get_paragraph(content):
+    """Return the only paragraph of a document."""
+    (article,) = content["data"]
+    (paragraph,) = article["paragraphs"]
+    return paragraph
 
 
 def document(**change):

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
@@ -81,7 +82,7 @@ def test_inputs_and_outputs_of_blocks_are_the_hidden_states(encoder_folder, batc
     outputs = []
     places = [site.module(encoder, "block") for site in family.sites(encoder)]
     handles = [
-        place.register_forward_hook(lambda _, __, folder: outputs.append(tensor(folder))) for place in places
+        place.register_forward_hook(lambda _, __, output: outputs.append(tensor(output))) for place in places
     ]
     handles.append(places[0].register_forward_pre_hook(lambda _, inputs: outputs.append(inputs[0])))
     with torch.no_grad():
@@ -131,22 +132,24 @@ def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_fo
                 site.module(encoder, part)
 
 
-def seen_in(encoder, site, names, batch):
-    calls = {}
+def inputs_and_outputs(encoder, names, batch):
+    """Return the inputs and the outputs of modules by name."""
+    inputs = {}
+    outputs = {}
+
+    def note(name, _, arguments, fields, output):
+        inputs[name] = next(iter((*arguments, *fields.values())))
+        outputs[name] = tensor(output)
+
     handles = [
-        encoder.get_submodule(name).register_forward_hook(
-            lambda _, inputs, fields, folder, name=name: calls.update(
-                {name: (next(iter((*inputs, *fields.values()))), tensor(folder))}
-            ),
-            with_kwargs=True,
-        )
+        encoder.get_submodule(name).register_forward_hook(partial(note, name), with_kwargs=True)
         for name in names
     ]
     with torch.no_grad():
         encoder(**batch)
     for hook in handles:
         hook.remove()
-    return calls
+    return inputs, outputs
 
 
 def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
@@ -157,21 +160,23 @@ def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
     site = family.sites(encoder)[1]
     sub_layers = ((site.attention, site.attention_norm), (site.feed_forward, site.feed_forward_norm))
     names = {*site.attention, *site.feed_forward, site.attention_norm, site.feed_forward_norm, site.block}
-    calls = seen_in(encoder, site, names, batch)
+    inputs, outputs = inputs_and_outputs(encoder, names, batch)
     for modules, norm in sub_layers:
         if "post-norm" in family.lacks:
             assert f"{norm}.".startswith(f"{modules[0]}.")
         else:
-            assert torch.equal(calls[modules[-1]][1], calls[norm][1])
+            assert torch.equal(outputs[modules[-1]], outputs[norm])
     if "post-norm" not in family.lacks:
-        assert torch.equal(calls[site.block][1], calls[site.feed_forward_norm][1])
-        added_difference = calls[site.feed_forward_norm][0] - calls[site.attention_norm][1]
+        assert torch.equal(outputs[site.block], outputs[site.feed_forward_norm])
+        added_difference = inputs[site.feed_forward_norm] - outputs[site.attention_norm]
     else:
-        added_difference = calls[site.block][1] - calls[site.feed_forward_norm][0]
+        added_difference = outputs[site.block] - inputs[site.feed_forward_norm]
     is_after = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
     last_feed_forward = site.feed_forward[-1] if is_after else site.feed_forward_out
-    outputs = seen_in(encoder, site, [last_feed_forward], batch)[last_feed_forward][1]
-    torch.testing.assert_close(outputs, added_difference)  # The residual goes around the feed-forward.
+    _, outputs = inputs_and_outputs(encoder, [last_feed_forward], batch)
+    torch.testing.assert_close(
+        outputs[last_feed_forward], added_difference
+    )  # The residual goes around the feed-forward.
 
 
 def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):

@@ -140,7 +140,7 @@ def cut(model, name, places, *, state_before):
     module = model.get_submodule(name)
     if state_before:
         return module.register_forward_pre_hook(lambda _, inputs: (change_values(inputs[0]), *inputs[1:]))
-    return module.register_forward_hook(lambda _, __, folder: change_values(folder))
+    return module.register_forward_hook(lambda _, __, output: change_values(output))
 
 
 @pytest.mark.parametrize("unit", ["head", "neuron"])

@@ -1,4 +1,4 @@
-"""Configurations read without transformers equal those of transformers, whatever a config.json leaves out."""
+"""Configurations read without transformers equal those of transformers, whatever a config.json lacks."""
 
 import json
 import subprocess

@@ -203,7 +203,8 @@ def predictions() -> Iterator[Door]:
             key = (form.name, *(field.name for field in kind.formats))
             if key not in calls:
                 files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
-                files |= {"in.txt": BRAT["test.txt"]} if form.name == "brat" else {}
+                if form.name == "brat":
+                    files["in.txt"] = BRAT["test.txt"]
                 variant = (files, "in.dat", partial(read, kind, task, form.name))
                 yield Door(f"predict {task} {form.name}", (variant,))
             calls.add(key)

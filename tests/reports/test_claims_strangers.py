@@ -149,7 +149,8 @@ def pretraining_strangers(claim: str) -> dict[str, tuple[Changes, Callable[[Row]
     treated_value = TREATED[claim]
     seeds = 2 if claim in ("4b", "4c", "4f") else SEEDS
     changes = PRETRAINED | FINE_TUNED
-    changes |= {"a third language": {"encoder.languages": "qaa+qad+qaz"}} if claim != "4m" else {}
+    if claim != "4m":
+        changes["a third language"] = {"encoder.languages": "qaa+qad+qaz"}
     meta = changed_fields("encoder.method", MetaLearning)
     modules = changed_fields("encoder.modules", Modules)
     everything = {name: (change, treated_value, seeds) for name, change in changes.items()}
@@ -197,7 +198,7 @@ def strangers() -> Iterator[Stranger]:
 
 
 PARTS = {
-    *(("2d", f"method.{part}") for part in ("learned_ratio", "schedule")),  # They are what 2d leaves out.
+    *(("2d", f"method.{part}") for part in ("learned_ratio", "schedule")),  # Part of 2d.
     *(("2k", f"method.{part}") for part in ("layer",)),  # Layers are what 2k compares.
     *((claim, "auxiliary.bitext") for claim in ("3d", "3j")),  # Another bitext is data of the same system.
     ("3g", "a third language"),  # It is judged within the source language, whatever the target.

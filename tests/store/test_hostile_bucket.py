@@ -55,7 +55,8 @@ def shared(
         for file, body in files.items():
             put_bucket(f"{name}/{file}", body)
         sums = {file: Checksum.of(body) for file, body in files.items()}
-        sums |= {listed_name.replace("RUN", run.name): CHECKSUM} if listed_name else {}
+        if listed_name:
+            sums[listed_name.replace("RUN", run.name)] = CHECKSUM
         put_bucket(f"{name}/{run.name}/files.json", as_text(sums).encode())
     return f"s3://{BUCKET}/{name}"
 

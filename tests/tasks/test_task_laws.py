@@ -78,7 +78,8 @@ def test_transformers_is_imported_inside_functions_only():
     for path in paths:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = {alias.name for alias in getattr(node, "names", ()) if isinstance(node, ast.Import)}
-            names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
+            if isinstance(node, ast.ImportFrom):
+                names.add(node.module)
             assert "transformers" not in names, path
 
 

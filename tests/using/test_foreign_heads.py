@@ -69,7 +69,8 @@ def save_as_transformers(request: pytest.FixtureRequest, tmp_path: Path) -> Call
         labels = {"pairs": NLI_LABELS, "number": LABELS[:1]}.get(head, LABELS)
         if head not in ("spans", "options"):
             values |= {"id2label": dict(enumerate(labels)), "label2id": {v: k for k, v in enumerate(labels)}}
-        values |= {"problem_type": "multi_label_classification"} if head == "several" else {}
+        if head == "several":
+            values["problem_type"] = "multi_label_classification"
         tokenizer = transformers.AutoTokenizer.from_pretrained(base)
         if tokenizer.pad_token is not None:  # Llama has none, and then transformers reads one text at a time.
             values["pad_token_id"] = tokenizer.pad_token_id
