@@ -19,17 +19,17 @@ N := 1000000
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (two to five minutes)
+quickstart: $(VENV)/.installed ## Show the main job on the built-in languages (one to three minutes)
 	@$(KEEP) $(BIN)/isogloss quickstart --out $(OUT)
 
 install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
 
-test: $(VENV)/.installed-dev ## Run every test
+test: $(VENV)/.installed-dev ## Run every test, and a sample of its cases where they are many
 	@$(PYTEST) -n 3 $(OPTIONS)
 
 nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sample (a night)
-	@$(PYTEST) -n 2 --nightly -m nightly $(OPTIONS)
+	@$(PYTEST) -n 2 --nightly -m "nightly or hypothesis" --hypothesis-profile night $(OPTIONS)
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
 

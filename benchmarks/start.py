@@ -20,6 +20,9 @@ from isogloss.using.onnx import write_int8
 
 TORCH = "import torch"
 PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_bert"
+TRAINING = "import isogloss.engine.preloaded"
+"""What the process imports from which the workers of ``--jobs`` are forked: all that a training needs."""
+
 ASKED_BY = {
     "torch": "all that computes",
     "transformers.models": "every model: the names of all models, read from their files",
@@ -52,10 +55,7 @@ def main() -> None:
             "isogloss predict, a sentence": [*predict, "--no-onnx"],
             "the same with model.onnx": [*predict, "--onnx"],
             "the same with model.int8.onnx": [*predict, "--int8"],
-            "a training process": [
-                "-c",
-                PREDICTION,
-            ],
+            "a training process": ["-c", TRAINING],
         }
         rounds = [{name: cost(words) for name, words in commands.items()} for _ in range(options.rounds)]
     seconds_by_command = {name: min(costs[name] for costs in rounds) for name in commands}

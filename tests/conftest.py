@@ -18,6 +18,7 @@ from hypothesis import settings
 
 import says
 import shapes  # noqa: F401  # Before anything of ours is imported.
+from covering import leave_products_to_the_night
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
@@ -36,8 +37,10 @@ STUDIES = Path(__file__).parent / "reports" / "studies"
 """Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""
 
 # A busy machine is no broken law, and no change is judged by luck: the same examples are tried every time, so
-# that more of them cost more and find nothing new. "--hypothesis-profile search" draws others, and more.
-settings.register_profile("isogloss", deadline=None, derandomize=True, max_examples=30)
+# that more of them cost more and find nothing new. `make nightly` tries ten times as many, and
+# "--hypothesis-profile search" draws others.
+settings.register_profile("isogloss", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("night", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=500)
 settings.load_profile("isogloss")
 
@@ -77,6 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if set(RECIPES_MADE) & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     leave_to_the_night(items)
+    leave_products_to_the_night(items)
     if not config.getoption("--nightly") and not any("[" in name for name in config.args):
         nightly_tests = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=nightly_tests)
@@ -85,14 +89,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_to_the_night(items: list[pytest.Item]) -> None:
-    """Mark all cases of slow tests but the first as nightly, unless the test is marked every_case."""
-    tests = defaultdict[str, list[pytest.Item]](list)
+    """Mark slow cases as nightly, except one of a test without a fast case, and cases that markers choose."""
+    slow_cases = defaultdict[str, list[pytest.Item]](list)
+    with_fast_cases: set[str] = set()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        if "slow" in marks and not marks & {"every_case", "nightly"}:
-            tests[item.nodeid.partition("[")[0]].append(item)
-    for cases in tests.values():
-        for case in cases[1:]:
+        name = item.nodeid.partition("[")[0]
+        if not marks & {"slow", "nightly"}:
+            with_fast_cases.add(name)
+        elif "slow" in marks and not marks & {"every_case", "nightly", "sample"}:
+            slow_cases[name].append(item)
+    for name, cases in slow_cases.items():
+        for case in cases[0 if name in with_fast_cases else 1 :]:
             case.add_marker(pytest.mark.nightly)
 
 

@@ -2,12 +2,14 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / ".ci" / "browser"
@@ -180,6 +182,14 @@ def test_a_release_is_published_after_the_wheel_ran_and_was_uploaded():
         for word in ("make release", "isogloss quickstart", "upload-artifact")
     ]
     assert places == sorted(places)
+
+
+def test_the_night_runs_all_cases_and_more_examples_of_hypothesis():
+    (recipe,) = re.findall(r"^nightly:.*\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    words = shlex.split(recipe)
+    assert "--nightly" in words and words[words.index("-m") + 1] == "nightly or hypothesis"
+    profile = settings.get_profile(words[words.index("--hypothesis-profile") + 1])
+    assert profile.max_examples >= 10 * settings.get_profile("isogloss").max_examples
 
 
 def test_every_test_is_in_one_part_of_the_night():

@@ -17,7 +17,7 @@ from isogloss.encoders.added.added_weights import language_parameters, shared_pa
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.loading import load_masked_lm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 """Some forty runs."""
 
 RECIPE = """

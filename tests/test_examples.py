@@ -24,6 +24,7 @@ def test_an_example_is_short_and_says_how_to_run_it(path):
     assert f"python examples/{path.name}" in text
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
     load("zero_shot").main(tmp_path, examples=32)

@@ -95,6 +95,16 @@ def test_a_plan_is_made_without_torch(tmp_path):
     assert 0 < len([name for name in loaded_names if name.startswith("isogloss")]) <= MOST_MODULES
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "most"), [("load_model", 85), ("load_encoder", 85), ("path", 85), ("cka", 40), ("retrieval", 40)]
+)
+def test_a_function_loads_few_modules(name, most):
+    code = "import sys, isogloss; getattr(isogloss, sys.argv[1]); print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code, name], text=True).split()
+    assert 0 < len([module for module in loaded if module.startswith("isogloss")]) <= most
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_list_costs_less_than_torch_and_a_prediction_little_more(tiny_runs, tmp_path):

@@ -74,6 +74,7 @@ def named_classes(function):
     module = ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
     homes = {name.name: node.module for node in imports for name in node.names}
+    homes |= {node.name: function.__module__ for node in module.body if isinstance(node, ast.ClassDef)}
     bare_names = {
         name
         for name in re.findall(r"\b[A-Z]\w*", signature)

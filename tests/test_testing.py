@@ -93,6 +93,7 @@ def test_a_method_keeps_the_laws(tmp_path):
     check_method(Smoothed(), tmp_path, neutral=Smoothed(smoothing=0.0))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_method_that_depends_on_chance_is_reported(tmp_path):
     with pytest.raises(LawBroken, match="trained"):
@@ -214,6 +215,7 @@ def mean_is_positive(measurements):
     return [check_of(scores["score"].sort_values(), "mean", HELPS)] if len(scores) else []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_engine_keeps_the_laws_and_a_claim_is_judged_on_its_runs(tmp_path):
     check_engine("processes", tmp_path, jobs=2)

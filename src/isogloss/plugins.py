@@ -7,7 +7,7 @@ from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules, Positive, Share
 from isogloss.data.corpora.labelled import LabelledCorpus
-from isogloss.data.corpus import About, Corpus
+from isogloss.data.corpus import About, Corpus, Source
 from isogloss.data.examples import (
     Choice,
     ComparableText,
@@ -19,7 +19,7 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.files import File, Folder
+from isogloss.data.files import DiskFolder, File, Folder
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.data.projection.label_projection import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -75,6 +75,7 @@ __all__ = [
     "Corpus",
     "Cost",
     "Diagnostic",
+    "DiskFolder",
     "EncodedRow",
     "EncoderFamily",
     "Engine",
@@ -102,6 +103,7 @@ __all__ = [
     "Setting",
     "Shape",
     "Share",
+    "Source",
     "Summary",
     "Table",
     "TaggedSentence",

@@ -10,6 +10,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"], [], ["unbelievable"]]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", range(4))
 def test_states_are_those_of_the_whole_encoder_one_sentence_at_a_time(encoder_folder, layer):
     model = load_model(encoder_folder)

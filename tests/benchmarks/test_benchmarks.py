@@ -114,6 +114,7 @@ def cells_after_kills(script, monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.nightly
 def test_kills_find_nothing_where_all_is_made_once(cells_after_kills):
     kills, whom, rounds, restarts, *cell = cells_after_kills(STAND_IN, 0)
     assert (kills, whom, cell) == ("2", "main 2", ["0"] * 5)
@@ -153,6 +154,7 @@ def test_the_memory_of_a_training_is_about_what_is_estimated(script):
     assert all(0.75 < float(row[-2]) < 1.25 for row in rows)
 
 
+@pytest.mark.nightly
 def test_encoders_are_trained_at_some_speed_of_the_plan(script):
     run = script("paper_encoders", "--quick")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in run.splitlines()[4:]]
@@ -180,6 +182,7 @@ def rows_of(path):
     }
 
 
+@pytest.mark.nightly
 def test_claims_about_gpus_are_checked_in_sections(script, tmp_path):
     path = tmp_path / "rows.json"
     run = script("gpu_check", "--quick", "--out", path, "--sections", GPU_SECTIONS)
@@ -238,6 +241,7 @@ def test_every_way_of_mixing_is_compared_with_translate_train(script):
     assert cells["pairs alone"][-1] == pytest.approx(cells["translate-train"][-1], abs=0.1)
 
 
+@pytest.mark.nightly
 def test_fine_tuning_and_paths_find_the_same_as_trainer(script, tmp_path):
     run = script("bench", "--quick", "--out", tmp_path)
     (path,) = tmp_path.iterdir()

@@ -104,6 +104,7 @@ def check_thumbs(measurements: Measurements, text: Any) -> None:
     assert float(panels[0].locator("input").input_value()) == pytest.approx(alpha, abs=1e-5), "the last"
 
 
+@pytest.mark.nightly
 def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
@@ -261,6 +262,7 @@ def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page
         check_scores(measurements, text.page, nearest(0.6))
 
 
+@pytest.mark.nightly
 def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_page_says_nothing_to_the_console_asks_for_nothing_outside_and_fits(
         assert [url for url in text.requests if not url.startswith(("file:", "data:"))] == []
 
 
+@pytest.mark.nightly
 def test_dark_differs_from_light_and_print_hides_the_contents(
     site: Path, open_page: Callable[..., Any]
 ) -> None:
@@ -149,6 +150,7 @@ def found_pages(page: Any, address: str, question: str) -> list[str]:
     return list(dict.fromkeys(link.partition(".html")[0] for link in links))
 
 
+@pytest.mark.nightly
 def test_each_question_is_answered_by_one_of_the_first_three_pages(
     site: Path, open_page: Callable[..., Any]
 ) -> None:

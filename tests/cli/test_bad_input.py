@@ -222,6 +222,7 @@ def test_a_record_damaged_by_hand_is_named(command, damaged_runs, damage):
     assert line["what"] == message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_damaged_record_is_set_aside_and_made_again(command, damaged_runs, tmp_path):
     runs, record = damaged_runs

@@ -332,6 +332,7 @@ def check_files(command, folder, sides, metric):
     assert (row["score"], row["baseline_score"]) == pytest.approx(error_by_list[2:])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", TYPES)
 def test_labels_of_texts_are_of_the_right_task_or_refused(kind):
     for container, metric in product(
@@ -346,6 +347,7 @@ def test_tags_are_spans_or_words_or_refused(scheme):
         check_tags(scheme, rows, metric)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", SET_TYPES)
 def test_several_labels_of_a_text_are_a_set(kind):
     for metric, task in product(("", "macro_f1", "exact_match"), ("", "multi-label-classification")):

@@ -126,6 +126,7 @@ def test_splits_that_an_earlier_call_left_are_used_if_they_are_the_same(command,
     assert {path: path.read_bytes() for path in (folder / "reviews").iterdir()} == contents_before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("head", "columns", "message"),
     [

@@ -203,6 +203,7 @@ PLANS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
 def test_a_damaged_plan_is_said_and_the_runs_are_read(command, runs, text):
@@ -227,6 +228,7 @@ def test_what_is_no_file_is_not_waited_for(command, runs, model, make, name):
     assert {run.id: run.state for run in isogloss.read(runs).runs}[model.name] == "damaged"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
 @pytest.mark.parametrize("name", [PLAN, f"run/{MADE}", f"run/{FAILED}", "tables/.written"])

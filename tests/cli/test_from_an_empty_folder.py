@@ -107,6 +107,7 @@ def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
         assert (tmp_path / f"empty/runs/{name}/report.html").is_file()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_data_hub_makes_the_runs_of_fetched_files(isogloss, hub, tmp_path):
     isogloss("fetch", "sib200", "--language", "en,yo", "--to", "data")

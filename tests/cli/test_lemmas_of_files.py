@@ -78,6 +78,7 @@ def test_init_describes_the_lemmas_of_a_file(folder, command):
     assert "Did you mean 'LEMMA'" in refused_result.message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_lemmas_are_learned_in_addition_to_tags_and_predicted_into_their_column(folder, command):
     assert command("run", folder / "further.toml", "--out", folder / "runs", "--no-report").status == 0

@@ -44,6 +44,7 @@ def test_all_that_is_read_or_computed_is_told(command, verb_and_progress):
     assert {line.strip().partition(":")[0] for line in lines} >= set(messages)
 
 
+@pytest.mark.each_value
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
 def test_quiet_verbs_and_machines_are_told_nothing(command, verb_and_progress, option):

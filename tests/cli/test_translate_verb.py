@@ -63,6 +63,7 @@ def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
     assert "examples" in result.err
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_path, text):
     recipe = tmp_path / "small.toml"

@@ -192,6 +192,7 @@ def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     assert way_result.out.count("\t") == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_predict_without_translations_warns_once_unless_quiet(command, mixing, tmp_path):
     stdin = "gar zinormunil .\n" * 300
@@ -242,6 +243,7 @@ def test_evaluate_takes_inputs_as_recipes_do(command, mixing, fine_tuned):
     assert "corpus 'ud' holds" in refused_message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_export_takes_along_what_mixes(command, mixing, tmp_path):
     assert command("export", mixing, tmp_path / "out", "--quiet").status == 0

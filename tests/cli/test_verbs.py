@@ -143,6 +143,7 @@ def test_verbs_and_options_are_those_promised():
     assert texts == VERBS
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("verb", ["", *VERBS])
 @pytest.mark.parametrize("ask", ["--help", "-h"])
 def test_every_verb_explains_itself(command, verb, ask):

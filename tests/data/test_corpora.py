@@ -280,6 +280,7 @@ FLOODS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @EVERY
 def test_reading_takes_linear_time(name):
@@ -297,6 +298,7 @@ def test_reading_takes_linear_time(name):
     assert time.process_time() - start_time < 30
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rawtext", "wikiann", "udpos", "xnli", "cad-nli", "bible", "bitext", "ud"])
 def test_reading_takes_no_more_memory_for_more_lines(name):

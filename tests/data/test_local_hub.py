@@ -138,6 +138,7 @@ print(corpus.hub, *corpus.labels, *texts, *(file.fingerprint() for file in corpu
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_without_it(tmp_path):
     """Each reader is a separate process, because the library reads HF_ENDPOINT on import."""

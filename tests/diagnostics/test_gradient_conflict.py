@@ -58,11 +58,13 @@ def test_there_is_a_row_for_each_draw_pair_and_part(setting):
     assert all((row.within is None) or row.first != row.second for row in rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_another_seed_gives_other_rows(setting):
     assert MEASURE.measure(setting()) != replace(MEASURE, seed=1).measure(setting())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_batches_are_half_of_the_text_where_it_is_short(setting):
     lines = {"en": SPANS[:12], "de": SPANS[:5]}
@@ -176,6 +178,7 @@ def test_a_recipe_measures_encoders_on_text_and_models_on_examples(study_rows):
         )
 
 
+@pytest.mark.nightly
 def test_the_loss_of_a_task_is_shared_more_within_a_language(study_rows):
     """After a few steps on 16 sentences the gradient is far from noise."""
     whole_rows = [

@@ -282,6 +282,7 @@ def numbers_of(rows):
     return [value for row in rows for value in as_row(row).values() if isinstance(value, float)]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter", "shared-adapter"])
 def test_each_languages_own_modules_have_its_gates(bert_folder, tmp_path, kind):
@@ -308,6 +309,7 @@ def test_pruning_an_encoder_with_modules_prunes_those_of_the_masks_language(bert
     assert zero - names_before <= set(language_parameters(pruned_model, "fr"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(bert_folder, tmp_path):
     save_model(*load(bert_folder), tmp_path / "mapped")
@@ -331,6 +333,7 @@ def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(
         rows_of(tmp_path / "mapped")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_gradients_of_each_language_are_those_of_its_modules(bert_folder, tmp_path):
     conflict = GradientConflict(batch=4, draws=1)

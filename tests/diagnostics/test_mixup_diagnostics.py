@@ -176,6 +176,7 @@ def walk(model_and_paired):
     return models, mixups, pairs, setting
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_paths_and_planes_end_in_models_that_mix_as_they_infer(walk):
     models, mixups, paired_walk, setting = walk

@@ -97,6 +97,7 @@ def test_a_path_between_two_models_has_them_at_its_ends_in_every_language(kind, 
     assert len(rows) == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_plane_and_deltas_see_every_parameter(heads, bert_folder):
     models = heads("adapter", 1, 2, 3)

@@ -39,6 +39,7 @@ def test_scores_with_remembered_states_are_those_without(name, bert_folder):
     _check_equal(name, bert_folder)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["upos", "nli"])
 def test_scores_are_equal_in_every_family(name, any_language_folder):
     _check_equal(name, any_language_folder)

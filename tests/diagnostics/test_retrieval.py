@@ -149,6 +149,7 @@ def measure_retrieval(loaded_encoder, pairs, **fields):
     return Retrieval(**fields).measure(setting), arguments
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", [-1, 0, 2])
 def test_every_language_is_compared_with_the_first(encoder_folder, layer):
     rows, translation = measure_retrieval(load(encoder_folder), [(line, line) for line in LINES], layer=layer)

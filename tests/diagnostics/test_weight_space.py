@@ -289,6 +289,7 @@ def test_scores_at_ends_and_corners_are_those_of_the_models(real_models):
     assert scores == single_scores
 
 
+@pytest.mark.each_value
 def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_planes(real_models):
     models, data = real_models
     stored_values = []
@@ -318,6 +319,7 @@ def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_p
         assert sum(added_value.part) / sum(added_value.whole) == pytest.approx(scores[0.0, 0.5, row.language])
 
 
+@pytest.mark.each_value
 def test_sentences_are_stored_with_what_the_models_predict_at_each_point(real_models):
     models, data = real_models
     stored_value = {}
@@ -385,6 +387,7 @@ def test_raw_scores_at_the_ends_are_equal_to_the_bit(real_models):
         assert all(torch.equal(a, b) for a, b in zip(score, scored_data.scores(model), strict=True))
 
 
+@pytest.mark.each_value
 def test_encoder_and_head_are_all_parameters_and_their_deltas_add_up(real_models):
     models, _ = real_models
     interval, encoder, head = (parameter_names(models[0], part) for part in MODEL_PARTS)

@@ -75,6 +75,7 @@ def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, 
         assert all(torch.equal(x, y) for x, y in zip(own_language_parameters, theirs, strict=True))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_transformers_reads_the_first_languages_model_or_the_encoder_without_adapters(
     kind, encoder_folder, tmp_path

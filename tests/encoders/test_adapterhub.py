@@ -62,6 +62,7 @@ def alter_config(tmp_path):
     return alter
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("family", "kind"), KINDS)
 def test_a_languages_adapter_gives_the_librarys_states_and_scores(family, kind):
     theirs = load_expected(family)

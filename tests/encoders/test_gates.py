@@ -74,6 +74,7 @@ def draw_masks(groups, *, seed=0, share=0.6):
     return {group.name: (torch.rand(group.shape, generator=generator) < share).float() for group in groups}
 
 
+@pytest.mark.each_value
 @every_kind
 def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
     model = fill_biases(encoder_folder)
@@ -83,6 +84,7 @@ def test_open_gates_change_nothing_to_the_bit(encoder_folder, batch, kinds):
         assert torch.equal(states(model, batch), plain_last_hidden_state)
 
 
+@pytest.mark.each_value
 @every_kind
 def test_a_model_with_gates_is_the_pruned_model(encoder_folder, batch, kinds):
     model = fill_biases(encoder_folder)
@@ -98,6 +100,7 @@ def test_a_model_with_gates_is_the_pruned_model(encoder_folder, batch, kinds):
     assert not torch.allclose(states(model, batch), states(pruned_model, batch), atol=1e-2)
 
 
+@pytest.mark.each_value
 @every_kind
 def test_nothing_remains_of_gates_even_after_an_error(encoder_folder, batch, kinds):
     model = fill_biases(encoder_folder)
@@ -115,6 +118,7 @@ def test_nothing_remains_of_gates_even_after_an_error(encoder_folder, batch, kin
     assert torch.equal(states(model, batch), plain_last_hidden_state)
 
 
+@pytest.mark.each_value
 @every_kind
 def test_gradients_reach_every_group_and_no_parameter(encoder_folder, batch, kinds):
     model = fill_biases(encoder_folder)
@@ -143,6 +147,7 @@ def cut(model, name, places, *, state_before):
     return module.register_forward_hook(lambda _, __, output: change_values(output))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("unit", ["head", "neuron"])
 def test_a_closed_unit_gives_nothing_to_the_output(encoder_folder, batch, unit):
     model = fill_biases(encoder_folder)
@@ -370,6 +375,7 @@ def test_language_maps_stay_with_a_pruned_encoder(bert_folder, tmp_path):
     assert set(maps.maps) == {"de"}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_pruned_encoder_can_be_fine_tuned(bert_folder, tmp_path, make_setting):
     prune_encoder(bert_folder, mask(bert_folder), tmp_path / "pruned")

@@ -38,6 +38,7 @@ def drop_embedding(model, language):
     return language_parameters(model, language, embedding=False)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OTHERS)
 def test_new_ones_change_nothing_to_the_bit_and_later_are_added_to_each_rows_embeddings(
     any_language_folder, kind

@@ -49,6 +49,7 @@ def states(model, ids=IDS, mask=MASK):
     return torch.stack(model.base_model(**inputs).hidden_states)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind):
     model = fresh(encoder_folder)
@@ -72,6 +73,7 @@ def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(tied_folder):
             assert torch.equal(model(IDS, MASK).logits, plain_logits)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
 def test_adapters_at_the_embeddings_are_undone_before_the_scores(tied_folder, kind):
     plain_model = load_masked_lm(tied_folder)
@@ -146,6 +148,7 @@ def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_state
         modular(model, "adapter", invertible=True)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
     model = stir_modules(modular(fresh(encoder_folder), kind))
@@ -180,6 +183,7 @@ def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v
                 torch.testing.assert_close(mixed_tensor[:, row], states(model, ids[:1], None)[:, 0])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
     model = stir_modules(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
@@ -192,6 +196,7 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
     assert any(weight.grad is not None for weight in shared_parameters(model).values())
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
     model = modular(load_whole(encoder_folder), kind)
@@ -225,6 +230,7 @@ def test_parameters_are_counted_as_the_layers_say(bert_folder):
     assert shared == {"": plain_parameters[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
     model = load_whole(encoder_folder)
@@ -246,6 +252,7 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
                 assert not name or model.get_submodule(name) is not None
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
     model = stir_modules(modular(fresh(encoder_folder), kind))
@@ -259,6 +266,7 @@ def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
         assert not torch.allclose(states(copied_model), tensor_before)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
     equal = modular(fresh(encoder_folder), kind)

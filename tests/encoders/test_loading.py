@@ -113,6 +113,7 @@ def test_encoders_without_a_pooler_stay_without(encoder_folder, tmp_path):
     assert same(load_model(tmp_path / "encoder"), encoder)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_loading_draws_no_random_number_from_outside(encoder_folder, load):
     rng_state_before = torch.get_rng_state()

@@ -77,6 +77,7 @@ def test_without_a_ratio_the_model_is_unmixed_to_the_bit(folder, attention):
     assert torch.equal(states(model, rows, mask, mixup(ratio=0.0)), plain_last_hidden_state)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", [1, 2, 3])
 def test_the_source_side_goes_on_unmixed_and_the_target_side_does_not(folder, layer):
     model = fresh(folder)
@@ -365,6 +366,7 @@ def test_a_model_without_mixup_has_none_and_a_damaged_one_is_an_error(tmp_path):
 # With language modules
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
     rows, mask = pairs()

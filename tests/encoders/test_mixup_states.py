@@ -55,6 +55,7 @@ def formula(target, source, raw, options):
     return (1 - ratio) * target + ratio * raw.softmax(dim=1) @ source, ratio
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("learned_value", [True, False])
 def test_what_leaves_the_layer_is_the_formula(folder, learned_value):
     """Text by text, without padding."""

@@ -107,6 +107,7 @@ def test_dropout_is_said_for_the_next_time_it_is_loaded(architecture, tokenizer,
     assert not torch.equal(loaded_model.train()(ids).logits, loaded_model(ids).logits)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["nli", "qa", "upos"])
 def test_heads_drop_as_the_encoder_does(architecture, tokenizer, task, tmp_path):
     model = new_encoder(architecture, tokenizer, seed=0)

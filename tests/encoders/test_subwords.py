@@ -211,6 +211,7 @@ def check(text, spans):
     )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_letter_of_every_script_belongs_to_a_subword(tokenizer, script):
     text = SCRIPTS[script]

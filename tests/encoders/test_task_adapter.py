@@ -31,6 +31,7 @@ def with_task(model, *, is_moved=True, reduction=4):
     return model
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
     model = fresh(encoder_folder) if kind is None else stir_modules(modular(fresh(encoder_folder), kind))
@@ -39,6 +40,7 @@ def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
     assert not torch.allclose(states(with_task(model)), plain_tensor, atol=1e-2)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
     """With copies of the feed-forward, the adapter follows each language's copy, in any order of adding."""

@@ -195,6 +195,7 @@ def trained_on_scripts(family):
     return train_tokenizer([*lines_of(), *SCRIPTS * 3], family=family, size=SIZE)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_words_are_split_as_in_running_text_in_every_script(trained_on_scripts, text):
     (split,) = split_words([text.split()], trained_on_scripts)

@@ -44,6 +44,7 @@ def align_pairs(tmp_path):
     return bitext.file
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @damages
 def test_damaged_links_are_made_again(tmp_path, damage):

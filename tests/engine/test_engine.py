@@ -94,6 +94,7 @@ def test_a_failed_run_fails_its_heirs_and_nobody_else(failed_study):
     assert all(re.search(r"the loss is nan .*Lower learning_rate", reason) for reason in own_reasons)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(failed_study, monkeypatch):
     recipe, first_failed_study = failed_study
@@ -177,6 +178,7 @@ def test_a_damaged_record_is_made_again_when_it_is_deleted_and_nothing_else(tiny
     assert records(runs) == whole_contents
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_damaged_model_is_set_aside_and_made_again_with_what_needs_it(tiny_runs, tmp_path):
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
@@ -245,6 +247,7 @@ class Mine(SourceOnly):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     """Other processes find a class in a module. A class of the script runs only in its process."""
@@ -260,6 +263,7 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     assert single_line == side_by_side == "2 {}"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
     messages = []
@@ -278,6 +282,7 @@ def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_scores_come_before_further_trainings(tmp_path):
     """And they are reported as soon as they are there, in percent."""
@@ -306,6 +311,7 @@ def test_the_number_of_threads_is_given_back(tmp_path):
     assert torch.get_num_threads() == num_threads_before
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
     def hungry(progress):

@@ -4,20 +4,23 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from forked import Forked
 from isogloss.core import processes
 from isogloss.engine import engines, fork_server
 from isogloss.engine.engines import Execution
+from tiny import tiny
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere processes are spawned, or have no /proc.")
 def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
-    program = "import probe; probe.main()"
-    output = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=Path(__file__).parent)
+    language = "import probe; probe.main()"
+    output = subprocess.check_output([sys.executable, "-c", language], text=True, cwd=Path(__file__).parent)
     facts = json.loads(output)
     assert facts["threads"] == [1, 1]
     assert not facts["cuda"] and not facts["torch here"]
@@ -54,3 +57,64 @@ def test_no_server_begins_for_one_of_several_launched_processes_or_beside_a_gpu(
     monkeypatch.setenv(processes.WORLD_SIZE_VARIABLES[0], "2")
     fork_server.start_early(2)
     assert not start_time
+
+
+STAND_INS = """
+import gc, json, sys
+from isogloss.engine import fork_server
+
+fork_server.IMPORTED_ONCE = ("xml.dom.minidom", "module_that_is_missing", "wsgiref.headers")
+passes = sum(generation["collections"] for generation in gc.get_stats())
+import isogloss.engine.preloaded
+
+passes = sum(generation["collections"] for generation in gc.get_stats()) - passes
+loaded = [name for name in fork_server.IMPORTED_ONCE if name in sys.modules]
+print(json.dumps([loaded, passes, gc.get_freeze_count() > 1_000, gc.isenabled()]))
+"""
+
+
+def test_the_server_imports_what_is_installed_without_passes_of_the_collector():
+    loaded_data, passes, has_frozen, is_enabled = json.loads(
+        subprocess.check_output([sys.executable, "-c", STAND_INS], text=True)
+    )
+    assert loaded_data == ["xml.dom.minidom", "wsgiref.headers"]
+    # The passes of Python's own imports of the module come before the collector is off.
+    assert passes <= 1
+    assert has_frozen and is_enabled
+
+
+def test_the_server_imports_the_module_that_imports_everything(monkeypatch):
+    preloaded_value = []
+    context = SimpleNamespace(set_forkserver_preload=preloaded_value.extend)
+    monkeypatch.setattr(fork_server, "get_context", lambda _: context)
+    monkeypatch.setattr(fork_server, "get_all_start_methods", lambda: ["forkserver"])
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert fork_server.start_method(uses_devices=False) is context
+    assert preloaded_value == ["isogloss.engine.preloaded"]
+
+
+COMPUTING = ("runs", "training", "tasks", "encoders", "diagnostics", "metrics")
+"""Packages whose modules runs need."""
+
+MOST_LATE = 10
+"""Modules of torch and transformers that a run may import itself, such as one family's tokenizer."""
+
+LATE = """
+import sys
+known = set(sys.modules)
+import isogloss
+
+isogloss.run(sys.argv[1], out=sys.argv[2], engine="serial", report=False)
+print(*sorted(set(sys.modules) - known))
+"""
+
+
+@pytest.mark.slow
+def test_runs_import_next_to_nothing_that_the_server_has_not_imported(tmp_path):
+    words = [sys.executable, "-c", LATE, str(tiny(tmp_path)), str(tmp_path / "runs")]
+    process = Forked(words, stdout=subprocess.PIPE)
+    late = process.stdout.read().split()
+    assert process.wait() == 0
+    assert late
+    assert not [name for name in late if name.split(".")[1:2] and name.split(".")[1] in COMPUTING]
+    assert len([name for name in late if name.startswith(("torch.", "transformers."))]) <= MOST_LATE

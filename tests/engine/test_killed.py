@@ -106,6 +106,7 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(undisturbed_study):
     assert records(field) == records(undisturbed_folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(undisturbed_study):
     """The terminal's end, and whatever it had started, get SIGHUP. What is printed to it then is an error."""

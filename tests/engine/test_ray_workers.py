@@ -115,6 +115,7 @@ def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_pat
     assert len(outcome.made) == 3
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no path means two things here")
 def test_a_node_that_does_not_see_the_folder_is_named(cluster, tmp_path):
     (tmp_path / "out").mkdir()
@@ -187,6 +188,7 @@ def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, und
     assert left(out_folder) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("address", "message"),
     [

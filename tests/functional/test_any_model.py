@@ -137,6 +137,7 @@ def check(case, call):
     return result
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_function_gives_a_result_or_says_what_to_do(name, call):

@@ -91,6 +91,7 @@ def csls(similarity, neighbours):
     return 2 * similarity - row_mean[:, None] - column_mean[None]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cka_is_its_formula(family, padding):
@@ -108,6 +109,7 @@ def ties(similarity):
     return (best_value[:, 1] - best_value[:, 0] < 1e-6).mean()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["cosine", "centred", "CSLS"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_retrieval_is_the_share_of_nearest_sentences(family, name):
@@ -147,6 +149,7 @@ def test_a_map_has_the_first_two_principal_components(family):
     assert representation_map.attrs["explained"] == pytest.approx((sizes**2 / (sizes**2).sum())[:2], rel=1e-4)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("margin", ["ratio", "distance", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_best_mined_pair_has_the_highest_margin(family, margin):
@@ -162,6 +165,7 @@ def test_the_best_mined_pair_has_the_highest_margin(family, margin):
     assert score[int(best_row["first"]), int(best_row["second"])] == pytest.approx(score.max(), rel=1e-4)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_related_words_have_the_mean_distance_of_their_states(family, distance):

@@ -100,6 +100,7 @@ def test_a_scale_without_density_is_refused():
         isogloss.average([Ones(), Ones()], scale=0.5)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_means_and_task_vectors_are_sums_within_one_rounding(kind, family):

@@ -91,6 +91,7 @@ def inputs(batch):
     return {**batch.inputs(), "labels": batch.gold}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_x_mixup_in_trainer_trains_what_the_recipe_trains(start, recipe, tmp_path):
     """Without weight decay: the Trainer would decay W, which the recipe does not."""

@@ -125,6 +125,7 @@ class Stopped(BaseException):
     """Raised in the middle of a computation, as an interruption by the keyboard."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name not in WITHOUT_PASSES])
 def test_an_interrupted_measurement_changes_nothing_of_a_model(case, name):

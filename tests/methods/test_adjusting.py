@@ -170,11 +170,13 @@ def test_a_pooler_is_kept_beside_the_masked_lm_head(tmp_path, bert_folder, setti
     assert "cls.predictions.bias" in file_after
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_trains_every_family(encoder_folder, setting):
     near_and_near_the_start(encoder_folder, setting, precision="float32")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_trains_in_bfloat16(bert_folder, setting):
     near_and_near_the_start(bert_folder, setting, precision="bfloat16")
@@ -314,6 +316,7 @@ def distances(model, pairs):
 QUICKLY = with_fields(CrossLingualAdjustment(), learning_rate=5e-4, precision="float32")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "method",

@@ -31,6 +31,7 @@ def make(make_setting, tmp_path):
     return setting
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make):
     """The second term draws its random numbers after the first."""
@@ -136,6 +137,7 @@ def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_
     assert not equal(train_from(tmp_path / "adjusted", None), train_from(tmp_path / "adjusted", "original"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make, bert_folder):
     """With only the weight of the second term, f of a model in the place of f⁰ costs nothing."""

@@ -121,6 +121,7 @@ def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
     assert float(loss) == pytest.approx(float(expected))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
     def apart(trained):

@@ -64,6 +64,7 @@ def test_every_family_is_trained_further_and_resumes_to_the_bit(
     assert again.rows == whole_training.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path):
     start = load_whole(bert_folder)
@@ -98,6 +99,7 @@ def test_translation_lm_goes_on_too(further, bert_folder):
     assert not equal(training, load_whole(bert_folder))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_perplexity_is_noted_before_the_first_step_and_after_each_epoch(further, tmp_path):
     method = with_fields(METHOD, evaluate_every=4, steps=40, checkpoint_every=0)
@@ -142,6 +144,7 @@ def replaying(share):
     return Replay(languages=("de",), share=share)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("mixed_result", [False, True])
 def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed_result):
@@ -188,6 +191,7 @@ def test_replay_forgets_less(further, tmp_path):
 # New subwords
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "embeddings",

@@ -59,6 +59,7 @@ def test_sentences_are_contrasted_by_their_means(bert_folder):
     torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_translations_find_each_other_afterwards(setting, bert_folder):
     method = with_fields(FAST, level="sentence", epochs=8, dropout=False)
@@ -72,6 +73,7 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
     assert accuracy(method.train(setting).model) > accuracy(load_model(bert_folder)) + 0.2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_staying_keeps_states_nearer_to_where_they_were(setting, tmp_path, bert_folder):
     free_training = FAST.train(setting)

@@ -53,6 +53,7 @@ def test_an_encoder_that_learns_nothing_is_warned_of(setting):
     assert all(f"{language}: perplexity " in text for language, text in zip(LETTERS, warnings, strict=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @two_tokenizers
 def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
@@ -80,6 +81,7 @@ def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation
     assert training.rows == other_training.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "family", [name for name, family in FAMILIES.items() if "new-encoders" not in family.lacks]
@@ -135,6 +137,7 @@ def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(
     assert again.rows == expected.rows
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("stop", range(0, 180, 25))
 def test_an_interruption_while_text_is_read_changes_nothing(setting, uninterrupted_run, monkeypatch, stop):
     from isogloss.tasks import masked_lm
@@ -201,6 +204,7 @@ def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(s
     assert load_tokenizer(tmp_path / "model").get_vocab() == training.tokenizer.get_vocab()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_dropout_may_be_asked_for_in_pretraining_and_changes_what_is_learned_alone(setting, tmp_path):
     def train_named(name, start="", **options):

@@ -57,6 +57,7 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
     assert equal(weights(ours), weights(start.model))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
     model_before = begin(replace(setting, folder=tmp_path / "before"), METHOD).model
@@ -76,6 +77,7 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
     assert all(parameter.requires_grad for parameter in training.model.parameters())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared(setting, monkeypatch):
     """They belong to theta: φ has only the adapters, and the vectors move even if φ is fixed."""
@@ -140,6 +142,7 @@ def test_one_that_was_interrupted_ends_as_if_it_was_not(setting, tmp_path, monke
         assert again.rows == whole_training.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind"),
@@ -159,6 +162,7 @@ def test_every_family_and_kind_of_module_is_meta_learned_in_bfloat16_and_loads(t
     assert equal(loaded_model, training)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
     monkeypatch.setattr(module, "LOG_TERMS_EVERY", 4)

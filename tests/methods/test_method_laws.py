@@ -301,6 +301,7 @@ def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped_fo
     assert max(moved_differences) > 1e-4
 
 
+@pytest.mark.sample(6)
 @EACH
 def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, train_once, with_modules):
     method, auxiliary, moved_fine_tuning = FINE_TUNING[name]
@@ -350,6 +351,7 @@ def same_modules(language, *models):
     return [torch.equal(x, y) for x, y in zip(*own_language_parameters, strict=True)]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention"])
 def test_modules_of_every_kind_move(kind, train_once, with_modules):
@@ -373,6 +375,7 @@ def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
     assert training.rows == plain_training.rows
 
 
+@pytest.mark.sample(6)
 @EACH
 def test_a_language_without_modules_is_refused_before_anything_is_read(name, with_modules, tmp_path):
     def never(language):
@@ -449,6 +452,7 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
     assert equal(again, whole_training) and again.rows == whole_training.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, tmp_path):
     encoder = with_modules("attention")
@@ -470,6 +474,7 @@ def adjust_encoder(tmp_path):
     return adjust_encoder
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADJUSTING)
 def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(
@@ -523,6 +528,7 @@ def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, 
     assert still == {"en": False, "de": False, "fr": True}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("dropout", [True, False])
 @pytest.mark.parametrize("name", TRAINED)
@@ -535,6 +541,7 @@ def test_adjusting_with_layers_that_are_computed_anew_is_the_same_to_the_bit(
     assert equal(training, whole_training)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
 def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjust_encoder):
@@ -557,6 +564,7 @@ def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, 
         adjust_encoder(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_encoder_carries_modules_and_maps(with_modules, adjust_encoder, tmp_path):
     training = adjust_encoder(ADJUSTING["procrustes"], with_modules("adapter"))

@@ -111,6 +111,7 @@ def test_each_head_is_saved_as_a_model_with_the_score_that_was_noted(
         assert shared and all(torch.equal(weight, weights(training)[key]) for key, weight in shared.items())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_learned_beside_changes_the_model_and_at_weight_0_nothing_does(bert_folder, tmp_path):
     plain_training = SourceOnly().train(in_translation.setting("nli", bert_folder, tmp_path / "plain"))

@@ -77,6 +77,7 @@ def score_model(model, encoder):
     )
 
 
+@pytest.mark.each_value
 @EACH
 def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder, tmp_path):
     model = TASKS["upos"].head(encoder_folder, seed=0)
@@ -113,12 +114,14 @@ def stirred_adapters(tmp_path):
     return adapt_model
 
 
+@pytest.mark.each_value
 @EACH
 def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred_adapters):
     model, folder = stirred_adapters(KINDS[name], encoder_folder)
     assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 
+@pytest.mark.each_value
 @EACH
 @pytest.mark.parametrize("task", TASKS)
 def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred_adapters):
@@ -181,6 +184,7 @@ def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(t
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(train_adapters):
     plain_training = train_adapters(SourceOnly(), None)
@@ -204,6 +208,7 @@ def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_f
         assert all(id(head_parameter) in trained_ids for head_parameter in head_parameters(model).values())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_MODULES)
 def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_folder, tmp_path):

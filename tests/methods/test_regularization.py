@@ -64,6 +64,7 @@ def batch_of(task, folder, setting):
     return collate(rows, padding=0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("noise", ["uniform", "normal"])
 @pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 def test_the_loss_compares_predictions_with_and_without_noise(bert_folder, tmp_path, task, noise):
@@ -112,6 +113,7 @@ def test_noise_has_its_size_and_is_drawn_from_its_seed(bert_folder):
     assert torch.equal(table(ids), table.weight[ids])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_noise_reaches_the_predictions_of_every_family(any_folder, tmp_path):
     setting = in_translation.setting("upos", any_folder, tmp_path)
@@ -163,6 +165,7 @@ def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path
     assert compute_seeded_loss(batch) == pytest.approx(compute_seeded_loss(batch.joined))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_noise_survives_mixed_precision(bert_folder, tmp_path):
     """States in bfloat16 would lose it: the term is the same under autocast."""
@@ -177,6 +180,7 @@ def test_noise_survives_mixed_precision(bert_folder, tmp_path):
     assert losses[0] == losses[1] > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda field: field.name)
@@ -299,6 +303,7 @@ def test_a_large_weight_holds_the_encoder(bert_folder, tmp_path):
     assert distance(held_training) < 0.5 * distance(plain_training)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "peft", [LoRA(), LotteryTicket(share=0.1), TaskAdapter()], ids=lambda field: field.name

@@ -62,6 +62,7 @@ def begin_before(setting, method):
     return begin(replace(setting, folder=setting.folder / "before"), method).model
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [*KINDS, "mad-x", "mixed", "meta"])
 def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     modules = Modules(kind=kind) if kind in KINDS else STACK
@@ -134,6 +135,7 @@ def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked_mo
         ensure_modules(stacked_model, Modules(kind="adapter"), ("fr",), seed=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
     whole_training = META.train(replace(setting, folder=tmp_path / "whole"))
@@ -143,6 +145,7 @@ def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setti
     assert equal(again, whole_training) and again.rows == whole_training.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_imagined_step_counts_though_it_is_never_made(setting):
     training = META.train(setting)

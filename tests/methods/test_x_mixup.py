@@ -261,6 +261,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
     assert [name for name, _ in ours.named_parameters() if not name.startswith("network.")] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["nli", "upos", "qa"])
 def test_without_a_ratio_the_layer_decides_nothing(train, task):
@@ -300,6 +301,7 @@ def test_every_switch_makes_another_model_and_every_seed(train):
     assert equal(train(XMixup(decay=3), name="again"), plain_training)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_sources_are_real_at_first_and_translated_back_at_last(train, monkeypatch):
     subwords = []
@@ -356,6 +358,7 @@ def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
     assert text.needs_teacher(TASKS["ner"]) and not text.needs_teacher(TASKS["nli"])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_projected_tags_are_learned_as_gold_without_a_teacher(train, monkeypatch):
     """With the other parts off they are learned as a sure teacher's probabilities are."""
@@ -387,6 +390,7 @@ def test_examples_without_a_translation_are_left_out_and_told_of(train):
     assert not any("no translation" in item for item in train(XMixup()).warnings)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "task"),
@@ -413,6 +417,7 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     assert 0 <= scorer.score(training.model) <= 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp_path):
     spreads = []
@@ -437,6 +442,7 @@ def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path,
         XMixup().train(setting("nli", start, tmp_path))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["nli", "upos"])
 @pytest.mark.parametrize("family", ["deberta_v2", "modernbert", "gemma3_text", "llama"])
 def test_by_states_every_family_is_trained_and_what_is_saved_mixes_again(
@@ -508,6 +514,7 @@ def test_defaults_are_those_of_table_10():
     assert XMixup().ratio == 0.5
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_trains_on_the_built_in_languages_and_predicts_pair_with_translations(tmp_path):
     """NLI in two languages: trained, saved, loaded by transformers, scored with and without mixing."""

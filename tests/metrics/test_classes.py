@@ -74,6 +74,7 @@ def test_the_influence_of_a_sentence_is_that_of_leaving_it_out(measure):
     np.testing.assert_allclose(parts, plain_differences, atol=0.06)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["macro_f1", "weighted_f1", "mcc"])
 def test_the_spread_of_influences_is_the_standard_error_of_the_bootstrap(measure):

@@ -98,6 +98,7 @@ def test_the_bootstrap_interval_is_that_of_a_loop_over_the_same_draws():
     assert bootstrap_interval(x, y, rounds=300, seed=3) == pytest.approx(expected)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_bootstrap_interval_covers_as_often_as_it_says():
     """In many samples from one distribution, about 95 % of the intervals contain its correlation."""

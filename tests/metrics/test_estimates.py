@@ -177,6 +177,7 @@ def test_the_interval_holds_what_is_not_rejected(values, example_error):
         assert inside == (estimate.p_value(bound) > LEVEL) or abs(estimate.p_value(bound) - LEVEL) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("units", [3, 5])
 @pytest.mark.parametrize("ratio", RATIOS)

@@ -88,6 +88,7 @@ def test_families_drawn_alike_are_covered_in_many_draws(families: int, size: int
     assert 0.76 <= covered_value <= 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_signals_without_information_do_not_narrow() -> None:
     covered_value, width, plain_result = coverage_and_widths(60, 12, 2, slope=0.0, noise=1.0)
@@ -283,6 +284,7 @@ MEASURED = [  # error, coverage, width and plain width in points, means over lan
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.every_case
 @pytest.mark.parametrize(

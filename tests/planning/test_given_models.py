@@ -161,6 +161,7 @@ def headless(bert_folder, tmp_path, monkeypatch) -> str:
     return RECIPE.replace("FOLDER", ".")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
     text = headless.partition('[[grid.method]]\nname = "few-shot"')[0]

@@ -51,10 +51,36 @@ def test_every_packaged_recipe_can_be_planned(name):
 def test_the_quickstart_has_a_sensible_size():
     runs = plan_recipe("quickstart").runs
     kinds = Counter(run.name for run in runs)
-    assert kinds["fine-tune"] == 5 * (
-        1 + 1 + 2
-    )  # Seeds by source-only, target-only of one target, bilingual.
+    assert kinds["fine-tune"] == 5 * 3  # Seeds by source-only, target-only and bilingual of one target.
     assert len(measures(runs, "plane")) == 1
+
+
+SPLIT_SIZES = {"dev": 400, "test": 400}
+"""Sentences of the built-in languages' splits."""
+
+MOST_SENTENCES = 170_000
+"""Sentences that the models of the quickstart read, with three times the work for each in a training. That is
+what two cores of a slow machine do in two minutes."""
+
+
+def test_the_quickstart_stays_short():
+    runs = plan_recipe("quickstart").runs
+    work = 0
+    for run in models(runs):
+        for split in run.splits_read:
+            work += run.optimization.epochs * split.examples * (3 if split.split == "train" else 1)
+    for run in runs:
+        if isinstance(run, Measure):
+            sizes = [split.examples or SPLIT_SIZES[split.split] for split in run.splits_read]
+            work += count_passes(run.diagnostic) * sum(sizes)
+    assert 0 < work <= MOST_SENTENCES
+
+
+def count_passes(diagnostic):
+    """Return how often a diagnostic computes each sentence."""
+    alphas = len(getattr(diagnostic, "alphas", (0.0,)))
+    draws = getattr(diagnostic, "draws", 0)
+    return alphas**2 if diagnostic.name == "plane" else alphas + draws
 
 
 SMALL = [
@@ -64,6 +90,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_the_small_scale_of_an_example_without_data_can_be_planned_and_its_titles_tell_runs_apart(path):
     plan = plan_recipe(str(path), scale="small")

@@ -258,6 +258,7 @@ def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_path):
     result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", jobs=2, report=False)

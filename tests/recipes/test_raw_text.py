@@ -150,6 +150,7 @@ def test_text_on_disk_is_read_once_before_anything_runs(plan):
     assert [(row.language, row.examples) for row in plan()[0].splits_read] == [("qaa", 4), ("qab", 4)]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_measurement_leaves_rows_and_tensors(tmp_path):
     result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", jobs=1, report=False)

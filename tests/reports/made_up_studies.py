@@ -1,7 +1,6 @@
 """Made-up measurements of adjusted encoders and of languages that share one, as frames."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -22,43 +21,19 @@ FLAT = (0.001, -0.001, 0.0, 0.0005, -0.0005)
 HOW = "cross-lingual-adjustment"
 MODEL = {
     **dict.fromkeys(FACTS, ""),
-    "kind": "model",
-    "corpus": "made",
-    "treebank": "",
-    "inputs": "",
-    "inputs.translator": "",
-    "split": "test",
-    "metric": "accuracy",
-    "main": True,
-    "examples": 0,
-    "task": "nli",
-    "source": "qaa",
-    "method": "source-only",
-    "way": "source-only",
-    "encoder": "original",
-    "encoder.run": "original",
-    "encoder.seed": None,
-    "encoder.kind": "pretrained",
-    "encoder.original": "original",
-    "encoder.size": None,
-    "optimization.epochs": 1,
-    "seed": None,
-    "language": "qad",
+    **{"kind": "model", "corpus": "made", "treebank": "", "inputs": "", "inputs.translator": ""},
+    **{"split": "test", "metric": "accuracy", "main": True, "examples": 0, "task": "nli", "source": "qaa"},
+    **{"method": "source-only", "way": "source-only", "encoder": "original", "encoder.run": "original"},
+    **{"encoder.seed": None, "encoder.kind": "pretrained", "encoder.original": "original"},
+    **{"encoder.size": None, "optimization.epochs": 1, "seed": None, "language": "qad"},
 }
 ADJUSTED = {
-    "encoder.adjusted": HOW,
-    "encoder.pairs": "qaa-qad",
-    "encoder.size": 300,
-    "encoder.depth": 1,
-    "encoder.adjusted.pulled": "all",
-    "encoder.adjusted.word": "average",
+    **{"encoder.adjusted": HOW, "encoder.pairs": "qaa-qad", "encoder.size": 300, "encoder.depth": 1},
+    **{"encoder.adjusted.pulled": "all", "encoder.adjusted.word": "average"},
 }
 CONTINUAL = {
-    "method": "source-only + alignment-loss",
-    "way": "continual",
-    "target": "qad",
-    "auxiliary": "alignment-loss",
-    "auxiliary.method": "source-only",
+    **{"method": "source-only + alignment-loss", "way": "continual", "target": "qad"},
+    **{"auxiliary": "alignment-loss", "auxiliary.method": "source-only"},
 }
 ENCODER = {"kind": "encoder", "task": "", "source": "", "method": "", "way": ""}
 
@@ -94,20 +69,26 @@ def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, 
     ]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Outcomes by id. Each claim is judged on first access."""
+class Judged(Mapping[str, ClaimOutcome]):
+    """Outcomes of claims by id. Each claim is judged on first access, because judging all takes long."""
 
-    claims: tuple[Claim, ...]
-    m: Measurements
+    def __init__(self, claims: Iterable[Claim], m: Measurements) -> None:
+        self.claims = {claim.id: claim for claim in claims}
+        self.m = m
+        self.known: dict[str, list[ClaimOutcome]] = {}
 
     def __getitem__(self, name: str) -> ClaimOutcome:
-        return judge([claim for claim in self.claims if claim.id == name], self.m)[0]
+        if name not in self.known:
+            self.known[name] = judge([self.claims[name]], self.m)
+        if not self.known[name]:
+            raise KeyError(name)
+        return self.known[name][0]
 
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.claims if name in self)
 
-def outcomes(claims: Iterable[Claim], measurements: Measurements) -> dict[str, ClaimOutcome]:
-    """Judge claims, by id."""
-    return {outcome.claim.id: outcome for outcome in judge(list(claims), measurements)}
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def old_claim(name: str, letter: str) -> str:
@@ -127,9 +108,7 @@ def pretrained_facts(modules: str = "", languages: str = "qaa+qad", **facts: Any
     options |= {item.replace("__", "."): value for item, value in facts.items()}
     return {
         **{f"encoder.{item}": value for item, value in options.items()},
-        "encoder": name,
-        "encoder.original": name,
-        "encoder.kind": "pretrain",
+        **{"encoder": name, "encoder.original": name, "encoder.kind": "pretrain"},
     }
 
 
@@ -168,17 +147,19 @@ def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], flo
     pairs = [("qaa", "qaa"), ("qaa", "qad"), ("qad", "qad")]
     return [
         {
-            **options,
-            "layer": layer,
-            "module": module,
-            "first": first_pair,
-            "second": second,
-            "draw": draw,
-            "cosine": value if first_pair != second else 0.8,
-            "correlation": value if first_pair != second else 0.8,
-            "overlap": 0.5,
-            "within": 0.8,
-            **facts,
+            **{
+                **options,
+                "layer": layer,
+                "module": module,
+                "first": first_pair,
+                "second": second,
+                "draw": draw,
+            },
+            **{
+                "cosine": value if first_pair != second else 0.8,
+                "correlation": value if first_pair != second else 0.8,
+            },
+            **{"overlap": 0.5, "within": 0.8, **facts},
         }
         for ((layer, module), value), (first_pair, second), draw in product(parts.items(), pairs, range(3))
     ]

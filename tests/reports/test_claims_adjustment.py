@@ -13,7 +13,6 @@ from made_up_studies import (
     distances,
     gains,
     old_claim,
-    outcomes,
     scores,
 )
 
@@ -260,11 +259,11 @@ def test_of_several_settings_of_the_adjustment_the_papers_is_judged() -> None:
     held_value = {**adjusted_facts(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
     rows = [{"encoder.adjusted.stay": 1.0, **row} for row in gains_of_tasks(UP, UP)]
     worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held_value)]
-    both_outcomes, single_outcome = (
+    outcomes, single_outcome = (
         Judged(CLAIMS, make_measurements(scores=[*part, *worse]))["3a"]
         for part in (rows, [row for row in rows if not row["encoder.adjusted"]])
     )
-    assert (both_outcomes.verdict, single_outcome.verdict) == ("supported", "contradicted")
+    assert (outcomes.verdict, single_outcome.verdict) == ("supported", "contradicted")
 
 
 def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
@@ -368,7 +367,7 @@ def everything() -> dict[str, Rows]:
 
 
 def test_a_folder_without_adjustment_is_not_asked() -> None:
-    assert outcomes(CLAIMS, make_measurements(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
+    assert Judged(CLAIMS, make_measurements(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
 
 
 @pytest.mark.nightly
@@ -377,9 +376,9 @@ def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     row = Judged(CLAIMS, study("adjustment"))
     assert "nli: qad −1.7" in old_claim("adjustment", "f")
     assert [f"{100 * row[name].checks[0].estimate.mean:.1f}" for name in ("3a", "3b")] == ["-1.7", "-1.7"]
-    abouts = [check.about for check in row["3c"].checks]
-    assert abouts[0] == "nli: related words 0.43 → 0.43, mean distance"
-    assert len(abouts) == 5 and abouts[-1] == "qa: not measured"
+    moves = [check.about for check in row["3c"].checks]
+    assert moves[0] == "nli: related words 0.43 → 0.43, mean distance"
+    assert len(moves) == 5 and moves[-1] == "qa: not measured"
     messages = old_claim("adjustment", "i")
     for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
         assert words in messages

@@ -19,7 +19,6 @@ from made_up_studies import (
     layer_cosines,
     meta,
     old_claim,
-    outcomes,
     pretrained_facts,
     right_or_wrong,
     seeds,
@@ -192,7 +191,7 @@ CASES = [
 
 @pytest.mark.slow
 def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
-    row = outcomes(
+    row = Judged(
         CLAIMS, make_measurements(language_gates=masks(EITHER, MORE), gradient_conflict=parts(EITHER, MORE))
     )
     assert [[len(check.values) for check in row[name].checks] for name in ("4c", "4f")] == [[6, 6], [6, 6]]
@@ -331,6 +330,7 @@ def test_an_unmeasured_half_is_no_support() -> None:
     assert (outcome.verdict, "zero-shot: not measured" in outcome.found) == ("not tested", True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "other_item",
@@ -345,12 +345,12 @@ def test_an_unmeasured_half_is_no_support() -> None:
 )
 def test_meta_learning_of_the_toolkits_own_changes_no_verdict(other_item: dict[str, str]) -> None:
     rows = [*meta_rows(UP, UP), *halves(meta(**other_item), DOWN, DOWN)]
-    result = outcomes(CLAIMS, make_measurements(scores=rows))
+    result = Judged(CLAIMS, make_measurements(scores=rows))
     assert {name: result[name].verdict for name in ("4e", "4g")} == {"4e": "supported", "4g": "supported"}
-    single_outcomes = outcomes(
+    single_result = Judged(
         CLAIMS, make_measurements(scores=[*START, *halves(meta(**other_item), DOWN, DOWN)])
     )
-    assert "4e" not in single_outcomes
+    assert "4e" not in single_result
 
 
 def test_kinds_of_modules_are_judged_one_by_one() -> None:
@@ -404,7 +404,7 @@ def test_text_learned_by_heart_is_left_out_and_said() -> None:
         for name, last_value in (("rises", 60.0), ("falls", 40.0))
     }  # fmt: skip
     fields = {
-        name: outcomes(CLAIMS, make_measurements(scores=rows, perplexity=own_end))["4a"]
+        name: Judged(CLAIMS, make_measurements(scores=rows, perplexity=own_end))["4a"]
         for name, own_end in ends.items()
     }
     assert {name: field.verdict for name, field in fields.items()} == {
@@ -422,7 +422,7 @@ def test_encoders_that_differ_in_more_than_modules_are_not_compared(other_fields
     facts = {key: value for key, value in other_fields.items() if key != "languages"}
     rows = [*START, *halves(pretrained_facts("shared-adapter", languages, **facts), UP, UP)]
     assert not any(
-        check.values for check in each(outcomes(CLAIMS, make_measurements(scores=rows))["4j"].checks)
+        check.values for check in each(Judged(CLAIMS, make_measurements(scores=rows))["4j"].checks)
     )
 
 
@@ -448,11 +448,12 @@ def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None
     assert noise_corrected(noise, "cosine")["corrected"].isna().all()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_folders_about_something_else_are_not_asked() -> None:
     plain_result = [{**row, "encoder.kind": "pretrained"} for row in adapter_rows(UP, DOWN)]
-    assert outcomes(CLAIMS, make_measurements(scores=plain_result)) == {}
-    assert outcomes(CLAIMS, make_measurements(scores=START)) == {}
+    assert Judged(CLAIMS, make_measurements(scores=plain_result)) == {}
+    assert Judged(CLAIMS, make_measurements(scores=START)) == {}
 
 
 @pytest.mark.slow

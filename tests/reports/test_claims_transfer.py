@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 from made_up_rows import delta, make_measurements, path, plane, score
+from made_up_studies import Judged
 
 from isogloss.reports.report import CLAIMS as ALL
-from isogloss.reports.verdicts import judge
 
 CLAIMS = [item for item in ALL if item.paper == 1]
 
@@ -16,7 +16,7 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def outcomes(measurements):
-    return {outcome.claim.id: outcome for outcome in judge(CLAIMS, measurements)}
+    return Judged(CLAIMS, measurements)
 
 
 def wobble(seed, size=0.004):

@@ -104,6 +104,7 @@ def test_deltas_are_as_they_were(study: Study) -> None:
         assert the_same(data, data_before, plain("source", "target", "seed", "part"), numbers) == 18
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "other_item",
     [

@@ -186,6 +186,7 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported
     assert dict(result.summary)["runs"] == "15 of 15 finished"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(study_folder: Path) -> None:
     messages: list[Progress] = []
@@ -259,6 +260,7 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(
     assert "<summary>Data</summary>" in text_of(folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(study_folder: Path) -> None:
     paths = report.draw_figures(study_folder, "acl")
@@ -365,6 +367,7 @@ def test_where_anything_changed_the_report_is_made_again(
     assert "<title>A study" in text_of(study_folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_change_of_the_package_makes_the_report_again(
     study_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -531,6 +534,7 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
     assert "0 of 2 finished" in text_of(tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_records_without_a_plan_are_reported(study_folder: Path) -> None:
     (study_folder / "plan.json").unlink()
@@ -544,6 +548,7 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_unknown_diagnostic_is_a_plain_table(study_folder: Path) -> None:
     plan = json.loads((study_folder / "plan.json").read_text())
@@ -557,6 +562,7 @@ def test_an_unknown_diagnostic_is_a_plain_table(study_folder: Path) -> None:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
     small_study(tmp_path, seeds=1)

@@ -192,6 +192,7 @@ def test_the_first_figure_shows_the_measured_points_and_no_other(made_up: Shown)
     check_first_figure(*made_up)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_first_figure_of_a_kept_study_shows_the_measured_points(
     study: Callable[[str], Measurements],
@@ -516,6 +517,7 @@ def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
     assert cells > 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(

@@ -23,6 +23,7 @@ def recipe(tmp_path, encoder, **fields):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_decoder_is_trained_and_saved_without_its_mask(gemma3_text_folder, tmp_path):
     path = recipe(tmp_path, gemma3_text_folder, attention="bidirectional")

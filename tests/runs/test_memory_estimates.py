@@ -56,6 +56,7 @@ def test_pretraining_takes_more_with_longer_batches_and_more_modules():
     assert [peak(), *sizes] == sorted({peak(), *sizes})
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
 @pytest.mark.parametrize(
     "placement",

@@ -126,6 +126,7 @@ def rows(result, diagnostic):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(finished_study):
     (record,) = select_kind("pretrain", finished_study.records)
@@ -142,6 +143,7 @@ def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(fi
     transformers.AutoModelForMaskedLM.from_pretrained(finished_study.out / record.id / "model")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_its_models_are_scored_and_mixed_in_each_language(finished_study):
     models = {run.run["method"]["kind"]: run.id for run in select_kind(FineTune.name, finished_study.records)}
@@ -169,6 +171,7 @@ def test_its_models_are_scored_and_mixed_in_each_language(finished_study):
     assert len(cka) == 3 and all(record.rows for record in cka)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_its_models_are_used_in_a_language(finished_study):
     run = next(

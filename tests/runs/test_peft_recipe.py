@@ -128,6 +128,7 @@ def test_trained_parameters_are_recorded(finished_study):
     assert lora["trained"] == head + 4 * 2 * 4 * 2 * 128  # layers, modules, rank, two matrices of the width
 
 
+@pytest.mark.nightly
 def test_scores_and_ends_of_the_path_agree(finished_study):
     rows = [row for record in select_kind("measure", finished_study.records) for row in record.rows]
     scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
@@ -136,6 +137,7 @@ def test_scores_and_ends_of_the_path_agree(finished_study):
         assert ends[alpha, "qab"] == scores[model(finished_study, peft).name, "qab"]
 
 
+@pytest.mark.nightly
 def test_a_model_on_a_model_on_an_encoder_is_put_together_again(finished_study):
     sparse = model(finished_study, "lt-sft") / "model"
     lora = model(finished_study, "lora") / "model"
@@ -155,6 +157,7 @@ def test_a_model_on_a_model_on_an_encoder_is_put_together_again(finished_study):
     assert sum(path.stat().st_size for path in sparse.glob("*.safetensors")) < 2**20
 
 
+@pytest.mark.nightly
 def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(finished_study, tmp_path):
     shutil.copytree(finished_study.out, tmp_path / "moved")
     sparse, lora = (
@@ -173,6 +176,7 @@ def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(finish
         load_model(sparse)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("peft", ["lora", "lt-sft"])
 def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, finished_study, dev, tmp_path):
     from transformers import AutoModelForTokenClassification
@@ -185,6 +189,7 @@ def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, finished_stu
     assert isogloss.load_model(tmp_path / "export").predict(dev) == result.predict(dev)
 
 
+@pytest.mark.nightly
 def test_the_library_reads_the_folder_as_its_own(finished_study):
     from peft import PeftModel
     from transformers import AutoModelForTokenClassification

@@ -59,6 +59,7 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_questions_are_learned_on_one_corpus_and_asked_in_another(data, tmp_path):
     result = isogloss.run(tiny(tmp_path, RECIPE), out=tmp_path / "runs", data=data, jobs=1, report=False)

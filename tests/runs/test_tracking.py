@@ -100,6 +100,7 @@ def test_both_trackers_show_what_the_records_hold(study):
         assert params["seed"] == str(record.run["seed"])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
     pytest.importorskip("tensorboard")
@@ -116,6 +117,7 @@ def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
     assert len(heard) == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_tracker_that_cannot_write_is_one_warning_and_training_goes_on(tmp_path):
     pytest.importorskip("tensorboard")

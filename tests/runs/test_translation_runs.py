@@ -190,6 +190,7 @@ def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     assert not any(item.answers for item in kept_translation)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_are_found_by_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
@@ -244,6 +245,7 @@ def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, tra
     assert model.config.model_type == "marian"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_bitext_is_scored_by_its_own_translations(context, trained_translator):
     from isogloss.metrics.texts import chrf
@@ -262,6 +264,7 @@ def test_bitext_is_scored_by_its_own_translations(context, trained_translator):
     assert good_translation.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_translation_goes_on_where_it_was(context, trained_translator, monkeypatch, tmp_path):
     monkeypatch.setattr(translating, "TEXTS_PER_CHUNK", 4)
@@ -302,6 +305,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained_transl
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_that_is_there_is_known_by_its_files(context, trained_translator, tmp_path):
     from isogloss.runs.pretrained import model_folders, translation_model

@@ -176,6 +176,7 @@ def test_a_lease_that_is_being_written_is_held(board):
         assert lease is None
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     leases = Leases(board, duration=0.06)
@@ -369,6 +370,7 @@ def machine(folder: Path, name: str) -> "subprocess.Popen[bytes]":
 UNSHARE = ("unshare", "--uts", "--pid", "--mount", "--fork")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_a_machine_held_that_died_is_leased_by_another_after_a_lease(tmp_path):
     if not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], check=False).returncode:

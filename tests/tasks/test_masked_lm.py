@@ -198,6 +198,7 @@ def gradients(model, loss, batch):
     return {name: w.grad.clone() for name, w in model.named_parameters() if w.grad is not None}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("lengths", [[[9], [9]], [[9], [4]], TEXT_PAIRS])
 def test_loss_and_gradients_are_those_of_hugging_face(model, masking, lengths):
     batch = masking.batch(texts_of(masking, lengths), seed=0)

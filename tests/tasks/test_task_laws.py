@@ -162,6 +162,7 @@ def test_labels_outside_the_inventory_are_named(tokenizer, name, example, messag
 # Head, scores, loss
 
 
+@pytest.mark.each_value
 @every_task
 def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
     models = [task.head(folder, seed=seed) for seed in (1, 1, 2)]
@@ -178,6 +179,7 @@ def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
     assert (models[0].config.problem_type or "") == getattr(task, "problem_type", "")
 
 
+@pytest.mark.each_value
 @every_task
 def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
     model = task.head(folder, seed=0)
@@ -205,6 +207,7 @@ def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attentio
     torch.testing.assert_close(scores, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", names_of_kinds("word", "example"))
 def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
     task = SMALL_TASKS[name]
@@ -240,6 +243,7 @@ def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
     pytest.fail(f"{task.name}: {fields} after 120 steps")
 
 
+@pytest.mark.each_value
 @every_task
 def test_the_loss_of_a_batch_is_that_of_its_parts(task, folder, tokenizer):
     """Rows have unequal numbers of labels, and some words' heads are outside their row."""

@@ -174,6 +174,7 @@ def round_batch(folder, task, count=8):
     return batch, batch.rounded(padding=padding, longest=48, words=task == "upos")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_a_rounded_batch_has_the_loss_and_the_gradients_of_the_batch(any_folder, task):
     model = TASKS[task].head(str(any_folder), seed=0, attention="eager").eval()
@@ -233,6 +234,7 @@ def test_captured_masked_language_modelling_is_one_without(tmp_path, replays):
     assert close(*(weights(item) for item in trainings), 1e-4)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_nothing_in_an_update_depends_on_a_number_that_only_the_gpu_knows(any_folder, task, monkeypatch):
     """Graphs cannot contain branches and sizes that depend on values. These fail without numbers."""

@@ -412,6 +412,7 @@ def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path)
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_pretraining_that_is_watched_and_interrupted_ends_as_if_it_was_not(tmp_path):
     method = with_fields(METHOD, conflict=WATCHED)
@@ -445,6 +446,7 @@ def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_sett
     assert steps(training.rows)[-1] == plain_training.rows[-1]["step"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_translations_are_watched_as_languages_of_their_own(make_setting, tmp_path):
     setting = make_setting(target=("de",), folder=tmp_path)

@@ -122,6 +122,7 @@ def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
     assert first_data["told"] and not second["told"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_processes_resume_from_the_firsts_checkpoint_to_the_bit(tmp_path):
     whole_data, _ = launch_processes(tmp_path / "whole", 2, 4)

@@ -97,6 +97,7 @@ def test_no_patience_is_no_part_of_an_id():
     assert replace(Optimization(patience=2), patience=0) == Optimization()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
     def train_named(name, **options):

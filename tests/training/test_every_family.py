@@ -91,6 +91,7 @@ def test_it_trains_resumes_saves_and_loads_with_the_same_predictions(setting, tm
         torch.testing.assert_close(left, right)  # Trained with explicit attention, loaded with fused.
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["nli"], indirect=True)
 def test_it_learns_in_bfloat16(setting):

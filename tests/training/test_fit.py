@@ -257,6 +257,18 @@ def test_the_best_epochs_weights_are_left_in_the_model():
     assert [row["score"] for row in rows if "score" in row] == [x for two in scores.values() for x in two]
 
 
+def test_progress_has_the_dev_scores_of_each_epoch():
+    def evaluate(done):
+        row = {"split": "dev", "metric": "accuracy"}
+        return [{**row, "language": code, "score": done / 100} for code in ("qaa", "qab")]
+
+    told = []
+    callbacks = Callbacks(evaluate=evaluate, evaluate_at=(6, 12), on_progress=told.append)
+    fit(toy(), Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
+    scores = [progress.remark.partition(", ")[2] for progress in told]
+    assert scores == ["dev accuracy qaa 6.0, qab 6.0", "dev accuracy qaa 12.0, qab 12.0"]
+
+
 def test_without_evaluation_the_last_weights_are_left():
     item = toy()
     other_toy = toy()
@@ -332,6 +344,7 @@ def wide(seed=0):
         return nn.Sequential(nn.Linear(6, 3000), nn.Dropout(0.3), nn.ReLU(), nn.Linear(3000, 2))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
     pytest.importorskip("bitsandbytes")
@@ -547,6 +560,7 @@ def test_an_observer_changes_no_weight_and_its_rows_join_the_others():
     assert modes == [False] * 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_observed_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path):
     whole_result, rows, _ = train_observed(toy(), folder=tmp_path / "whole")

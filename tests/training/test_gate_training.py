@@ -116,6 +116,7 @@ def test_gates_start_open_as_asked_for(bert_folder):
     assert float(probabilities.detach().std()) < 0.01
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
     setting = {"sparsity": 0.0, "steps": 25, "learning_rate": 0.5}
@@ -125,6 +126,7 @@ def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
     assert share_kept(cheap, groups) > 0.5
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_does_harm_is_pruned(bert_folder, blocks):
     """Some neurons always raise the loss, as shown by its gradient."""

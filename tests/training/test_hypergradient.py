@@ -144,6 +144,7 @@ def apart(left, right):
 # Agreement
 
 
+@pytest.mark.each_value
 @STEPS
 @pytest.mark.parametrize("modules", ["", "adapter", "feed-forward", "attention"])
 def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps, modules):
@@ -183,6 +184,7 @@ def test_the_exact_gradient_is_that_of_the_objective_differentiated_number_by_nu
     assert apart(problem.solve(exact, step).total(), {name: slopes.view_as(problem.own[name])}) < 1e-4
 
 
+@pytest.mark.each_value
 @STEPS
 @pytest.mark.parametrize(
     "family", [name for name, family in FAMILIES.items() if "new-encoders" not in family.lacks]

@@ -201,6 +201,7 @@ def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses
         assert single_meta_learning_model.model.get_parameter(name).grad is None
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("second_order", SECOND_ORDER)
 @pytest.mark.parametrize("inner_step", INNER_STEPS)

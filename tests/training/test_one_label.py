@@ -72,6 +72,7 @@ def test_training_on_one_label_is_said_instead_of_stuck_at_chance(make_setting, 
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_dev_examplesof_one_label_are_said_of_their_language_alone(make_setting, equal_tags):
     setting = make_setting(("en",), ("de",), epochs=1, learning_rate=1e-9)

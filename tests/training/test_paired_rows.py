@@ -227,6 +227,7 @@ def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher,
     assert not equal(carried_training, with_tags)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monkeypatch):
     def sure(task, _teacher, examples, _optimization, *, language):

@@ -27,6 +27,7 @@ def naive(model, tokenizer, text, layer):
     return states[real_places].mean(dim=0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", [-1, 0, 2])
 @pytest.mark.parametrize("budget", [8192, 10])
 def test_sentence_states_are_those_of_a_loop(encoder_folder, tokenizer, monkeypatch, layer, budget):
@@ -59,6 +60,7 @@ def test_texts_longer_than_the_encoder_has_positions_for_are_cut(encoder_folder,
     assert states.isfinite().all()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layer", [4, -5, 99])
 def test_a_layer_that_is_not_there_is_an_error(encoder_folder, tokenizer, layer):
     with pytest.raises(ConfigError, match=f"layer {layer}: .*3.*0.*3, or -1"):

@@ -42,6 +42,7 @@ def naive(loaded_model, sentence, layer, words):
     return torch.stack(result) if result else torch.empty(0, states.shape[-1])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("budget", [8192, 12])
 def test_word_states_are_those_of_a_loop(loaded_masked_lm, monkeypatch, words, budget):

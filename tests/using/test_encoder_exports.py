@@ -161,6 +161,7 @@ def test_a_tasks_adapter_leaves_with_its_head_and_comes_back(runs, tmp_path):
     assert type(again.network).__name__ == "BertForTokenClassification"
 
 
+@pytest.mark.nightly
 def test_lora_leaves_alone_and_names_its_base(runs, tmp_path):
     peft = pytest.importorskip("peft")
     from transformers import AutoModelForTokenClassification
@@ -187,6 +188,7 @@ def test_lora_leaves_alone_and_names_its_base(runs, tmp_path):
         torch.testing.assert_close(theirs(ids).logits, model.network(ids).logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.nightly
 def test_a_base_in_a_folder_is_described_and_one_on_the_hub_is_loaded_by_its_commit(tmp_path):
     local = AdapterExport("peft", str(tmp_path))
     assert local.base_code == '"ENCODER"'
@@ -215,6 +217,7 @@ def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.nightly
 def test_an_encoder_is_pushed_with_the_card_of_its_name(runs, monkeypatch):
     encoder = load_exportable(runs["adjusted"])
     with fake_hub() as hub:

@@ -31,6 +31,7 @@ def first_pieces(pieces, words):
     return result
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ["upos", "ner"])
 def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_path, task):
     from transformers import pipeline
@@ -184,6 +185,7 @@ def test_the_card_of_a_choice_scores_options_as_isogloss_does(make_model, encode
     assert load_model(tmp_path / "out", precision="float32").predict([ITEM]) == [answer.answer]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_parser_is_exported_whole_and_its_encoder_is_anyones(make_model, encoder_folder, tmp_path):
     from transformers import AutoModel
@@ -223,6 +225,7 @@ ASKED = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("task", ASKED)
 def test_heads_of_our_own_are_exported_and_read_here(make_model, headless_folder, tmp_path, task):
     model = make_model(task, headless_folder, limit=64)
@@ -439,6 +442,7 @@ def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
     assert "ixed" not in card(make_model("nli"), onnx=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_links_as_in_the_cache_of_the_hubs_client_are_exported(pair_model, tmp_path):
     exported_path = load_model(pair_model).export(tmp_path / "exported")

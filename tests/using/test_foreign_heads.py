@@ -211,6 +211,7 @@ def test_trained_heads_of_every_family_predict_as_in_transformers(family, head, 
     check_same_or_refused(family, head, save_as_transformers)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_exported_head_of_a_decoder_predicts_the_same(save_as_transformers, tmp_path):
     model, tokenizer, folder = save_as_transformers("qwen3", "texts")
@@ -223,6 +224,7 @@ def test_an_exported_head_of_a_decoder_predicts_the_same(save_as_transformers, t
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llama", "gemma3_text"])
 def test_a_head_saved_with_lora_predicts_as_in_peft(family, save_as_transformers, tmp_path):
@@ -245,6 +247,7 @@ def test_a_head_saved_with_lora_predicts_as_in_peft(family, save_as_transformers
         assert list(scores.values()) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_training_goes_on_from_a_trained_head_and_replaces_one_for_other_labels(save_as_transformers):
     from isogloss.encoders.loading import load_with_new_head

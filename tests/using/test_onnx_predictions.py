@@ -250,6 +250,7 @@ def test_scores_with_the_file_equal_torchs(folder):
     assert f"{data_after['score']:.4f}" in (folder / "README.md").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
     model = make_random("upos", bert_folder)

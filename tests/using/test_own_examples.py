@@ -58,6 +58,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("task", EXAMPLES)
 def test_own_examples_have_the_measures_of_the_task(make_model, task, container):

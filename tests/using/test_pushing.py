@@ -126,6 +126,7 @@ def test_a_hub_that_answers_nonsense_or_with_the_token_is_one_line_without_it(
     assert TOKEN not in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_model, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -227,6 +228,7 @@ def test_a_private_push_does_not_go_into_a_public_repository(hub, make_model):
         model.push("me/tagger", private=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_repository_with_files_on_another_branch_is_not_written_to(hub, make_model):
     model = make_model()

@@ -181,6 +181,7 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
         model.evaluate("wikiann", ["en"], data=tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_names_the_languages(model):
     reports = []
@@ -189,6 +190,7 @@ def test_progress_names_the_languages(model):
     assert [(language.done, language.remark) for language in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_counts_the_rows_that_are_scored(model):
     reports = []
@@ -256,6 +258,7 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
     assert all(0 <= row["mean"] <= row["ratio"] for row in swept)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
     options = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")

@@ -18,11 +18,20 @@ from pathlib import Path
 from isogloss.core.processes import launched
 
 IMPORTED_ONCE = (
-    *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
+    "isogloss.engine.workers",
+    *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "average", "measure")),
+    *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation")),
+    *(f"isogloss.training.{module}" for module in ("states", "parallel_text")),
+    *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
+    *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
+    *(f"isogloss.diagnostics.{module}" for module in ("scores", "landscapes", "weight_space")),
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )
 """Modules that take seconds to import and start no thread (unlike pyarrow)."""
+
+PRELOADED = "isogloss.engine.preloaded"
+"""The module that imports them."""
 
 GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
 """Files of the drivers for GPUs of NVIDIA and of AMD."""
@@ -37,7 +46,7 @@ def start_method(*, uses_devices: bool) -> BaseContext:
     if uses_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload(list(IMPORTED_ONCE))
+    context.set_forkserver_preload([PRELOADED])
     return context
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, check_language
+from isogloss.data.column_names import TEXT_NAMES
 from isogloss.data.files import disk_file, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conllu import NAMES, is_column
@@ -28,7 +29,6 @@ from isogloss.data.formats.tables import (
     rows,
 )
 
-TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
 MAX_INSPECTED = 100
 """Rows that show whether spans are marked by offsets."""
 

@@ -5,7 +5,7 @@ exactly the weights of an uninterrupted one.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -180,7 +180,7 @@ class _Training:
             logging = done % LOG_EVERY == 0 or done == total or evaluating or self._is_checkpoint(done, total)
             message = self._log_loss(done, total) if logging else ""
             if evaluating:
-                self._evaluate(done)
+                message += self._evaluate(done)
             is_last = done == total or self._stopped_early()
             self._call([call for call in self.callbacks.periodic if done % call.every == 0 or is_last], done)
             is_interrupted = self._is_interrupted(logging=logging) and not is_last
@@ -310,8 +310,11 @@ class _Training:
             f"raise warmup, or set precision to float32."
         )
 
-    def _evaluate(self, done: int) -> None:
-        """Score the model on dev data, then average its weights, or select them if they are the best."""
+    def _evaluate(self, done: int) -> str:
+        """Score the model on dev data, then average its weights, or select them if they are the best.
+
+        Returns the scores as a message.
+        """
         scores: list[Note] = []
         if evaluate := self.callbacks.evaluate:
             self.model.eval()
@@ -323,6 +326,7 @@ class _Training:
             self._average(done)
         elif scores:
             self._select(sum(float(row["score"] or 0.0) for row in scores) / len(scores))
+        return _scores_message(scores)
 
     def _select(self, score: float) -> None:
         """Copy the weights if their score is the highest so far."""
@@ -396,6 +400,18 @@ class _Training:
             self.best_score = state.notes["best_score"]
             self.without_gain = state.notes.get("without_gain", 0)
         return state.step
+
+
+def _scores_message(scores: Sequence[Note]) -> str:
+    """Return dev scores in percent as a message, such as ", dev accuracy qaa 97.6, qab 74.2".
+
+    Empty without scores of a named metric.
+    """
+    named = [row for row in scores if "metric" in row]
+    if not named:
+        return ""
+    percentages = [f"{row['language']} {100 * float(row['score'] or 0.0):.1f}" for row in named]
+    return f", dev {named[0]['metric']} {', '.join(percentages)}"
 
 
 @contextmanager

@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import ConfigError, DataError, check_named
-from isogloss.data.corpora.labelled import FIRST, SECOND
+from isogloss.data.column_names import FIRST, SECOND, TEXT_NAMES
 from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, short, some
 from isogloss.data.formats.tables import LONGEST_CELL
-from isogloss.recipes.file_layouts import TEXT_NAMES
 from isogloss.tasks.batch import EncodedRow, Scores
 from isogloss.tasks.task import Answer, Task
 

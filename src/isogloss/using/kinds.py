@@ -15,7 +15,6 @@ from isogloss.core.errors import ConfigError, DataError, located, one_line
 from isogloss.core.plug_ins import package_of
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
-from isogloss.data.formats.questions import read_questions
 from isogloss.tasks import ALL_TASKS
 from isogloss.tasks.batch import EncodedRow, Scores, to_array
 from isogloss.tasks.classification import TEXT, TextClassification
@@ -291,6 +290,8 @@ _CHOICES = InputForm(
 
 
 def _read_squad(file: File, language: str) -> Iterator[FileEntry]:
+    from isogloss.data.formats.questions import read_questions
+
     for example in read_questions(file, language=language, answers="ignored"):
         yield FileEntry(lines=(), example=example, body={"id": example.id})
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import pandas as pd
 import torch
@@ -19,7 +19,6 @@ from isogloss.core.tag_schemes import normalize_tags
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.files import some
-from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.folders import load_encoder_config
@@ -29,13 +28,9 @@ from isogloss.tasks import ALL_TASKS, find_task, task_names
 from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.precision import Precision, device
-from isogloss.using.encoder_exports import encoder_of_run
-from isogloss.using.ensembles import combine_evaluations, match_labels
-from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, InputForm
 from isogloss.using.kinds import check_takes_inputs, kind_of
-from isogloss.using.labelled_examples import read_labelled_example
 from isogloss.using.predicting import pair_in_order, warn_of_unmixed
 from isogloss.using.predictor import Translations
 from isogloss.using.provenance import (
@@ -49,8 +44,10 @@ from isogloss.using.provenance import (
     provenance_of,
     run_of_head,
 )
-from isogloss.using.pushing import Exportable, PushOptions, exportable, exportable_encoder, push
-from isogloss.using.scoring import EvaluateOptions, evaluate, evaluate_examples
+
+if TYPE_CHECKING:
+    from isogloss.data.sources import Treebanks
+    from isogloss.using.pushing import Exportable
 
 Predicted = TypeVar("Predicted")
 """The answer to an input."""
@@ -174,7 +171,7 @@ class Model(FineTuned, Generic[Predicted]):
         split: Split = "test",
         inputs: str = "",
         data: str | Path | None = None,
-        treebanks: Treebanks = (),
+        treebanks: "Treebanks" = (),
         on_progress: OnProgress = no_progress,
     ) -> list[Row]:
         """Score it on a split of a corpus, or on your own labelled examples.
@@ -197,6 +194,9 @@ class Model(FineTuned, Generic[Predicted]):
         >>> rows = [{"text": "Mvua ilinyesha.", "label": "weather"}]
         >>> model.evaluate(examples=rows)[0]["score"]                        # doctest: +SKIP
         """
+        from isogloss.data.sources import Sources
+        from isogloss.using.scoring import EvaluateOptions, evaluate
+
         if examples is not None:
             return self._evaluate_examples(examples, corpus, languages)
         if not corpus:
@@ -215,6 +215,9 @@ class Model(FineTuned, Generic[Predicted]):
     def _evaluate_examples(
         self, examples: Iterable[object], corpus: str, languages: str | Sequence[str]
     ) -> list[Row]:
+        from isogloss.using.labelled_examples import read_labelled_example
+        from isogloss.using.scoring import evaluate_examples
+
         codes = languages_named((languages,) if isinstance(languages, str) else languages)
         if corpus or len(codes) > 1 or isinstance(examples, str | Mapping):
             raise ConfigError(
@@ -248,6 +251,8 @@ class Model(FineTuned, Generic[Predicted]):
         the model's corpus; ``data`` is the folder with the corpora. ``adapter`` writes the adapters and the
         head alone, as peft or the library adapters loads them.
         """
+        from isogloss.using.exporting import export
+
         return export(
             self,
             Path(folder),
@@ -261,6 +266,8 @@ class Model(FineTuned, Generic[Predicted]):
     @checks_arguments
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
         """Upload the model to the Hugging Face hub and return the commit's address. See docs/use.md."""
+        from isogloss.using.pushing import PushOptions, exportable, push
+
         options = PushOptions(name=name, private=private, revision=revision, update=update)
         return push(exportable(self), options)
 
@@ -303,6 +310,8 @@ class Ensemble(Model[Predicted]):
 
     def solving(self, task: Task) -> "Ensemble[Predicted]":
         """Return the same models with another task, whose labels rename those of their task."""
+        from isogloss.using.ensembles import match_labels
+
         members = []
         for member in self.members:
             order = match_labels(self.task.labels, member.task.labels)
@@ -344,6 +353,8 @@ class Ensemble(Model[Predicted]):
         )
 
     def _of_all(self, members: Sequence[Evaluation]) -> Evaluation:
+        from isogloss.using.ensembles import combine_evaluations, match_labels
+
         orders = [match_labels(self.task.labels, member.task.labels) for member in self.members]
         return combine_evaluations(self.task, members, orders)
 
@@ -466,6 +477,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precisio
 
 
 def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
+
     name = str(folder)
     folder = complete_folder(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
@@ -491,7 +503,10 @@ def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 
 
-def load_exportable(folder: str | Path) -> Exportable:
+def load_exportable(folder: str | Path) -> "Exportable":
     """Load what is exported of a run: its encoder, or its fine-tuned model."""
+    from isogloss.using.encoder_exports import encoder_of_run
+    from isogloss.using.pushing import exportable, exportable_encoder
+
     encoder = encoder_of_run(Path(folder))
     return exportable(load_model(folder)) if encoder is None else exportable_encoder(encoder)

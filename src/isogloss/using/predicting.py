@@ -4,6 +4,8 @@ A model that mixes (X-Mixup) takes each input together with its translation, in 
 id. An input without one is predicted unmixed, with a single warning that says what to do.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,17 +13,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, tee
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.files import File
-from isogloss.data.projection.label_projection import TranslateTexts, texts_of, translate_inputs
 from isogloss.translators import TRANSLATORS
 from isogloss.using.formats import FileEntry, Format, format_of
 from isogloss.using.kinds import check_takes_inputs, probabilities_of
 from isogloss.using.predictor import Predictor
+
+if TYPE_CHECKING:
+    from isogloss.data.projection.label_projection import TranslateTexts
 
 TRANSLATION_KEY = "translation"
 """Key of a JSON object whose value is the object's own translation: an object like it."""
@@ -267,6 +272,8 @@ def pair_by_id(
 
 
 def _translated(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iterator[FileEntry]:
+    from isogloss.data.projection.label_projection import translate_inputs
+
     inputs, copies = tee(entries)
     examples = (copy.example for copy in copies if copy.example is not None)
     translations = translate_inputs(examples, translate)
@@ -308,6 +315,8 @@ def _unmixed(which: str, into: str) -> str:
 
 
 def _unless_blank(example: Example | None) -> Example | None:
+    from isogloss.data.projection.label_projection import texts_of
+
     return None if example is None or not any(text.strip() for text in texts_of(example)) else example
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.data.examples import Example
-from isogloss.data.projection.label_projection import texts_of
 from isogloss.tasks.batch import Scores
 from isogloss.tasks.encoded_examples import EncodedExamples
 from isogloss.tasks.task import Answer, Task
@@ -141,6 +140,8 @@ def in_groups(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
 
 
 def _characters(entry: FileEntry) -> int:
+    from isogloss.data.projection.label_projection import texts_of
+
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
     return sum(map(len, (*entry.lines, *read, *texts)))

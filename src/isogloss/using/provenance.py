@@ -37,7 +37,6 @@ from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encode
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.tasks import TASKS, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
-from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
 
@@ -377,6 +376,8 @@ def fitting_task(task: Task, corpus: str, sources: "Sources") -> Task:
 
     ConfigError where the model predicts something else, or lacks some of the corpus's labels.
     """
+    from isogloss.tasks.lemmas import Lemmatization
+
     tasks = sources.corpus(corpus).tasks
     for name in tasks:
         if name == task.name and (name in TASKS or isinstance(task, Lemmatization)):

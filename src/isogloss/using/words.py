@@ -3,12 +3,14 @@
 The layout of a file with one word per line is decided once, from its lines: comments, tags, running numbers.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.tag_schemes import TagCounts, find_misfit
@@ -30,7 +32,6 @@ from isogloss.data.formats.conllu import (
 )
 from isogloss.data.formats.word_columns import describe_other_column
 from isogloss.tasks.batch import EncodedRow, Scores, join_scores
-from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
 from isogloss.using.annotations import ANNOTATIONS
@@ -45,6 +46,9 @@ from isogloss.using.formats import (
     rounded,
     softmax,
 )
+
+if TYPE_CHECKING:
+    from isogloss.tasks.lemmas import Lemmatization
 
 NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""
@@ -173,6 +177,8 @@ class Labels:
 
 def words(task: Task) -> InputForm:
     """Return the kind of a task that labels each word, or all words as a tree."""
+    from isogloss.tasks.lemmas import Lemmatization
+
     labels = TREES if task.labels_are == "tree" else _tags(task.name)
     of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
     return InputForm(

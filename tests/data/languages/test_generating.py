@@ -29,6 +29,7 @@ def test_seed_changes_the_examples():
     assert item != other_item
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("corpus", [corpus for corpus in SIZES if not corpus.startswith("bitext")])
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_splits_have_the_size_of_the_table_and_unique_ids(corpus, split):
@@ -62,6 +63,7 @@ def test_train_dev_and_test_say_different_things(corpus):
     assert splits[0] != splits[1] != splits[2] != splits[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_labels_of_dev_sets_are_the_same_in_every_language(corpus):
@@ -113,6 +115,7 @@ def dev(corpus, language):
     return list(examples(corpus, language, "dev"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_tree_has_one_root_and_no_cycle(language):
     for sentence in each(dev("ud", language)):
@@ -122,6 +125,7 @@ def test_every_tree_has_one_root_and_no_cycle(language):
         ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_function_words_are_leaves_and_relations_universal(language):
     for sentence in each(dev("ud", language)):
@@ -130,6 +134,7 @@ def test_function_words_are_leaves_and_relations_universal(language):
             assert relation not in LEAVES or place not in sentence.heads
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(language):
     for sentence in each(dev("ud", language)):
@@ -147,6 +152,7 @@ def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(langua
             assert names == sorted(set(names))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_sentences_are_three_to_25_words_about_nine_on_average():
     for language in LANGUAGES:
@@ -155,6 +161,7 @@ def test_sentences_are_three_to_25_words_about_nine_on_average():
         assert 8 <= sum(lengths) / len(lengths) <= 12
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_entity_tags_are_valid_bio_of_all_kinds(language):
     tags = set()
@@ -168,6 +175,7 @@ def test_entity_tags_are_valid_bio_of_all_kinds(language):
     assert tags == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_dev_sets_say_the_same_in_every_language(language):
     translator = BuiltInTranslator("qaa", language)
@@ -180,6 +188,7 @@ def test_dev_sets_say_the_same_in_every_language(language):
 CONTENT_TAGS = {"NOUN", "VERB", "ADJ", "ADV", "NUM", "PROPN", "PRON"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", [language for language in LANGUAGES if language != "qaa"])
 def test_links_are_in_range_and_cover_every_content_word(language):
     tables = [lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[language]).readings]

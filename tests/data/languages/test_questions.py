@@ -9,6 +9,7 @@ from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.parsing import parse, sentences_in
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_answers_stand_at_their_offsets_on_word_borders(language):
     for question in each(examples("squad", language, "dev")):

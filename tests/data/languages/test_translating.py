@@ -32,6 +32,7 @@ PAIRS = [("qaa", other_language) for other_language in LANGUAGES if other_langua
 INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_parsing_gives_back_what_was_said(language):
     sampler = Sampler(Draws(7), INVOLVED)
@@ -65,6 +66,7 @@ PARTICLES = {
 
 # The nine languages are read back exactly (above). Other settings of the dials may put homonyms side by side,
 # and "a sees b and c and d sees e" has two readings: some sentences are not understood, none is misquoted.
+@pytest.mark.nightly
 @pytest.mark.slow
 @settings(max_examples=25, derandomize=True)
 @given(st.fixed_dictionaries(DIALS | AFFIXES) | st.fixed_dictionaries(DIALS | PARTICLES))
@@ -139,36 +141,31 @@ def test_links_of_noisy_translations_are_in_range():
         assert all(a < len(pair.first.split()) and b < len(words) for a, b in each(links))
 
 
-def spell_noun(language, index, *, form=0):
-    """Return the first spelling of a form of a built-in language's noun."""
-    spellings = lexicon(LANGUAGES[language]).nouns[index]
-    first_word, *_ = spellings[form]
-    return first_word.text
-
-
 @pytest.mark.parametrize("language", ["qaa", "qai"])
 def test_word_of_another_language_is_an_error_that_names_it(language):
     text = texts(1)[0]
     with pytest.raises(DataError, match=r"text in \w+: '.*'.*unknown = \"copy\""):
         BuiltInTranslator(language, "qab").translate("hello" if language == "qaa" else text)
-    word = spell_noun("qaa", 0)
+    word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
     with pytest.raises(DataError, match=f"'{word}'"):
         BuiltInTranslator("qaa", "qab").translate(word + "x")
 
 
 def test_word_of_another_language_is_copied_where_asked():
-    noun = spell_noun("qaa", 3)
+    words = lexicon(LANGUAGES["qaa"])
+    noun = words.nouns[3][0][0].text
     translation = BuiltInTranslator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
-    assert translation == f"hello {spell_noun('qab', 3)}."
+    assert translation == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
     noisy = BuiltInTranslator("qaa", "qab", noise=1.0, unknown="copy")
     assert noisy.translate("hello") == "hello"  # no other word is like it, so none is put in its place
 
 
 def test_words_that_make_no_sentence_are_translated_one_by_one():
-    name = lexicon(LANGUAGES["qaa"]).names[520][-1].text
-    words = [spell_noun("qaa", 5, form=1), spell_noun("qaa", 9), name]
+    ours = lexicon(LANGUAGES["qaa"])
+    theirs = lexicon(LANGUAGES["qad"])
+    words = [ours.nouns[5][1][0].text, ours.nouns[9][0][0].text, ours.names[520][-1].text]
     translated_word, links = BuiltInTranslator("qaa", "qad").translate_words(words)
-    assert translated_word == (spell_noun("qad", 5, form=1), spell_noun("qad", 9), name)
+    assert translated_word == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
     assert links == ((0, 0), (1, 1), (2, 2))
     assert BuiltInTranslator("qaa", "qad").translate("") == ""
 
@@ -186,6 +183,7 @@ def first(corpus, count=60):
     return list(islice(corpus, count))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, left, right):
@@ -215,6 +213,7 @@ def test_noisy_translations_keep_ids_and_labels():
     assert noisy == first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
     folder = {example.id: example for example in examples("squad", "qaa", "dev")}

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import language_name, spellings
+from isogloss.data.column_names import FIRST, SECOND
 from isogloss.data.corpus import (
     COLLECTION,
     ENGLISH,
@@ -39,12 +40,6 @@ from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
 from isogloss.data.formats.tables import AnyOf, Column, ExampleColumns, FileRow, PartColumns, rows
-
-FIRST = ("sentence1", "premise")
-"""Usual names of the column of the first text in headers."""
-
-SECOND = ("sentence2", "hypo", "hypothesis")
-"""Usual names of the column of the second text."""
 
 LABEL = ("gold_label", "label")
 """Usual names of the column of the label."""
