@@ -376,9 +376,9 @@ def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     row = Judged(CLAIMS, study("adjustment"))
     assert "nli: qad −1.7" in old_claim("adjustment", "f")
     assert [f"{100 * row[name].checks[0].estimate.mean:.1f}" for name in ("3a", "3b")] == ["-1.7", "-1.7"]
-    moves = [check.about for check in row["3c"].checks]
-    assert moves[0] == "nli: related words 0.43 → 0.43, mean distance"
-    assert len(moves) == 5 and moves[-1] == "qa: not measured"
+    abouts = [check.about for check in row["3c"].checks]
+    assert abouts[0] == "nli: related words 0.43 → 0.43, mean distance"
+    assert len(abouts) == 5 and abouts[-1] == "qa: not measured"
     messages = old_claim("adjustment", "i")
     for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
         assert words in messages

@@ -19,7 +19,7 @@ from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.tasks import ALL_TASKS
 
-CLAIMS = [one for one in ALL if one.paper == 2]
+CLAIMS = [item for item in ALL if item.paper == 2]
 
 SEEDS = range(5)
 
@@ -33,18 +33,18 @@ UNSURE = 0.002
 """An effect that seeds differing by SIZE do not tell from none."""
 
 
-def outcomes(m):
-    return Judged(CLAIMS, m)
+def outcomes(measurements):
+    return Judged(CLAIMS, measurements)
 
 
 def wobble(seed, size=SIZE):
     return size * (-1, 0.5, 1, -0.5, 0)[seed % 5]
 
 
-def system(about, mean, *, inputs="paired", size=SIZE, language="qad", **more):
+def system(mixes, mean, *, inputs="paired", size=SIZE, language="qad", **more):
     """Scores of one system: one for each seed."""
     return [
-        score(mean + wobble(seed, size), language=language, seed=seed, inputs=inputs, about={**about, **more})
+        score(mean + wobble(seed, size), language=language, seed=seed, inputs=inputs, about={**mixes, **more})
         for seed in SEEDS
     ]
 
@@ -87,24 +87,24 @@ def layers(effect):
     return mixes + bench()[5:]
 
 
-def states(effect, before=0.1):
+def states(effect, state_before=0.1):
     """CKA: X-Mixup by this much above translate-train, which is that much above source-only."""
     return [
-        one
+        item
         for seed in SEEDS
-        for one in (
+        for item in (
             cka(0.5 + effect + wobble(seed), seed=seed, about=MIXES),
             cka(0.5, seed=seed, about=TRANSLATES),
-            cka(0.5 - before, seed=seed, about=PLAIN),
+            cka(0.5 - state_before, seed=seed, about=PLAIN),
         )
     ]
 
 
 def maps(effect):
     return [
-        one
+        item
         for seed in SEEDS
-        for one in (
+        for item in (
             centroid(0.3 + effect + wobble(seed), seed=seed, **MIXES),
             centroid(0.3, seed=seed, **TRANSLATES),
         )
@@ -117,8 +117,12 @@ def ratios(share):
 
 def correlated_rows(order, languages=LANGUAGES):
     """CKA and scores of source-only, the languages' ranks by score in this order of their ranks by CKA."""
-    similar_ckas = [cka(0.5 + 0.01 * n, language=code, about=PLAIN) for n, code in enumerate(languages)]
-    scores = [score(0.5 + 0.01 * rank, language=code) for code, rank in zip(languages, order, strict=True)]
+    similar_ckas = [
+        cka(0.5 + 0.01 * n, language=language, about=PLAIN) for n, language in enumerate(languages)
+    ]
+    scores = [
+        score(0.5 + 0.01 * rank, language=language) for language, rank in zip(languages, order, strict=True)
+    ]
     return {"scores": scores, "cka": similar_ckas}
 
 
@@ -128,12 +132,12 @@ def gain_rows(order):
     target = {"target": "+".join(codes)}
     scores = []
     similar_ckas = []
-    for n, (code, rank) in enumerate(zip(codes, order, strict=True)):
-        for about, inputs, by in ((MIXES, "paired", 1), (TRANSLATES, "", 0)):
+    for n, (language, rank) in enumerate(zip(codes, order, strict=True)):
+        for mixes, inputs, name in ((MIXES, "paired", 1), (TRANSLATES, "", 0)):
             scores.append(
-                score(0.5 + by * 0.001 * rank, language=code, inputs=inputs, about={**about, **target})
+                score(0.5 + name * 0.001 * rank, language=language, inputs=inputs, about={**mixes, **target})
             )
-            similar_ckas.append(cka(0.5 + by * 0.001 * n, language=code, about={**about, **target}))
+            similar_ckas.append(cka(0.5 + name * 0.001 * n, language=language, about={**mixes, **target}))
     return {"scores": scores, "cka": similar_ckas}
 
 
@@ -208,13 +212,13 @@ def everything():
     }
 
 
-def verdicts_by_claim(m):
-    return {name: (one.verdict, one.found) for name, one in outcomes(m).items()}
+def verdicts_by_claim(measurements):
+    return {name: (outcome.verdict, outcome.found) for name, outcome in outcomes(measurements).items()}
 
 
 def test_alike_states_are_those_of_translate_train_not_of_source_only():
     """Translations raise CKA even without mixup, so a rise by X-Mixup is not a finding then (Table 7)."""
-    outcome = outcomes(make_measurements(cka=states(-0.05, before=0.2)))["2b"]
+    outcome = outcomes(make_measurements(cka=states(-0.05, state_before=0.2)))["2b"]
     assert outcome.verdict == "contradicted" and "− source-only 0.150" in outcome.found
 
 
@@ -229,15 +233,15 @@ def test_an_unseen_gain_says_what_inference_adds_and_what_translate_test_scores(
 def with_examples(differences, n=2000):
     """X-Mixup above translate-train by these on each seed, always right where that is: sure over examples."""
     rows = [
-        score(base + own, seed=seed, inputs=inputs, about=about)
+        score(base + own_gain, seed=seed, inputs=inputs, about=mixes)
         for seed, gain in enumerate(differences)
-        for about, inputs, base, own in (
+        for mixes, inputs, base, own_gain in (
             (MIXES, "paired", 0.6, gain),
             (TRANSLATES, "", 0.6, 0.0),
             (PLAIN, "", 0.4, 0.0),
         )
     ]
-    return rows, stored_predictions(rows, lambda row: [float(at < row["score"] * n) for at in range(n)])
+    return rows, stored_predictions(rows, lambda row: [float(index < row["score"] * n) for index in range(n)])
 
 
 def test_examples_without_seeds_support_nothing():
@@ -277,7 +281,7 @@ def test_an_ablation_needs_seeds_too_and_all_of_them_are_corrected_together():
     left = [{**row, **{"method.mse": 0.0}, "way": "without mse"} for row in rows if row["target"]]
     left = [row for row in left if row["method"] == "x-mixup"]
     level = [{**row, "score": 0.6, "run": f"{row['run']} less"} for row in left]
-    predictions |= stored_predictions(level, lambda row: [float(at < 0.6 * 2000) for at in range(2000)])
+    predictions |= stored_predictions(level, lambda row: [float(index < 0.6 * 2000) for index in range(2000)])
     outcome = outcomes(make_measurements(predictions, scores=rows + level))["2d"]
     assert outcome.checks[0].comparison.p_examples < 1e-4
     assert outcome.verdict == "undecided"
@@ -300,8 +304,8 @@ def test_every_encoder_counts_whatever_its_depth():
     deep = [
         {**row, "layer": 24, "cka": row["cka"] + (0.2 if row["method"] == "x-mixup" else 0)}
         for row in (
-            {**one, "encoder": "large", "encoder.run": "large", "encoder.name": "large"}
-            for one in small_seeds
+            {**small_seed, "encoder": "large", "encoder.run": "large", "encoder.name": "large"}
+            for small_seed in small_seeds
         )
     ]
     lower = [{**row, "layer": 2, "cka": 0.9} for row in small_seeds]
@@ -309,10 +313,10 @@ def test_every_encoder_counts_whatever_its_depth():
         outcomes(make_measurements(cka=rows))["2b"] for rows in (small_seeds, small_seeds + deep + lower)
     )
     assert len(both_outcomes.checks) == 2 and both_outcomes.verdict == "mixed"
-    assert sorted(round(one.estimate.mean, 3) for one in both_outcomes.checks) == [-0.05, 0.15]
+    assert sorted(round(check.estimate.mean, 3) for check in both_outcomes.checks) == [-0.05, 0.15]
     assert (
         single_outcome.checks[0].values
-        == next(one for one in both_outcomes.checks if one.estimate.mean < 0).values
+        == next(check for check in both_outcomes.checks if check.estimate.mean < 0).values
     )
 
 
@@ -425,7 +429,8 @@ def test_layers_of_classification_are_judged_as_the_paper_does():
 def test_numbers_are_those_of_the_reports_before(study):
     own_outcomes = outcomes(study("mixup"))
     means = {
-        name: [one.estimate.mean for one in out.checks if one.values] for name, out in own_outcomes.items()
+        name: [check.estimate.mean for check in own_outcome.checks if check.values]
+        for name, own_outcome in own_outcomes.items()
     }
     assert means["2a"] == pytest.approx([-0.195, 0.049, -0.033, 0.022], abs=5e-4)
     assert sorted(means["2b"]) == pytest.approx([-0.0264, -0.0162], abs=1e-3)
@@ -466,22 +471,22 @@ def test_gains_of_two_targets_take_nothing_from_those_of_many():
     two = {"corpus": "masakhapos", "task": "upos", "model.corpus": "masakhapos"}
     rows = {
         name: rows
-        + [{**row, **two, **{key: f"{row[key]} of two" for key in ("run", "model")}} for row in few]
-        for (name, rows), few in zip(many.items(), gain_rows([0, 1]).values(), strict=True)
+        + [{**row, **two, **{key: f"{row[key]} of two" for key in ("run", "model")}} for row in few_gain_rows]
+        for (name, rows), few_gain_rows in zip(many.items(), gain_rows([0, 1]).values(), strict=True)
     }
     (check,) = outcomes(make_measurements(**rows))["2m"].checks
     assert len(check.values) == len(MIXED_UP)
 
 
-def map_rows(between, *languages, **about):
+def map_rows(distance, *languages, **options):
     """A map of these languages for each seed."""
     return [
         {
-            **centroid(between + wobble(seed), seed=seed, language=code, **about),
-            "run": f"{languages} {about} {seed}",
+            **centroid(distance + wobble(seed), seed=seed, language=language, **options),
+            "run": f"{languages} {options} {seed}",
         }
         for seed in SEEDS
-        for code in languages
+        for language in languages
     ]
 
 
