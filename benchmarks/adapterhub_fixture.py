@@ -70,27 +70,29 @@ def make(folder: Path, family: str) -> None:
         path.write_text(path.read_text().replace(str(folder / "base"), f"tiny-{family}"))
 
 
-def read(folder: Path, family: str, ids: torch.Tensor, of: Path | None = None) -> dict[str, torch.Tensor]:
+def read(folder: Path, family: str, ids: torch.Tensor, path: Path | None = None) -> dict[str, torch.Tensor]:
     """Return the library's outputs of the adapters in a folder, on the encoder of ``folder``."""
-    outputs, of = {}, of or folder
+    outputs, path = {}, path or folder
     _, model_class = FAMILIES[family]
     bias = model_class.from_pretrained(folder / "base").get_output_embeddings().bias
     flexible = AutoAdapterModel.from_pretrained(folder / "base").eval()
     with torch.no_grad():
         flexible.heads["default"][-1].bias.copy_(bias)  # The only weight that it does not read.
         for name in KINDS:
-            if not (of / name).is_dir():
+            if not (path / name).is_dir():
                 continue
             flexible.load_adapter(
-                str(of / name), load_as=name, with_head=name == "task", use_safetensors=True
+                str(path / name), load_as=name, with_head=name == "task", use_safetensors=True
             )
-            flexible.active_adapters, flexible.active_head = name, "default"
+            flexible.active_adapters = name
+            flexible.active_head = "default"
             outcome = flexible(ids, output_hidden_states=True)
             outputs[f"{name}/states"] = outcome.hidden_states[-1].clone()
             outputs[f"{name}/scores"] = outcome.logits
         for language in KINDS:
             if language in flexible.adapters_config and language != "task" and "task" in flexible.heads:
-                flexible.active_adapters, flexible.active_head = Stack(language, "task"), "task"
+                flexible.active_adapters = Stack(language, "task")
+                flexible.active_head = "task"
                 outputs[f"{language}/tags"] = flexible(ids).logits
     return outputs
 

@@ -30,7 +30,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
@@ -50,15 +50,17 @@ def main() -> None:
     options = parser.parse_args()
     steps, rounds = QUICK if options.quick else SIZES[options.shape]
     if options.way:
-        print(json.dumps(measured(options.way, options.folder, steps)))
+        print(json.dumps(measure_way(options.way, options.folder, steps)))
         return
     with tempfile.TemporaryDirectory() as folder:
         shape = SHAPES["tiny" if options.quick else options.shape]
         make_material(Path(folder), shape, sentences=1)
         if options.quick:
-            rounds_by_way = {way: [measured(way, Path(folder), steps)] for way in WAYS}
+            rounds_by_way = {way: [measure_way(way, Path(folder), steps)] for way in WAYS}
         else:
-            rounds_by_way = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", options.shape])
+            rounds_by_way = run_in_turns(
+                __file__, WAYS, rounds, ["--folder", folder, "--shape", options.shape]
+            )
     print("\n".join(table(rounds_by_way)))
 
 
@@ -71,20 +73,23 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]]) -> list[str]:
         lines.append(f"| {way} | {speed[way]:.2f} | {peak[way]:.0f} | {rounds[0]['loss']:.1f} |")
     lines += ["", "| isogloss : two models | speed | goal | memory |", "|---|---|---|---|"]
     for precision in ("float32", "bfloat16"):
-        ours, theirs = f"isogloss, {precision}", f"two models, {precision}"
-        faster, larger = speed[ours] / speed[theirs], peak[ours] / peak[theirs]
+        ours = f"isogloss, {precision}"
+        theirs = f"two models, {precision}"
+        faster = speed[ours] / speed[theirs]
+        larger = peak[ours] / peak[theirs]
         lines.append(f"| {precision} | {faster:.2f} | {GOAL} | {larger:.2f} |")
     return lines
 
 
-def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
+def measure_way(way: str, folder: Path, steps: int) -> dict[str, float]:
     """Adjust once after a warm-up step, and return speed, peak memory and mean loss."""
     torch.set_num_threads(1)
     adjust = two_models if way.startswith("two") else ours
     precision = way.rpartition(" ")[2]
     pairs = sentence_pairs(steps * BATCH, load_tokenizer(folder / "encoder"))
     adjust(folder / "encoder", pairs[:BATCH], precision)
-    start, memory = now(), resident()
+    start = now()
+    memory = resident()
     loss = adjust(folder / "encoder", pairs, precision)
     return {"speed": len(pairs) / (now() - start), "peak": peak_above(memory), "loss": loss}
 
@@ -139,13 +144,15 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
 
 def words(states: torch.Tensor, encoding: BatchEncoding, row: int) -> torch.Tensor:
     """Return the means of each word's subwords, with [CLS] first and [SEP] last."""
-    of = encoding.word_ids(row)
-    count = max(word for word in of if word is not None) + 1
-    real = [position for position, word in enumerate(of) if word is not None]
-    number = torch.tensor([of[position] for position in real])
-    sums = torch.zeros(count, states.size(2)).index_add(0, number, states[row, real].float())
-    means = sums / torch.bincount(number).unsqueeze(1)
-    return torch.cat([states[row, :1].float(), means, states[row, real[-1] + 1].float().unsqueeze(0)])
+    word_ids = encoding.word_ids(row)
+    count = max(word for word in word_ids if word is not None) + 1
+    real_positions = [position for position, word in enumerate(word_ids) if word is not None]
+    tensor = torch.tensor([word_ids[position] for position in real_positions])
+    sums = torch.zeros(count, states.size(2)).index_add(0, tensor, states[row, real_positions].float())
+    means = sums / torch.bincount(tensor).unsqueeze(1)
+    return torch.cat(
+        [states[row, :1].float(), means, states[row, real_positions[-1] + 1].float().unsqueeze(0)]
+    )
 
 
 def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
@@ -153,8 +160,8 @@ def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
     from material import _sentences
 
     rng = np.random.Generator(np.random.PCG64(1))
-    made = []
-    for number, sentence in enumerate(_sentences(count, len(tokenizer))):
+    translations = []
+    for index, sentence in enumerate(_sentences(count, len(tokenizer))):
         words = sentence.words[:60]
         length = max(2, round(len(words) * rng.normal(1.0, 0.15)))
         second = [words[position % len(words)] for position in range(length)]
@@ -162,8 +169,10 @@ def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
             (position, position) for position in range(min(len(words), length)) if rng.random() < 0.7
         )
         text = " ".join(words), " ".join(second)
-        made.append(Translation(id=str(number), first=text[0], second=text[1], links=links or ((0, 0),)))
-    return made
+        translations.append(
+            Translation(id=str(index), first=text[0], second=text[1], links=links or ((0, 0),))
+        )
+    return translations
 
 
 if __name__ == "__main__":

@@ -39,8 +39,11 @@ SIZES = {"small": (24, 2, 192, 21), "base": (2, 1, 32, 5)}
 """Steps of an epoch, rounds, sentences and points of the path."""
 QUICK = (1, 1, 4, 2)
 
-PADDED, DYNAMIC, GROUPED = "Trainer, padded to 128", "Trainer, dynamic padding", "Trainer, grouped by length"
-OURS, OURS_HALF = "isogloss, float32", "isogloss, bfloat16"
+PADDED = "Trainer, padded to 128"
+DYNAMIC = "Trainer, dynamic padding"
+GROUPED = "Trainer, grouped by length"
+OURS = "isogloss, float32"
+OURS_HALF = "isogloss, bfloat16"
 
 TRAINING_GOALS = ((OURS, PADDED, 3.5), (OURS, DYNAMIC, 2.2), (OURS_HALF, GROUPED, 1.1))
 """Ours, theirs at equal precision, and the ratio of speeds we want."""
@@ -78,7 +81,9 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         training = contest(material, rounds=rounds)
         paths = walks(Material(material.folder, material.sentences[:sentences]), points=points)
         matrices = matrix_parameters(UPOS.head(material.folder, seed=0))
-        alone = {name: products_alone(material, name, rounds=rounds) for name in ("float32", "bfloat16")}
+        single_result = {
+            name: products_alone(material, name, rounds=rounds) for name in ("float32", "bfloat16")
+        }
     peaks = matrix_speeds("cpu", rounds=4 if size == QUICK else 400)
     our_name = OURS_HALF if faster(peaks) == "bfloat16" else OURS
     seconds = {path.name: path.seconds for path in paths}
@@ -92,7 +97,7 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         "matrix_parameters": matrices,
         "gflops_peak": {name: peak / 1e9 for name, peak in peaks.items()},
         "precision_chosen": faster(peaks),
-        "share_of_products_alone": {name: 6 * matrices * alone[name] / peaks[name] for name in peaks},
+        "share_of_products_alone": {name: 6 * matrices * single_result[name] / peaks[name] for name in peaks},
         "training": [
             {
                 "name": contestant.name,

@@ -108,12 +108,14 @@ def look(folder: DiskFolder, check: Check) -> Found:
 
 def written_back(folder: Source, check: Check, examples: Sequence[Example]) -> str:
     """Write the examples and return the part that is unchanged on disk: the bytes, or the data."""
-    corpus, language, split = check.corpus, check.language, check.splits[0]
+    corpus = check.corpus
+    language = check.language
+    split = check.splits[0]
     text = "".join(line + "\n" for line in corpus.write(examples, language))
     original = "".join("".join(file.read()) for file in corpus.files(folder, language, split))
     if text == original:
         return "bytes"
-    if list(filter(None, text.split("\n"))) == list(filter(None, original.split("\n"))):
+    if [value for value in text.split("\n") if value] == [value for value in original.split("\n") if value]:
         return "bytes but empty lines"
     back = _read(Written({corpus.path(language, split): text}), check)
     if back == examples:
@@ -194,23 +196,25 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
     yield "| folder | read with | files or pairs | counts equal | stated nothing | written back | speed |"
     yield "|---|---|---|---|---|---|---|"
     for directory in dict.fromkeys(result.check.place for result in results):
-        of = [result for result in results if result.check.place == directory]
-        equal, unstated_count = (sum(result.equal == what for result in of) for what in ("yes", "–"))
-        written_back = ", ".join(
-            f"{kind} {sum(result.written == kind for result in of)}"
-            for kind in dict.fromkeys(f.written for f in of)
+        owner = [result for result in results if result.check.place == directory]
+        equal, unstated_count = (
+            sum(result.equal == language for result in owner) for language in ("yes", "–")
         )
-        corpora = ", ".join(dict.fromkeys(result.check.corpus.name for result in of))
+        written_back = ", ".join(
+            f"{kind} {sum(result.written == kind for result in owner)}"
+            for kind in dict.fromkeys(f.written for f in owner)
+        )
+        corpora = ", ".join(dict.fromkeys(result.check.corpus.name for result in owner))
         cells = (
             directory,
             corpora,
-            len(of),
-            f"{equal} of {len(of) - unstated_count}",
+            len(owner),
+            f"{equal} of {len(owner) - unstated_count}",
             unstated_count or "",
             written_back,
-            _speed(of),
+            _speed(owner),
         )
-        yield "| " + " | ".join(map(str, cells)) + " |"
+        yield "| " + " | ".join(str(cell) for cell in cells) + " |"
     yield ""
     if absent:
         names = ", ".join(f"{check.place} {check.of or check.language} {check.split}" for check in absent)
@@ -240,7 +244,8 @@ def memory(folder: DiskFolder, largest: Sequence[Found]) -> Iterator[str]:
     yield "| folder | language | split | examples | million characters | lines, MB | examples, MB |"
     yield "|---|---|---|---|---|---|---|"
     for check in (result.check for result in largest):
-        language, split = check.language, check.splits[0]
+        language = check.language
+        split = check.splits[0]
         files = check.corpus.files(folder, language, split)
         size = sum(len(line) for file in files for line in file.read())
         lines = max(peak(file.read) for file in files)
@@ -252,12 +257,12 @@ def memory(folder: DiskFolder, largest: Sequence[Found]) -> Iterator[str]:
 
 def _largest(results: Sequence[Found]) -> list[Found]:
     """Return the source with most examples of each folder."""
-    most: dict[str, Found] = {}
+    most_results: dict[str, Found] = {}
     for result in results:
-        most_examples = most.setdefault(result.check.place, result)
+        most_examples = most_results.setdefault(result.check.place, result)
         if result.examples > most_examples.examples:
-            most[result.check.place] = result
-    return list(most.values())
+            most_results[result.check.place] = result
+    return list(most_results.values())
 
 
 def main() -> int:
@@ -276,10 +281,12 @@ def main() -> int:
         if check.is_there(folder):
             results.append(look(folder, check))
             print(check.place, check.of, check.language, check.split, results[-1].written, file=sys.stderr)
-    made = f"Made with Python {platform.python_version()} on {platform.system()} {platform.machine()}."
-    lost = sum(not result.sound for result in results)
-    answer = f"{len(results)} files or pairs were read; {lost} differ from the stated counts or lost data."
-    heading = HEADING.format(answer=answer, made=made)
+    text = f"Made with Python {platform.python_version()} on {platform.system()} {platform.machine()}."
+    lost_total = sum(not result.sound for result in results)
+    answer = (
+        f"{len(results)} files or pairs were read; {lost_total} differ from the stated counts or lost data."
+    )
+    heading = HEADING.format(answer=answer, made=text)
     print(heading, *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
     print(*memory(folder, _largest(results)), sep="\n")
     if options.files:

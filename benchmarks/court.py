@@ -23,8 +23,11 @@ from court_worlds import PARTS, Part, Rates, World, rates, worlds_of  # noqa: E4
 
 TABLE = ROOT / "benchmarks" / "results" / "court.csv"
 SEEDS = (3, 6)
-FEW, MANY, HIGH = 100, 500, 0.04
-POWER_DRAWS, POWER = 100, 0.8
+FEW = 100
+MANY = 500
+HIGH = 0.04
+POWER_DRAWS = 100
+POWER = 0.8
 STRENGTHS = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 """Size of an effect, as a multiple of the effect in the trials of rows."""
 
@@ -46,13 +49,15 @@ class Drawn:
         """Return the rates of a statement, drawn where they are not kept."""
         key = f"{part} {world.name} {seeds} {draws} {strength}"
         if key not in self.kept:
-            drawn = rates(part, world, seeds, draws, strength)
-            self.kept[key] = [drawn.supported, drawn.contradicted]
+            drawn_rates = rates(part, world, seeds, draws, strength)
+            self.kept[key] = [drawn_rates.supported, drawn_rates.contradicted]
             self.file.write_text(json.dumps(self.kept), encoding="utf-8")
         return Rates(*self.kept[key])
 
 
-def false_rates(drawn: Drawn, claim: str, stored: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[Row]:
+def false_rates(
+    samples: Drawn, claim: str, stored_value: Mapping[tuple[str, str], Sequence[Row]]
+) -> Iterator[Row]:
     """Yield how often a claim is supported in each world where one of its statements is false.
 
     ``stored`` has the rows of a claim and a world that are not drawn again.
@@ -60,37 +65,36 @@ def false_rates(drawn: Drawn, claim: str, stored: Mapping[tuple[str, str], Seque
     parts = dict.fromkeys(PARTS[claim])
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
-        if rows := stored.get((claim, world.name)):
+        if rows := stored_value.get((claim, world.name)):
             yield from rows
             continue
         for seeds in SEEDS:
             draws = FEW
-            shares = [drawn.rates(part, world, seeds, FEW) for part in parts]
-            if max(of.supported for of in shares) >= HIGH:
+            shares = [samples.rates(part, world, seeds, FEW) for part in parts]
+            if max(share.supported for share in shares) >= HIGH:
                 draws = MANY
-                shares = [drawn.rates(part, world, seeds, MANY) for part in parts]
-            supported, contradicted = (
-                max(getattr(of, name) for of in shares) for name in ("supported", "contradicted")
+                shares = [samples.rates(part, world, seeds, MANY) for part in parts]
+            supported_value, contradicted_value = (
+                max(getattr(share, name) for share in shares) for name in ("supported", "contradicted")
             )
             row = {"claim": claim, "world": world.name, "seeds": seeds, "draws": draws}
-            yield {**row, "supported": supported, "contradicted": contradicted}
+            yield {**row, "supported": supported_value, "contradicted": contradicted_value}
 
 
-def powers(drawn: Drawn, claim: str) -> Iterator[Row]:
+def powers(samples: Drawn, claim: str) -> Iterator[Row]:
     """Yield the power of a claim by the number of seeds, and the effect that is seen in 80 % of draws."""
     parts = PARTS[claim]
     for seeds in SEEDS:
 
         def power(strength: float, seeds: int = seeds) -> float:
             return math.prod(
-                drawn.rates(part, World, seeds, POWER_DRAWS, part.capped(strength)).supported
-                for part in parts
+                samples.rates(part, World, seeds, POWER_DRAWS, part.cap(strength)).supported for part in parts
             )
 
-        strength = first(lambda least: power(least) >= POWER, STRENGTHS)
-        detected = math.nan if strength is None else parts[0].value(parts[0].capped(strength))
+        strength = first(lambda minimum: power(minimum) >= POWER, STRENGTHS)
+        detected_value = math.nan if strength is None else parts[0].value(parts[0].cap(strength))
         row = {"claim": claim, "seeds": seeds, "draws": POWER_DRAWS, "power": round(power(1.0), 3)}
-        yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected}
+        yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected_value}
 
 
 def first(condition: Callable[[float], bool], values: Sequence[float]) -> float | None:
@@ -101,30 +105,30 @@ def first(condition: Callable[[float], bool], values: Sequence[float]) -> float 
 def write(table: Path, rows: Sequence[Row]) -> None:
     """Write a table."""
     with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def read_others(table: Path, worlds: Sequence[str]) -> dict[tuple[str, str], list[Row]]:
-    """Return the rows of a table by claim and world, without those of some worlds."""
-    others: dict[tuple[str, str], list[Row]] = {}
+    """Return the rows of a table by claim and world, without rows of some worlds."""
+    other_items: dict[tuple[str, str], list[Row]] = {}
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["world"] not in worlds:
-                others.setdefault((row["claim"], row["world"]), []).append({**row})
-    return others
+                other_items.setdefault((row["claim"], row["world"]), []).append({**row})
+    return other_items
 
 
 def main() -> None:
     """Write both tables, or the rows of some worlds."""
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
-    drawn = Drawn(table.with_suffix(".draws.json"))
+    samples = Drawn(table.with_suffix(".draws.json"))
     worlds = sys.argv[2:]
-    stored = read_others(table, worlds) if worlds else {}
-    write(table, [row for claim in PARTS for row in false_rates(drawn, claim, stored)])
+    stored_value = read_others(table, worlds) if worlds else {}
+    write(table, [row for claim in PARTS for row in false_rates(samples, claim, stored_value)])
     if not worlds:
-        power_rows = [row for claim in PARTS for row in powers(drawn, claim)]
+        power_rows = [row for claim in PARTS for row in powers(samples, claim)]
         write(table.with_stem(f"{table.stem}-power"), power_rows)
 
 

@@ -60,29 +60,29 @@ def rates(table: pd.DataFrame, worlds: list[str]) -> list[str]:
     for claim, row in shares.iterrows():
         cells = []
         for world in worlds:
-            of = [row.get((world, seeds), float("nan")) for seeds in (3, 6)]
-            texts = [f"**{100 * share:.0f}**" if share > ALLOWED else f"{100 * share:.0f}" for share in of]
-            cells.append("–" if pd.isna(of[0]) else ", ".join(texts))
+            owner = [row.get((world, seeds), float("nan")) for seeds in (3, 6)]
+            texts = [f"**{100 * share:.0f}**" if share > ALLOWED else f"{100 * share:.0f}" for share in owner]
+            cells.append("–" if pd.isna(owner[0]) else ", ".join(texts))
         if any(cell != "–" for cell in cells):
             lines.append(f"| {claim} | {' | '.join(cells)} |")
     return lines
 
 
-def powers(former: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+def powers(former: pd.DataFrame, table_after: pd.DataFrame) -> list[str]:
     """Return the lines of a table of power and of the effect that is seen in 80 % of draws."""
     lines = [
         "| claim | false | true | power, 3 and 6 seeds | before | seen in 80 %, 3 and 6 seeds | before |",
         "|---|---|---|---|---|---|---|",
     ]
-    for claim, rows in after.groupby("claim", sort=False):
+    for claim, rows in table_after.groupby("claim", sort=False):
         earlier = former[former["claim"] == claim]
-        cells = [", ".join(f"{100 * share:.0f} %" for share in of["power"]) for of in (rows, earlier)]
+        cells = [", ".join(f"{100 * share:.0f} %" for share in row["power"]) for row in (rows, earlier)]
         detected_effects = [
-            ", ".join("–" if pd.isna(value) else f"{value:.3g}" for value in of["detected"])
-            for of in (rows, earlier)
+            ", ".join("–" if pd.isna(value) else f"{value:.3g}" for value in row["detected"])
+            for row in (rows, earlier)
         ]
-        first = rows.iloc[0]
-        ends = f"{first['false']:g} | {first['true']:g}"
+        first_row = rows.iloc[0]
+        ends = f"{first_row['false']:g} | {first_row['true']:g}"
         lines.append(
             f"| {claim} | {ends} | {cells[0]} | {cells[1]} | {detected_effects[0]} | {detected_effects[1]} |"
         )
@@ -101,16 +101,16 @@ def high(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Write the page."""
-    former, after = (pd.read_csv(RESULTS / f"court{name}.csv") for name in BOTH)
-    worlds = [world for world in dict.fromkeys(after["world"]) if world not in CONDITIONS]
+    former, table_after = (pd.read_csv(RESULTS / f"court{name}.csv") for name in BOTH)
+    worlds = [world for world in dict.fromkeys(table_after["world"]) if world not in CONDITIONS]
     lines = [
         HEAD + "## Supported where false, in percent (three seeds, six seeds)\n",
         f"Above 6 % (bold), before: {high(former)}.\n",
-        f"Above 6 %, after: {high(after)}.\n",
-        *("### After\n", *rates(after, worlds), "\n### Before\n", *rates(former, worlds)),
+        f"Above 6 %, after: {high(table_after)}.\n",
+        *("### After\n", *rates(table_after, worlds), "\n### Before\n", *rates(former, worlds)),
         "\n## Supported where a condition of the verdict is not met, in percent\n",
         'After, these verdicts say "given no failure in 3 (6) seeds", and "of the median seed".\n',
-        *("### After\n", *rates(after, CONDITIONS), "\n### Before\n", *rates(former, CONDITIONS)),
+        *("### After\n", *rates(table_after, CONDITIONS), "\n### Before\n", *rates(former, CONDITIONS)),
         "\n## Power\n",
         "How often a claim is supported where all its statements are as true as *true* says (normal seeds, 1",
         "point of standard deviation), and the number of its first statement that 80 % of draws see; –",

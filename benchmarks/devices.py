@@ -40,12 +40,12 @@ def main() -> None:
         ways[f"one on each of {len(devices)}"] = ("all", len(devices))
     with tempfile.TemporaryDirectory() as folder:
         sizes = QUICK if options.quick else SIZES
-        all_well = [compared(Path(folder), sizes, way, *settings) for way, settings in ways.items()]
+        all_well = [compare_way(Path(folder), sizes, way, *settings) for way, settings in ways.items()]
     print(f"A process takes {beside_tensors() / 1e6:.0f} MB beside tensors; {CONTEXT / 1e6:.0f} are assumed.")
     sys.exit(not all(all_well))
 
 
-def compared(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: int) -> bool:
+def compare_way(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: int) -> bool:
     """Run the recipe in one way, print its time, and return whether all records equal a single process's."""
     start = perf_counter()
     outcome = isogloss.run(
@@ -70,7 +70,7 @@ def recipe(*, epochs: int, examples: int, seeds: int) -> dict[str, object]:
             "corpus": "wikiann",
             "source": "qaa",
             "targets": ["qab"],
-            "seeds": [*range(seeds)],
+            "seeds": list(range(seeds)),
             "examples": examples,
             "optimization": {"epochs": epochs, "learning_rate": 5e-4, "batch_size": 32},
             "method": [{"name": "source-only"}],
@@ -86,8 +86,8 @@ def read(path: Path) -> bytes:
 def beside_tensors() -> int:
     """Return the memory of this process on an idle GPU beyond torch's allocator."""
     torch.cuda.synchronize()
-    free, total = torch.cuda.mem_get_info()
-    return total - free - torch.cuda.memory_reserved()
+    free_memory, total = torch.cuda.mem_get_info()
+    return total - free_memory - torch.cuda.memory_reserved()
 
 
 if __name__ == "__main__":

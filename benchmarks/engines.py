@@ -30,17 +30,17 @@ def main() -> None:
         return
     print("| engine | start | each run | made | made twice |\n|---|---|---|---|---|")
     for engine in options.engines:
-        took, busy, made = together(engine, options.runs, 1)
+        took, busy, count = together(engine, options.runs, 1)
         milliseconds = f"{1000 * busy / (options.runs - 1):.1f} ms"
         print(
-            f"| {engine} | {took - busy:.1f} s | {milliseconds} | {len(made)} | {twice(made)} |", flush=True
+            f"| {engine} | {took - busy:.1f} s | {milliseconds} | {len(count)} | {twice(count)} |", flush=True
         )
     print(
         "\n| processes in one folder (serial) | from the first run to the last | made twice |\n|---|---|---|"
     )
     for processes in (1, 2):
-        _, busy, made = together("serial", options.runs, processes)
-        print(f"| {processes} | {busy:.1f} s | {twice(made)} |", flush=True)
+        _, busy, count = together("serial", options.runs, processes)
+        print(f"| {processes} | {busy:.1f} s | {twice(count)} |", flush=True)
 
 
 def together(engine: str, runs: int, processes: int) -> tuple[float, float, Counter[str]]:
@@ -50,22 +50,22 @@ def together(engine: str, runs: int, processes: int) -> tuple[float, float, Coun
         running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
         took = [float(process.communicate()[0].splitlines()[-1]) for process in running]
         lines = [line.split() for line in Path(folder, "made.log").read_text().splitlines()]
-    times = [float(at) for at, _ in lines]
+    times = [float(line) for line, _ in lines]
     return max(took), max(times) - min(times), Counter(run for _, run in lines)
 
 
-def twice(made: Counter[str]) -> int:
-    return sum(count > 1 for count in made.values())
+def twice(count: Counter[str]) -> int:
+    return sum(count > 1 for count in count.values())
 
 
-def seconds(engine: str, runs: int, out: Path) -> float:
+def seconds(engine: str, runs: int, path: Path) -> float:
     """Execute a plan in this process, and return the seconds without planning."""
     from isogloss.engine.engine import make_planned
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
     from millisecond import quick
 
-    plan = plan_recipe(recipe(runs), out=out)
+    plan = plan_recipe(recipe(runs), out=path)
     plan = replace(plan, sources=quick(plan.sources))
     execution = Execution(engine=engine, jobs=1 if engine == "serial" else 2)
     begin = time.perf_counter()
@@ -82,7 +82,7 @@ def recipe(count: int) -> dict[str, Any]:
         "task": "upos",
         "source": "qaa",
         "targets": ["qab"],
-        "seeds": [*range(count // 2)],
+        "seeds": list(range(count // 2)),
     }
     grid["method"] = [{"name": "source-only"}]
     return {"title": "Engines", "encoder": "shipped", "grid": grid, "measure": [{"name": "scores"}]}

@@ -33,9 +33,11 @@ def main() -> None:
         route = Route(id="path", models=("0", "1"), methods=("a", "b"), facts={}, scores=None)
         models = load_models(route, folders)
         models.answers([0.01], [TEXT])
-        moves = [timed(lambda at=step / 20: models.answers([at], [TEXT])) for step in range(20)]
-        stays = [timed(lambda: models.answers([0.95], [TEXT])) for _ in range(20)]
-    print(json.dumps({"move": summary(moves), "answer alone": summary(stays)}))
+        calls = [
+            time_call(lambda position=step / 20: models.answers([position], [TEXT])) for step in range(20)
+        ]
+        stays = [time_call(lambda: models.answers([0.95], [TEXT])) for _ in range(20)]
+    print(json.dumps({"move": summary(calls), "answer alone": summary(stays)}))
 
 
 def random_tagger(folder: Path, seed: int) -> Path:
@@ -53,7 +55,7 @@ def random_tagger(folder: Path, seed: int) -> Path:
     return folder
 
 
-def timed(call) -> float:
+def time_call(call) -> float:
     start = time.perf_counter()
     call()
     return 1000 * (time.perf_counter() - start)

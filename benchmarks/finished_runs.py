@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from many_runs import recipe, scored, timed
+from many_runs import recipe, score_row, time_work
 
 TASKS = ("plan", "look again", "report")
 GRID = 1000
@@ -33,12 +33,12 @@ def main() -> None:
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task:
-        print(json.dumps(measured(options.task, options.runs[0], options.folders)))
+        print(json.dumps(measure_task(options.task, options.runs[0], options.folders)))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folders = options.folders or Path(temporary)
-        rows = [{"runs": count, **of_size(count, folders / str(count))} for count in options.runs]
-        grid = of_grid(options.grid, folders / f"grid-{options.grid}")
+        rows = [{"runs": count, **measure_size(count, folders / str(count))} for count in options.runs]
+        grid = measure_grid(options.grid, folders / f"grid-{options.grid}")
     print(f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
     for row in rows:
         print(f"| {' | '.join(f'{value:,}' for value in row.values())} |")
@@ -49,54 +49,54 @@ def main() -> None:
         options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def of_size(count: int, out: Path) -> dict[str, float]:
+def measure_size(count: int, path: Path) -> dict[str, float]:
     """Return the seconds of each task and the peaks of its process."""
-    ensure_runs(count, out)
-    results = {task: json.loads(process(task, count, out)) for task in TASKS}
-    seconds = {task: of_task["seconds"] for task, of_task in results.items()}
-    return {**seconds, **{f"{task}, MB": of_task["peak"] for task, of_task in results.items()}}
+    ensure_runs(count, path)
+    results = {task: json.loads(process(task, count, path)) for task in TASKS}
+    seconds = {task: task_result["seconds"] for task, task_result in results.items()}
+    return {**seconds, **{f"{task}, MB": task_result["peak"] for task, task_result in results.items()}}
 
 
-def ensure_runs(count: int, out: Path) -> None:
-    if not (out / "plan.json").exists():
-        process("write", count, out)
+def ensure_runs(count: int, path: Path) -> None:
+    if not (path / "plan.json").exists():
+        process("write", count, path)
 
 
-def process(task: str, count: int, out: Path) -> str:
+def process(task: str, count: int, path: Path) -> str:
     """Do a task in a separate process, to measure its peak of memory, and return its output."""
-    words = ["--task", task, "--runs", str(count), "--folders", str(out)]
+    words = ["--task", task, "--runs", str(count), "--folders", str(path)]
     return subprocess.run(
         [sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE, text=True
     ).stdout
 
 
-def measured(task: str, count: int, out: Path) -> dict[str, float]:
+def measure_task(task: str, count: int, path: Path) -> dict[str, float]:
     import isogloss.engine.engine
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
     from isogloss.reports import write_report
 
     if task == "report":
-        (out / "tables" / ".written").unlink(missing_ok=True)
-        _, seconds = timed(lambda: write_report(out))
+        (path / "tables" / ".written").unlink(missing_ok=True)
+        _, seconds = time_work(lambda: write_report(path))
     elif task == "write":
-        _, seconds = timed(lambda: write_runs(count, out))
+        _, seconds = time_work(lambda: write_runs(count, path))
     else:
-        plan_recipe(recipe(2), out=out)  # Imports what plans need.
-        plan, seconds = timed(lambda: plan_recipe(recipe(count), out=out))
+        plan_recipe(recipe(2), out=path)  # Imports what plans need.
+        plan, seconds = time_work(lambda: plan_recipe(recipe(count), out=path))
         if task == "look again":
             make = isogloss.engine.engine.make_planned
-            _, seconds = timed(lambda: make(plan, Execution(jobs=1)))
+            _, seconds = time_work(lambda: make(plan, Execution(jobs=1)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": round(seconds, 1), "peak": round(peak)}
 
 
-def of_grid(count: int, out: Path) -> float:
+def measure_grid(count: int, path: Path) -> float:
     """Return the processor seconds of the whole command on finished runs, the least of three."""
-    ensure_runs(count, out)
-    file = out.with_suffix(".toml")
+    ensure_runs(count, path)
+    file = path.with_suffix(".toml")
     file.write_text(as_toml(count), encoding="utf-8")
-    words = [sys.executable, "-m", "isogloss", "run", str(file), "--out", str(out)]
+    words = [sys.executable, "-m", "isogloss", "run", str(file), "--out", str(path)]
     subprocess.run(words, check=True, capture_output=True)  # Writes the report.
     return round(min(cost(words) for _ in range(3)), 2)
 
@@ -104,11 +104,11 @@ def of_grid(count: int, out: Path) -> float:
 def cost(words: list[str]) -> float:
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - start.ru_utime - start.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage_after.ru_utime + usage_after.ru_stime - start.ru_utime - start.ru_stime
 
 
-def write_runs(count: int, out: Path) -> None:
+def write_runs(count: int, path: Path) -> None:
     """Write the plan of a recipe and a record of each of its runs."""
     from isogloss.core.identity import content, identity
     from isogloss.core.records import Record
@@ -116,12 +116,12 @@ def write_runs(count: int, out: Path) -> None:
     from isogloss.runs.measure import Measure
     from isogloss.runs.run import needs
 
-    plan = plan_recipe(recipe(count), out=out)
+    plan = plan_recipe(recipe(count), out=path)
     os.fsync = lambda _: None  # This process does nothing else.
     for run in plan.runs:
-        dependencies = tuple(map(identity, needs(run)))
+        dependencies = tuple(identity(need) for need in needs(run))
         rows = (
-            [{**scored(language), "model": dependencies[0]} for language in run.languages]
+            [{**score_row(language), "model": dependencies[0]} for language in run.languages]
             if isinstance(run, Measure)
             else []
         )
@@ -136,7 +136,9 @@ def write_runs(count: int, out: Path) -> None:
 def as_toml(count: int) -> str:
     """Return the recipe as a file has it."""
     tables = recipe(count)
-    grid, (method,), (measure,) = tables["grid"], tables["grid"].pop("method"), tables["measure"]
+    grid = tables["grid"]
+    (method,) = tables["grid"].pop("method")
+    (measure,) = tables["measure"]
     lines = [f"{key} = {json.dumps(tables[key])}" for key in ("title", "encoder")]
     lines += ["[grid]", *(f"{key} = {json.dumps(value)}" for key, value in grid.items())]
     lines += ["[[grid.method]]", f"name = {json.dumps(method['name'])}"]

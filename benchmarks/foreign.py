@@ -16,7 +16,7 @@ from material import BATCH, Material
 
 
 def trainer(
-    material: Material, *, pad_to: int | None = None, grouped: bool = False, bfloat16: bool = False
+    material: Material, *, pad_to: int | None = None, is_grouped: bool = False, bfloat16: bool = False
 ) -> Any:
     """Return a Trainer for one epoch over the material. ``pad_to`` None pads to a batch's longest row."""
     collator = DataCollatorForTokenClassification(
@@ -34,18 +34,18 @@ def trainer(
             bf16=bfloat16,
             bf16_full_eval=False,
             use_cpu=True,
-            train_sampling_strategy="group_by_length" if grouped else "random",
+            train_sampling_strategy="group_by_length" if is_grouped else "random",
             save_strategy="no",
             logging_strategy="no",
             report_to=[],
             disable_tqdm=True,
             dataloader_pin_memory=False,
         )
-        made = Trainer(
+        result = Trainer(
             model=AutoModelForTokenClassification.from_pretrained(Path(material.folder)),
             args=arguments,
             train_dataset=material.features,
             data_collator=collator,
         )
-    made.remove_callback(PrinterCallback)
-    return made
+    result.remove_callback(PrinterCallback)
+    return result

@@ -71,7 +71,7 @@ from paper_encoders import (
     measure,
     wait_for_gpu,
 )
-from training_memory import new_model, tagged
+from training_memory import new_model, draw_tagged
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "gpu" / "README.md"
@@ -412,7 +412,7 @@ def exhaust_memory(place: str) -> None:
         return loss.detach()
 
     captured = Captured(update, device())
-    batch = tagged(SHAPES["tiny"], 2, 16)
+    batch = draw_tagged(SHAPES["tiny"], 2, 16)
     captured(batch)
     captured(batch)
 
@@ -421,7 +421,7 @@ def check_equality(checks: Checks) -> None:
     """Compare the weights after updates of several shapes in float32, without dropout."""
     start = make_model(checks.shape("XLM-R base"), dropout=False)
     torch.manual_seed(1)
-    batches = [rounded(checks, 8, length) for length in (24, 32, 24, 24, 32, 24, 32, 24)]
+    batches = [draw_rounded(checks, 8, length) for length in (24, 32, 24, 24, 32, 24, 32, 24)]
     usual = trained_weights(start, batches, capture=False)
     again = trained_weights(start, batches, capture=False)
     captured = trained_weights(start, batches, capture=True)
@@ -444,9 +444,9 @@ def make_model(shape: Architecture, *, dropout: bool = True) -> nn.Module:
         return new_model(shape, pretrains=False, dropout=dropout).to(device())
 
 
-def rounded(checks: Checks, rows: int, length: int) -> Batch:
+def draw_rounded(checks: Checks, rows: int, length: int) -> Batch:
     """Draw a batch in one of few shapes."""
-    batch = tagged(checks.shape("XLM-R base"), rows, length)
+    batch = draw_tagged(checks.shape("XLM-R base"), rows, length)
     return batch.rounded(padding=1, longest=LENGTH, words=True)
 
 
@@ -471,7 +471,7 @@ def distance(weights: Sequence[Tensor], others: Sequence[Tensor]) -> float:
 def check_dropout(checks: Checks) -> None:
     """Replay a forward pass with several seeds."""
     model = make_model(checks.shape("XLM-R base")).train()
-    batch = rounded(checks, 8, 32)
+    batch = draw_rounded(checks, 8, 32)
     captured = Captured(lambda moved: TASKS["upos"].loss(model, moved).detach(), device())
     losses = []
     for seed in (1, 1, 2, 1, 2, 3):
@@ -623,7 +623,7 @@ def plain_milliseconds(checks: Checks, **compile_options: Any) -> float:
     size = checks.size
     model = make_model(shape).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-    batches = [tagged(shape, size.rows, SENTENCE).to(device()) for _ in range(4)]
+    batches = [draw_tagged(shape, size.rows, SENTENCE).to(device()) for _ in range(4)]
     network = torch.compile(model, **compile_options) if compile_options else model
     steps = []
 
@@ -650,7 +650,7 @@ def check_kernels(checks: Checks) -> None:
         return
     shape = checks.shape("XLM-R base")
     model = make_model(shape)
-    batches = [tagged(shape, checks.size.rows, SENTENCE) for _ in range(32)]
+    batches = [draw_tagged(shape, checks.size.rows, SENTENCE) for _ in range(32)]
     updates = Updates(learning_rate=1e-5, precision="bfloat16")
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         fit(model, batches, TASKS["upos"].loss, updates=updates, seed=0)
@@ -719,7 +719,7 @@ def check_checkpoint(checks: Checks) -> None:
     """Write single checkpoints of a base encoder with moments and best weights."""
     model = make_model(checks.shape("XLM-R base"))
     optimizer = adamw(model, Updates())
-    batch = tagged(checks.shape("XLM-R base"), 4, SENTENCE).to(device())
+    batch = draw_tagged(checks.shape("XLM-R base"), 4, SENTENCE).to(device())
     TASKS["upos"].loss(model, batch).backward()
     optimizer.step()
     weights = sum(weight.numel() for weight in model.parameters())
@@ -756,7 +756,7 @@ def check_checkpoint_share(checks: Checks) -> None:
     """Train a base encoder with and without checkpoints."""
     shape = checks.shape("XLM-R base")
     start = make_model(shape)
-    batches = [tagged(shape, checks.size.rows, SENTENCE) for _ in range(16)]
+    batches = [draw_tagged(shape, checks.size.rows, SENTENCE) for _ in range(16)]
     warm_count = 4 if checks.is_quick else 40
     train_with(start, RepeatedBatches(batches, warm_count), None)
     update_seconds = train_with(start, RepeatedBatches(batches, warm_count), None) / warm_count

@@ -114,7 +114,7 @@ def main() -> None:
             os.environ.update(stack.enter_context(s3_server()).environment_of("benchmark"))
         (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
         began = time.monotonic()
-        if _started(folder, str(folder / "whole"), "serial").wait():
+        if _start_run(folder, str(folder / "whole"), "serial").wait():
             sys.exit("the undisturbed run failed")
         seconds = time.monotonic() - began
         undisturbed_records = records(folder / "whole")
@@ -122,15 +122,15 @@ def main() -> None:
         results = {engine: Found() for engine in options.engine}
         while (left := options.kills - _kills(results)) > 0:
             engine = min(results, key=lambda name: results[name].kills.total())
-            this = _Round(folder, engine, results[engine], rng)
-            for what in this.kill(min(left, options.each), seconds):
-                done = len(records(this.copied()))
+            this_round = _Round(folder, engine, results[engine], rng)
+            for kind in this_round.kill(min(left, options.each), seconds):
+                count = len(records(this_round.copy_folder()))
                 print(
-                    f"[{_kills(results)}/{options.kills}] {what}, {done} of {len(undisturbed_records)} done",
+                    f"[{_kills(results)}/{options.kills}] {kind}, {count} of {len(undisturbed_records)} done",
                     flush=True,
                 )
-            this.finish()
-            look(this.copied(), results[engine], undisturbed_records)
+            this_round.finish()
+            look(this_round.copy_folder(), results[engine], undisturbed_records)
     print(_table(results))
     sys.exit(not all(result.is_good for result in results.values()))
 
@@ -172,33 +172,33 @@ class _Round:
 
     def kill(self, times: int, seconds: float) -> Iterator[str]:
         """Kill processes up to the given number of times over ``seconds``, and yield what was killed."""
-        self.caches = [f"{self.name}-cache-{which}" for which in range(1 + self.found.rounds % 2)]
-        self.running = [self._start(which) for which in range(len(self.caches))]
+        self.caches = [f"{self.name}-cache-{which_index}" for which_index in range(1 + self.found.rounds % 2)]
+        self.running = [self._start(which_index) for which_index in range(len(self.caches))]
         for _ in range(times):
             time.sleep(self.drawn.uniform(0, LONGEST * seconds))
             if all(process.poll() is not None for process in self.running):
                 return
-            which = self.drawn.randrange(len(self.running))
+            which_position = self.drawn.randrange(len(self.running))
             whom = self.drawn.choice(("main",) if self.engine in ("serial", BUCKET) else WHOM)
-            if victims := _kill(self.running[which], whom, self.drawn):
+            if victims := _kill(self.running[which_position], whom, self.drawn):
                 self.found.kills[whom] += 1
                 yield f"{self.name}: {whom} killed ({len(victims)})"
-            if self.running[which].poll() is not None:
-                self._end(which)
+            if self.running[which_position].poll() is not None:
+                self._end(which_position)
                 if self.found.restarts % 2:
-                    shutil.rmtree(self.folder / self.caches[which], ignore_errors=True)
-                self.running[which] = self._start(which)
+                    shutil.rmtree(self.folder / self.caches[which_position], ignore_errors=True)
+                self.running[which_position] = self._start(which_position)
                 self.found.restarts += 1
 
     def finish(self) -> None:
         """Wait until all is done, and start once more if a run failed because it was killed twice."""
-        codes = [self._end(which) for which in range(len(self.running))]
+        codes = [self._end(which_index) for which_index in range(len(self.running))]
         if any(codes):
             self.running = [self._start(0, "--retry-failed")]
             self.found.restarts += 1
             self._end(0)
 
-    def copied(self) -> Path:
+    def copy_folder(self) -> Path:
         """Return a folder with all files of the round, copied from the bucket if they are there."""
         if self.engine != BUCKET:
             return self.folder / self.name
@@ -208,26 +208,26 @@ class _Round:
             write_bytes(remote.root, name, remote.read(name) or b"")
         return remote.root
 
-    def _start(self, which: int, *options: str) -> "subprocess.Popen[bytes]":
+    def _start(self, which_position: int, *options: str) -> "subprocess.Popen[bytes]":
         if self.engine != BUCKET:
-            return _started(self.folder, str(self.folder / self.name), self.engine, *options)
-        cache = {"XDG_CACHE_HOME": str(self.folder / self.caches[which])}
-        return _started(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
+            return _start_run(self.folder, str(self.folder / self.name), self.engine, *options)
+        cache = {"XDG_CACHE_HOME": str(self.folder / self.caches[which_position])}
+        return _start_run(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
 
-    def _end(self, which: int) -> int:
+    def _end(self, which_position: int) -> int:
         """Wait for a process, return its exit code, and count exits that are neither kills nor failures."""
-        code = self.running[which].wait(timeout=STUCK)
-        if code == 1 and list(self.copied().glob("*/failed.json")):
+        exit_code = self.running[which_position].wait(timeout=STUCK)
+        if exit_code == 1 and list(self.copy_folder().glob("*/failed.json")):
             self.found.killed_twice += 1
-        elif code not in (0, -signal.SIGKILL):
+        elif exit_code not in (0, -signal.SIGKILL):
             self.found.errors += 1
-        return code
+        return exit_code
 
 
-def _started(
-    folder: Path, out: str, engine: str, *options: str, environment: Mapping[str, str] | None = None
+def _start_run(
+    folder: Path, text: str, engine: str, *options: str, environment: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml"), "--out", out]
+    words = [sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml"), "--out", text]
     words += ["--engine", engine, "--quiet", "--no-report", *options]
     words += [] if engine == "serial" else ["--jobs", "2"]
     environment = {**os.environ, **(environment or {})}
@@ -238,10 +238,10 @@ def _kill(process: "subprocess.Popen[bytes]", whom: str, rng: random.Random) -> 
     """Kill a process, a child of it, or all of them, and return the killed processes."""
     if process.poll() is not None:
         return []
-    below = _below(process.pid)
-    worker = [rng.choice(below)] if below else []
+    lower_bound = _list_children(process.pid)
+    worker = [rng.choice(lower_bound)] if lower_bound else []
     killed_pids = []
-    for victim in {"main": [process.pid], "worker": worker, "all": [process.pid, *below]}[whom]:
+    for victim in {"main": [process.pid], "worker": worker, "all": [process.pid, *lower_bound]}[whom]:
         try:
             os.kill(victim, signal.SIGKILL)
             killed_pids.append(victim)
@@ -252,7 +252,7 @@ def _kill(process: "subprocess.Popen[bytes]", whom: str, rng: random.Random) -> 
     return killed_pids
 
 
-def _below(pid: int) -> list[int]:
+def _list_children(pid: int) -> list[int]:
     """List the processes below one, from /proc."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -260,38 +260,40 @@ def _below(pid: int) -> list[int]:
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue
-    children, new = set[int](), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - children
-        children |= new
-    return sorted(children)
+    child_modules = set[int]()
+    new_pids = {pid}
+    while new_pids:
+        new_pids = {child for child, parent in parents.items() if parent in new_pids} - child_modules
+        child_modules |= new_pids
+    return sorted(child_modules)
 
 
-def records(out: Path) -> dict[str, bytes]:
-    return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
+def records(path: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in path.glob(f"*/{RECORD}")}
 
 
-def look(out: Path, result: Found, undisturbed_records: dict[str, bytes]) -> None:
+def look(folder: Path, result: Found, undisturbed_records: dict[str, bytes]) -> None:
     """Compare what a round left with the undisturbed run."""
     result.rounds += 1
-    result.differing += records(out) != undisturbed_records
-    lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
-    made = Counter(
+    result.differing += records(folder) != undisturbed_records
+    lines = [json.loads(line) for path in (folder / LEASES / "log").iterdir() for line in path.open()]
+    runs = Counter(
         line["run"] for line in lines if line["event"] == "finished" and line["run"] in undisturbed_records
     )
-    result.twice += sum(number > 1 for number in made.values())
+    result.twice += sum(run > 1 for run in runs.values())
     left = {
-        "leases": [path for path in (out / LEASES).iterdir() if path.name not in ("log", "folder")],
-        "work folders": list(out.glob(f"*/{WORK}")),
-        "temporary files": [*out.rglob(".*.tmp"), *out.rglob(".*.old")],
-        "set aside": [*out.rglob("damaged-*")],
-        "failures": list(out.glob("*/failed.json")),
+        "leases": [path for path in (folder / LEASES).iterdir() if path.name not in ("log", "folder")],
+        "work folders": list(folder.glob(f"*/{WORK}")),
+        "temporary files": [*folder.rglob(".*.tmp"), *folder.rglob(".*.old")],
+        "set aside": list(folder.rglob("damaged-*")),
+        "failures": list(folder.glob("*/failed.json")),
     }
     for kind, paths in left.items():
         if paths:
             result.left[kind] += len(paths)
             print(
-                f"  left in {out.name}: {', '.join(str(path.relative_to(out)) for path in paths)}", flush=True
+                f"  left in {folder.name}: {', '.join(str(path.relative_to(folder)) for path in paths)}",
+                flush=True,
             )
 
 
@@ -301,12 +303,12 @@ def _table(results: dict[str, Found]) -> str:
         (
             engine,
             result.kills.total(),
-            " ".join(f"{whom} {number}" for whom, number in sorted(result.kills.items())),
+            " ".join(f"{whom} {kill}" for whom, kill in sorted(result.kills.items())),
             result.rounds,
             result.restarts,
             result.differing,
             result.twice,
-            " ".join(f"{kind} {number}" for kind, number in result.left.items()) or 0,
+            " ".join(f"{kind} {index}" for kind, index in result.left.items()) or 0,
             result.killed_twice,
             result.errors,
         )

@@ -45,7 +45,7 @@ def counts(labels: dict[str, int]) -> str:
     return ", ".join(f"`{label}` {count:,}" for label, count in sorted_counts[:3]) + more
 
 
-def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
+def check_layout(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
     (folder / "own.toml").write_text(body, encoding="utf-8")
     try:
         (split,) = inspect_splits(describe_corpus(folder / "own.toml", data), data)
@@ -64,10 +64,10 @@ def row(
     )
     begin = messages.find("test.txt:")
     messages = messages[begin:] if begin >= 0 else messages
-    same = (
+    same_text = (
         "equal" if outcome[:2] == expected_counts else f"{expected_counts[0]:,}: {counts(expected_counts[1])}"
     )
-    return f"| {name.replace('|', ' ')} | {outcome[0]:,} | {counts(outcome[1])} | {same} | {messages} |"
+    return f"| {name.replace('|', ' ')} | {outcome[0]:,} | {counts(outcome[1])} | {same_text} | {messages} |"
 
 
 def main() -> None:
@@ -76,35 +76,36 @@ def main() -> None:
     folder = parser.parse_args().data / "layouts"
     head = "| layout | read | labels | counted | message |\n|---|---|---|---|---|"
     with TemporaryDirectory() as temporary:
-        here = Path(temporary)
-        small = list(small_rows(here))
-        real = list(real_rows(here, folder)) if folder.is_dir() else []
-    rows = [*small, *real]
+        path = Path(temporary)
+        small_value = list(small_rows(path))
+        real_value = list(real_rows(path, folder)) if folder.is_dir() else []
+    rows = [*small_value, *real_value]
     equal = sum(" | equal | " in line for line in rows)
     answer = f"It reads {equal} of {len(rows)} layouts as a count by hand does."
-    print(HEAD.format(answer=answer), "## Small files", "", head, *small, sep="\n")
-    if real:
-        print("", "## Files of the corpora themselves", "", head, *real, sep="\n")
+    print(HEAD.format(answer=answer), "## Small files", "", head, *small_value, sep="\n")
+    if real_value:
+        print("", "## Files of the corpora themselves", "", head, *real_value, sep="\n")
 
 
-def small_rows(here: Path) -> Iterator[str]:
+def small_rows(path: Path) -> Iterator[str]:
     """Yield a row for each small file."""
     for odd in LAYOUTS:
         content = odd.content if isinstance(odd.content, bytes) else odd.content.encode()
-        (here / "test.txt").write_bytes(content)
+        (path / "test.txt").write_bytes(content)
         body = f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'
-        yield row(odd.name, checked(here, body), (odd.sentences, odd.labels))
+        yield row(odd.name, check_layout(path, body), (odd.sentences, odd.labels))
 
 
-def real_rows(here: Path, folder: Path) -> Iterator[str]:
+def real_rows(path: Path, folder: Path) -> Iterator[str]:
     """Yield a row for each corpus file in a folder."""
-    for real in REAL:
-        split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
-        body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
-        outcome = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
+    for real_file in REAL:
+        split = "train" if real_file.path.endswith(("train.tsv", "4000.tsv")) else "test"
+        files = f'files = {{ {split} = "{real_file.path}" }}'
+        body = f'{real_file.body}{files}\nlanguages = ["{real_file.language}"]\n'
+        outcome = check_layout(path, f'{body}bad_rows = "skip"\n', str(folder))
         outcome = (*outcome[:2], [part.partition(f"{folder}/")[2] or part for part in outcome[2]])
-        count, labels = real.count(lines_of(folder, real.path))
-        yield row(real.path, outcome, (count, dict(labels)))
+        count, labels = real_file.count(lines_of(folder, real_file.path))
+        yield row(real_file.path, outcome, (count, dict(labels)))
 
 
 if __name__ == "__main__":

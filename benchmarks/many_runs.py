@@ -56,27 +56,27 @@ def simulate(count: int) -> list[str]:
     from isogloss.runs.measure import Measure
     from isogloss.runs.run import Run
     from isogloss.reports import write_report
-    from millisecond import recorded
+    from millisecond import record_run
 
     def make(context: RunContext, run: Run) -> Record:
         if not isinstance(run, Measure):
-            return recorded(context, run)
+            return record_run(context, run)
         model = {"model": identity(run.subjects[0])}
-        return recorded(context, run, [{**scored(language), **model} for language in run.languages])
+        return record_run(context, run, [{**score_row(language), **model} for language in run.languages])
 
     work.make = make  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))
+        path = Path(folder)
+        plan, planning = time_work(lambda: plan_recipe(recipe(count), out=path))
         plan.write("many runs")
-        outcome, making = timed(lambda: make_planned(plan, Execution(jobs=1)))
-        again, looking = timed(lambda: make_planned(plan, Execution(jobs=1)))
+        outcome, making = time_work(lambda: make_planned(plan, Execution(jobs=1)))
+        again, looking = time_work(lambda: make_planned(plan, Execution(jobs=1)))
         if len(outcome.made) != len(plan.runs) or again.made:
             raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
-        _, reporting = timed(lambda: write_report(out))
-        size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-        most = max(
-            len(list(path.iterdir())) for path in (out, out / "figures", out / ".claims") if path.exists()
+        _, reporting = time_work(lambda: write_report(path))
+        size = sum(path.stat().st_size for path in path.rglob("*") if path.is_file())
+        most_count = max(
+            len(list(path.iterdir())) for path in (path, path / "figures", path / ".claims") if path.exists()
         )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = (f"{duration:.1f} s" for duration in (planning, making))
@@ -87,7 +87,7 @@ def simulate(count: int) -> list[str]:
         f"{looking:.1f} s",
         f"{reporting:.1f} s",
         f"{size / 1e6:.0f} MB",
-        f"{most:,}",
+        f"{most_count:,}",
         f"{memory:,.0f} MB",
     ]
 
@@ -105,12 +105,12 @@ def recipe(count: int) -> dict[str, Any]:
     return {"title": "Many runs", "encoder": "shipped", "grid": grid, "measure": [{"name": "scores"}]}
 
 
-def scored(language: str) -> dict[str, Any]:
+def score_row(language: str) -> dict[str, Any]:
     row = {"language": language, "split": "dev", "metric": "accuracy"}
     return {**row, "score": 0.5, "main": True, "baseline": 0.1, "examples": 100}
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def time_work(work: Callable[[], Any]) -> tuple[Any, float]:
     start = time.process_time()  # Other programs disturb it little.
     return work(), time.process_time() - start
 

@@ -19,7 +19,8 @@ from isogloss.encoders.saving import save_model
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import UPOS
 
-MEAN_WORDS, SPREAD = 26, 0.55
+MEAN_WORDS = 26
+SPREAD = 0.55
 """Mean and log standard deviation of the number of words of a sentence."""
 
 SPLIT = 0.3
@@ -94,19 +95,19 @@ def _tokenizer(size: int) -> Any:
     from transformers import BertTokenizer
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words = [f"w{number}" for number in range(size - len(special) - 1)]
+    words = [f"w{index}" for index in range(size - len(special) - 1)]
     pieces = [*special, "##s", *words]
-    return BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}, do_lower_case=False)
+    return BertTokenizer(vocab={piece: index for index, piece in enumerate(pieces)}, do_lower_case=False)
 
 
 def _sentences(count: int, vocabulary: int) -> list[TaggedSentence]:
     rng = np.random.Generator(np.random.PCG64(0))
     lengths = rng.lognormal(np.log(MEAN_WORDS) - SPREAD**2 / 2, SPREAD, size=count).round().clip(2, 90)
     sentences = []
-    for number, length in enumerate(lengths.astype(int)):
+    for index, length in enumerate(lengths.astype(int)):
         words = [f"w{n}{'s' if split else ''}" for n, split in _words(rng, length, vocabulary - 6)]
         tags = tuple(UPOS.labels[n] for n in rng.integers(len(UPOS.labels), size=length))
-        sentences.append(TaggedSentence(id=str(number), words=tuple(words), tags=tags))
+        sentences.append(TaggedSentence(id=str(index), words=tuple(words), tags=tags))
     return sentences
 
 

@@ -31,20 +31,24 @@ from isogloss.training.meta_learning import Learning, MetaLearningModel
 from isogloss.core.run_parts import Updates
 from isogloss.training.batching import BatchSampling
 from material import SHAPES
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 LANGUAGES = ("en", "sw")
 SPECIAL = (0, 1, 2, 3, 4)
 JOINT = "joint"
 WAYS = (JOINT, "first-order", "finite-difference", "exact")
 PRECISIONS = ("float32", "bfloat16")
-STEPS, WARM, ROUNDS = 3, 1, 2
+STEPS = 3
+WARM = 1
+ROUNDS = 2
 
 
 class Words:
     """A vocabulary of only numbers, for ``new_encoder``."""
 
-    pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
+    pad_token_id = 0
+    cls_token_id = 2
+    sep_token_id = 3
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -64,34 +68,37 @@ def main() -> None:
     if arguments.way:
         print(
             json.dumps(
-                measured(arguments.way, SHAPES[arguments.shape], arguments.precision, arguments.subwords)
+                measure_way(arguments.way, SHAPES[arguments.shape], arguments.precision, arguments.subwords)
             )
         )
         return
     shape, subwords = ("tiny", 512) if arguments.quick else (arguments.shape, arguments.subwords)
     if arguments.quick:
-        rounds_by_way = {way: [measured(way, SHAPES[shape], arguments.precision, subwords)] for way in WAYS}
+        rounds_by_way = {
+            way: [measure_way(way, SHAPES[shape], arguments.precision, subwords)] for way in WAYS
+        }
     else:
         options = ["--shape", shape, "--subwords", str(subwords), "--precision", arguments.precision]
-        rounds_by_way = in_turns(__file__, WAYS, ROUNDS, options)
+        rounds_by_way = run_in_turns(__file__, WAYS, ROUNDS, options)
     print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {arguments.precision}")))
 
 
-def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]], text: str) -> list[str]:
     """Return the times and peaks, and their ratios to joint training."""
     seconds = {
         way: statistics.median(run["seconds"] for run in rounds) for way, rounds in rounds_by_way.items()
     }
     peak = {way: max(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
-    lines = [f"{what}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
+    lines = [f"{text}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
     lines.append("|---|---|---|---|---|")
     for way in rounds_by_way:
-        times, larger = seconds[way] / seconds[JOINT], peak[way] / peak[JOINT]
+        times = seconds[way] / seconds[JOINT]
+        larger = peak[way] / peak[JOINT]
         lines.append(f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |")
     return lines
 
 
-def measured(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
+def measure_way(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
     """Train for some steps after a warm-up step, and return seconds per step and peak memory."""
     torch.set_num_threads(1)
     sampling = BatchSampling(steps=WARM + STEPS, batch_subwords=subwords, block=128)
@@ -138,7 +145,8 @@ class Timed:
     """Batches whose sampling starts the clock once caches are warm."""
 
     def __init__(self, batches: object, clock: Clock) -> None:
-        self.batches, self.clock = batches, clock
+        self.batches = batches
+        self.clock = clock
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -154,8 +162,8 @@ def streams(vocabulary: int) -> dict[str, TextStream]:
     rng = np.random.Generator(np.random.PCG64(0))
     texts = (rng.integers(len(SPECIAL), vocabulary, size=200_000, dtype=np.int32) for _ in LANGUAGES)
     return {
-        code: TextStream(text, np.arange(0, len(text), 30))
-        for code, text in zip(LANGUAGES, texts, strict=True)
+        language: TextStream(text, np.arange(0, len(text), 30))
+        for language, text in zip(LANGUAGES, texts, strict=True)
     }
 
 

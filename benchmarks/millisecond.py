@@ -14,7 +14,7 @@ from isogloss.runs.run import needs
 from isogloss.runs.run import Run
 
 
-def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
+def record_run(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
     context.store.start(run)
     time.sleep(0.001)
     record = Record(
@@ -22,7 +22,7 @@ def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
         kind=run.name,
         title=run.title,
         run=content(run),
-        needs=tuple(map(identity, needs(run))),
+        needs=tuple(identity(need) for need in needs(run)),
         rows=rows,
     )
     context.store.finish(record, {"seconds": 0.001})
@@ -30,7 +30,7 @@ def recorded(context: RunContext, run: Run, rows: Sequence[Row] = ()) -> Record:
 
 
 def make(context: RunContext, run: Run) -> Record:
-    record = recorded(context, run)
+    record = record_run(context, run)
     with (context.store.root / "made.log").open("a", encoding="utf-8") as log:  # Lines so short come whole.
         log.write(f"{time.time()} {record.id}\n")
     return record

@@ -31,7 +31,7 @@ from isogloss.training.memory import (
 )
 from isogloss.training.precision import device
 from material import SHAPES
-from training_memory import LENGTH, masked, new_model, tagged
+from training_memory import LENGTH, draw_masked, new_model, draw_tagged
 
 XLM_R = {"family": "xlm-roberta", "vocabulary": 250_002}
 ENCODERS = {
@@ -78,11 +78,11 @@ def main() -> None:
         updates = Updates(learning_rate=1e-5, precision=precision, capture=options.capture)
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
-                measured = measure(shape, length, size, updates=updates)
-                print(line(f"{name}, tagging", measured), flush=True)
+                measurement = measure(shape, length, size, updates=updates)
+                print(line(f"{name}, tagging", measurement), flush=True)
         paper = SHAPES["tiny" if options.quick else "paper"]
-        measured = measure(paper, LENGTH, size, updates=updates, pretrains=True)
-        print(line("8 layers, masked LM", measured), flush=True)
+        measurement = measure(paper, LENGTH, size, updates=updates, pretrains=True)
+        print(line("8 layers, masked LM", measurement), flush=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def measure(
         model = new_model(shape, pretrains=pretrains)
     rows = size.blocks if pretrains else size.rows
     batches = [
-        masked(shape, rows) if pretrains else tagged(shape, rows, length)
+        draw_masked(shape, rows) if pretrains else draw_tagged(shape, rows, length)
         for _ in range(size.warm + size.updates)
     ]
     loss = masked_lm_loss if pretrains else TASKS["upos"].loss
@@ -133,7 +133,7 @@ def measure(
         batches = [batch.rounded(**rounding) for batch in batches]
     times: list[float] = []
 
-    def timed(done: int) -> list[Note]:
+    def note_time(done: int) -> list[Note]:
         if done in (size.warm, len(batches)):
             wait_for_gpu()
             times.append(perf_counter())
@@ -141,7 +141,7 @@ def measure(
             restart_measurement()
         return []
 
-    watch = Callbacks(periodic=(Callback(rows=timed, every=size.warm),))
+    watch = Callbacks(periodic=(Callback(rows=note_time, every=size.warm),))
     restart_measurement()
     fit(model, batches, loss, updates=updates, seed=0, callbacks=watch)
     sizes = shape_of(model.config)
@@ -170,18 +170,18 @@ def wait_for_gpu() -> None:
         torch.cuda.synchronize()
 
 
-def line(what: str, measured: Measurement) -> str:
+def line(text: str, measurement: Measurement) -> str:
     """Return a measurement as a row of a table."""
     cells = [
-        what,
-        f"{measured.rows} × {measured.length}",
-        measured.precision,
-        f"{measured.seconds * 1e3:.1f}",
-        f"{measured.rows * measured.length / measured.seconds:,.0f}",
-        f"{measured.speed:.3g}",
-        f"{measured.planned_speed:.3g}",
-        f"{measured.peak / 1e9:.2f}",
-        f"{measured.estimate / 1e9:.2f}",
+        text,
+        f"{measurement.rows} × {measurement.length}",
+        measurement.precision,
+        f"{measurement.seconds * 1e3:.1f}",
+        f"{measurement.rows * measurement.length / measurement.seconds:,.0f}",
+        f"{measurement.speed:.3g}",
+        f"{measurement.planned_speed:.3g}",
+        f"{measurement.peak / 1e9:.2f}",
+        f"{measurement.estimate / 1e9:.2f}",
     ]
     return f"| {' | '.join(cells)} |"
 

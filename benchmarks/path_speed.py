@@ -40,52 +40,53 @@ class Walk:
 def walks(material: Material, *, points: int) -> list[Walk]:
     """Score the first ``points`` of the paper's 21 values, Trainer's way and ours."""
     alphas = COARSE[:points]
-    other = _other_model(material.folder)
+    other_path = _other_model(material.folder)
     return [
-        _theirs("Trainer, padded to 128", material, other, alphas, pad_to=128),
-        _ours("isogloss, float32", material, other, alphas, "float32"),
-        _theirs("Trainer, dynamic padding", material, other, alphas, pad_to=None),
-        _ours("isogloss, bfloat16", material, other, alphas, "bfloat16"),
-        _ours(STATES_EACH_TIME, material, other, alphas, "float32", head=0),
-        _ours(HEAD_MOVES, material, other, alphas, "float32", head=LARGEST),
+        _theirs("Trainer, padded to 128", material, other_path, alphas, pad_to=128),
+        _ours("isogloss, float32", material, other_path, alphas, "float32"),
+        _theirs("Trainer, dynamic padding", material, other_path, alphas, pad_to=None),
+        _ours("isogloss, bfloat16", material, other_path, alphas, "bfloat16"),
+        _ours(STATES_EACH_TIME, material, other_path, alphas, "float32", head=0),
+        _ours(HEAD_MOVES, material, other_path, alphas, "float32", head=LARGEST),
     ]
 
 
 def _other_model(folder: Path) -> Path:
     """Write a second model, a little way off."""
-    other = folder.with_name("other")
-    other.mkdir(exist_ok=True)
+    other_folder = folder.with_name("other")
+    other_folder.mkdir(exist_ok=True)
     for path in folder.iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
+        (other_folder / path.name).write_bytes(path.read_bytes())
     torch.manual_seed(1)
     weights = {
         name: tensor + 0.02 * torch.randn_like(tensor) for name, tensor in load_file(folder / WEIGHTS).items()
     }
-    save_file(weights, other / WEIGHTS, metadata={"format": "pt"})
-    return other
+    save_file(weights, other_folder / WEIGHTS, metadata={"format": "pt"})
+    return other_folder
 
 
 def _theirs(
-    name: str, material: Material, other: Path, alphas: tuple[float, ...], *, pad_to: int | None
+    name: str, material: Material, other_path: Path, alphas: tuple[float, ...], *, pad_to: int | None
 ) -> Walk:
     """At each point: load both files, mix, predict."""
-    made = trainer(material, pad_to=pad_to)
+    run = trainer(material, pad_to=pad_to)
     start = time.process_time()
     scores = []
     for alpha in alphas:
-        first, second = load_file(material.folder / WEIGHTS), load_file(other / WEIGHTS)
-        weights = {key: (1 - alpha) * first[key] + alpha * second[key] for key in first}
-        made.model.load_state_dict(weights)
-        output = made.predict(material.features)
-        real = output.label_ids != -100
-        scores.append(float((output.predictions.argmax(-1) == output.label_ids)[real].mean()))
+        first_file = load_file(material.folder / WEIGHTS)
+        second = load_file(other_path / WEIGHTS)
+        weights = {key: (1 - alpha) * first_file[key] + alpha * second[key] for key in first_file}
+        run.model.load_state_dict(weights)
+        output = run.predict(material.features)
+        is_real = output.label_ids != -100
+        scores.append(float((output.predictions.argmax(-1) == output.label_ids)[is_real].mean()))
     return Walk(name, "float32", time.process_time() - start, scores)
 
 
 def _ours(
     name: str,
     material: Material,
-    other: Path,
+    other_path: Path,
     alphas: tuple[float, ...],
     precision: str,
     *,
@@ -96,7 +97,9 @@ def _ours(
     ``head`` moves only the head, with so many bytes for the encoder's states.
     """
     start = time.process_time()
-    subjects = tuple(Subject(id=str(folder), rows=(), folder=folder) for folder in (material.folder, other))
+    subjects = tuple(
+        Subject(id=str(folder), rows=(), folder=folder) for folder in (material.folder, other_path)
+    )
     setting = MeasureSetting(
         subjects=subjects,
         languages=("qaa",),

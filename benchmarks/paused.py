@@ -78,7 +78,7 @@ class Pause:
 def pauses(places: Sequence[str] = PLACES) -> list[Pause]:
     """List every place, side and moment, and random moments. Neighbours differ in place and moment."""
     all_pauses = [Pause(*parts) for parts in product(places, SIDES, MOMENTS)]
-    shuffled_pauses = [all_pauses[number * 7 % len(all_pauses)] for number in range(len(all_pauses))]
+    shuffled_pauses = [all_pauses[index * 7 % len(all_pauses)] for index in range(len(all_pauses))]
     return [*shuffled_pauses, *(Pause(ANYWHERE, "in", moment) for moment in MOMENTS)]
 
 
@@ -99,8 +99,8 @@ class Runs:
         """Start a process, which stops itself once at a place and side."""
         cache = {"XDG_CACHE_HOME": str(self.folder / self.out / machine)}
         environment = {**self.environment_of(machine), **cache} if self.environment_of else {}
-        out = self.remote.url if self.environment_of else str(self.folder / self.out)
-        return _started(self.folder, out, environment, *stop)
+        url = self.remote.url if self.environment_of else str(self.folder / self.out)
+        return _start_run(self.folder, url, environment, *stop)
 
     def logs(self) -> dict[str, str]:
         """Return the logs of leases by name."""
@@ -109,61 +109,66 @@ class Runs:
             return {name: (self.remote.read(name) or b"").decode() for name in names}
         return {path.name: path.read_text() for path in (self.folder / self.out / LEASES / "log").glob("*")}
 
-    def made(self) -> set[str]:
+    def list_made(self) -> set[str]:
         """List what the runs have made so far."""
         if self.environment_of:
             return {name for name in self.remote.listing() if "/" in name and not name.startswith(LEASES)}
-        out = self.folder / self.out
-        return {str(path) for name in (*PLACES, "work/checkpoint-*") for path in out.glob(f"*/{name}")}
+        folder = self.folder / self.out
+        return {str(path) for name in (*PLACES, "work/checkpoint-*") for path in folder.glob(f"*/{name}")}
 
-    def copied(self) -> Path:
+    def copy_folder(self) -> Path:
         """Return a folder with all files."""
         for name in self.remote.listing() if self.environment_of else ():
             write_bytes(self.remote.root, name, self.remote.read(name) or b"")
         return self.remote.root if self.environment_of else self.folder / self.out
 
 
-def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
+def run_paused(runs: Runs, pause: Pause) -> tuple[int, int]:
     """Run the recipe in two processes, the first of them paused, and return their exit codes."""
     anywhere = pause.place == ANYWHERE
-    first = runs.start("first", *(() if anywhere else (pause.place, pause.side)))
+    first_process = runs.start("first", *(() if anywhere else (pause.place, pause.side)))
     second = None
     try:
         if anywhere:
-            _wait(lambda: bool(runs.logs()) or first.poll() is not None, str(pause))
+            _wait(lambda: bool(runs.logs()) or first_process.poll() is not None, str(pause))
             time.sleep(random.uniform(0, LONGEST))
-            first.send_signal(signal.SIGSTOP)
-        _wait(lambda: _is_stopped(first) or first.poll() is not None, f"pause {pause}")
-        if first.poll() is not None:
-            raise RuntimeError(f"the first process ended with {first.returncode} before it stopped: {pause}")
+            first_process.send_signal(signal.SIGSTOP)
+        _wait(lambda: _is_stopped(first_process) or first_process.poll() is not None, f"pause {pause}")
+        if first_process.poll() is not None:
+            raise RuntimeError(
+                f"the first process ended with {first_process.returncode} before it stopped: {pause}"
+            )
         second = runs.start("second")
-        logs, made = runs.logs().keys(), runs.made()
+        logs = runs.logs().keys()
+        result = runs.list_made()
         come = {
             "starting": lambda: any(
                 CLAIMED.search(text) for name, text in runs.logs().items() if name not in logs
             ),
-            "at work": lambda: runs.made() != made,
+            "at work": lambda: runs.list_made() != result,
             "done": lambda: False,
         }[pause.moment]
         _wait(lambda: come() or second.poll() is not None, str(pause))
-        first.send_signal(signal.SIGCONT)
-        return first.wait(timeout=STUCK), second.wait(timeout=STUCK)
+        first_process.send_signal(signal.SIGCONT)
+        return first_process.wait(timeout=STUCK), second.wait(timeout=STUCK)
     finally:
-        for process in (first, second):
+        for process in (first_process, second):
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
 
 
-def undisturbed(folder: Path, out: str) -> dict[str, bytes]:
+def run_undisturbed(folder: Path, text: str) -> dict[str, bytes]:
     """Run the recipe of a folder in one process, and return its records."""
-    if code := Runs(folder, out).start("alone").wait():
-        raise RuntimeError(f"the undisturbed run ended with {code}")
-    return records(folder / out)
+    if exit_code := Runs(folder, text).start("alone").wait():
+        raise RuntimeError(f"the undisturbed run ended with {exit_code}")
+    return records(folder / text)
 
 
-def _started(folder: Path, out: str, environment: Mapping[str, str], *stop: str) -> "subprocess.Popen[bytes]":
-    words = ["run", str(folder / "recipe.toml"), "--out", out, "--engine", "serial"]
+def _start_run(
+    folder: Path, out_folder: str, environment: Mapping[str, str], *stop: str
+) -> "subprocess.Popen[bytes]":
+    words = ["run", str(folder / "recipe.toml"), "--out", out_folder, "--engine", "serial"]
     words = [sys.executable, __file__, "--child", *(stop or ("", "")), *words, "--quiet", "--no-report"]
     environment = {**os.environ, **environment}
     return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -184,11 +189,11 @@ def child(pause_at: str, side: str, words: list[str]) -> None:
         _stop_around(Remote, "_put", side, lambda _, names: any(map(partial(_is_at, pause_at), names)))
         _stop_around(Remote, "write", side, lambda _, name, __, **___: _is_at(pause_at, name))
     elif pause_at:
-        number = iter(range(1000))
+        index = iter(range(1000))
         nth = 1 if pause_at.startswith("checkpoint") else 0
 
         def is_it(_: object, to: object) -> bool:
-            return fnmatch(Path(str(to)).name, pause_at) and next(number) == nth
+            return fnmatch(Path(str(to)).name, pause_at) and next(index) == nth
 
         _stop_around(os, "rename", side, is_it)
         _stop_around(os, "replace", side, is_it)
@@ -227,11 +232,11 @@ def _is_at(pause_at: str, name: str) -> bool:
     return f"/{pause_at}" in name
 
 
-def _wait(condition: Callable[[], bool], what: str) -> None:
+def _wait(condition: Callable[[], bool], text: str) -> None:
     end = time.monotonic() + STUCK
     while not condition():
         if time.monotonic() > end:
-            raise TimeoutError(what)
+            raise TimeoutError(text)
         time.sleep(0.02)
 
 
@@ -249,23 +254,24 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def played(
+def play_round(
     folder: Path,
     undisturbed_records: dict[str, bytes],
     pause: Pause,
     environment_of: Callable[[str], Mapping[str, str]] | None = None,
 ) -> tuple[tuple[int, int], int, dict[str, int]]:
     """Play a round in a folder with the undisturbed run, and return exit codes, differences and leftovers."""
-    out = folder / f"{pause.place.strip('-*')}-{pause.side}-{pause.moment.replace(' ', '-')}"
-    out.mkdir()
-    runs = Runs(folder, out.name, environment_of)
+    out_folder = folder / f"{pause.place.strip('-*')}-{pause.side}-{pause.moment.replace(' ', '-')}"
+    out_folder.mkdir()
+    runs = Runs(folder, out_folder.name, environment_of)
     if environment_of:
         runs.remote.write(PRECISION, (folder / "whole" / PRECISION).read_bytes())
     else:
-        shutil.copy(folder / "whole" / PRECISION, out)
-    codes, result = paused(runs, pause), Found()
-    look(runs.copied(), result, undisturbed_records)
-    shutil.rmtree(out)
+        shutil.copy(folder / "whole" / PRECISION, out_folder)
+    codes = run_paused(runs, pause)
+    result = Found()
+    look(runs.copy_folder(), result, undisturbed_records)
+    shutil.rmtree(out_folder)
     return codes, result.differing, dict(result.left)
 
 
@@ -274,7 +280,8 @@ def main() -> None:
     options = _options()
     chosen_pauses = pauses(IN_A_BUCKET if options.bucket else PLACES)
     chosen_pauses = [pause for pause in chosen_pauses if not options.at or pause.place in options.at]
-    good, environment_of = 0, None
+    good_value = 0
+    environment_of = None
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder))
         if options.bucket:
@@ -285,17 +292,17 @@ def main() -> None:
             os.environ.update(environment_of("benchmark"))
         folder = Path(name)
         (folder / "recipe.toml").write_text(SMALL, encoding="utf-8")
-        undisturbed_records = undisturbed(folder, "whole")
-        for number, pause in enumerate(islice(cycle(chosen_pauses), options.rounds), 1):
+        undisturbed_records = run_undisturbed(folder, "whole")
+        for index, pause in enumerate(islice(cycle(chosen_pauses), options.rounds), 1):
             began = time.monotonic()
-            codes, differing, left = played(folder, undisturbed_records, pause, environment_of)
+            codes, differing, left = play_round(folder, undisturbed_records, pause, environment_of)
             is_good = (codes, differing, left) == ((0, 0), 0, {})
-            good += is_good
+            good_value += is_good
             outcome = f"exit codes {codes[0]} and {codes[1]}, {differing} differing, left {left or 'nothing'}"
-            what = f"{'good' if is_good else 'BAD'}: {pause}: {outcome}"
-            print(f"[{number}/{options.rounds}] {what} ({time.monotonic() - began:.0f} s)", flush=True)
-    print(f"{good} of {options.rounds} rounds good")
-    sys.exit(good < options.rounds)
+            text = f"{'good' if is_good else 'BAD'}: {pause}: {outcome}"
+            print(f"[{index}/{options.rounds}] {text} ({time.monotonic() - began:.0f} s)", flush=True)
+    print(f"{good_value} of {options.rounds} rounds good")
+    sys.exit(good_value < options.rounds)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     peak = matrix_speeds("cpu", clock=time.process_time)["float32"]
-    rows = [measured(task, options.examples, ALPHAS[: options.points], peak) for task in CORPORA]
+    rows = [measure_point(task, options.examples, ALPHAS[: options.points], peak) for task in CORPORA]
     print(f"| task | {' | '.join(f'{part}, ms' for part in PARTS)} | a point, ms | floor | score |")
     print(f"|{'---|' * (len(PARTS) + 4)}")
     for row in rows:
@@ -54,20 +54,23 @@ def main() -> None:
         options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
+def measure_point(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
     """Score points between two models of a task, and return the seconds of each part of a point."""
-    task, folder = TASKS[name], str(files("isogloss") / "shipped")
+    task = TASKS[name]
+    folder = str(files("isogloss") / "shipped")
     dev = list(Sources().examples(CORPORA[name], "qaa", "dev"))[:examples]
     optimization = with_fields(Optimization(), precision="float32")
     scorer = evaluation(task, dev, load_tokenizer(folder), optimization)
     models = [task.head(folder, seed=seed, attention=fastest_attention()) for seed in (0, 1)]
-    names, seconds, scores = parameter_names(models[0], "all"), {part: [] for part in PARTS}, []
+    names = parameter_names(models[0], "all")
+    seconds = {part: [] for part in PARTS}
+    scores = []
     ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
     clock = Clock(seconds)
-    for _ in visit_points(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
-        raw = clock.timed("forward", scorer.scores)(models[0])
-        answers = clock.timed("decoding", task.decode)(scorer.examples, scorer.rows, raw)
-        scores.append(clock.timed("scoring", score)(task, scorer.gold, answers))
+    for _ in visit_points(models[0], names, alphas, clock.time_part("mixing", moves_on_path(*ends))):
+        raw = clock.time_part("forward", scorer.scores)(models[0])
+        answers = clock.time_part("decoding", task.decode)(scorer.examples, scorer.rows, raw)
+        scores.append(clock.time_part("scoring", score)(task, scorer.gold, answers))
     medians = {part: statistics.median(times) for part, times in seconds.items()}
     subwords = sum(len(row.subwords) for row in scorer.rows)
     operations = training_operations(shape_of(models[0].config), subwords, subwords // len(scorer.rows)) / 3
@@ -87,7 +90,7 @@ class Clock:
     def __init__(self, seconds: dict[str, list[float]]) -> None:
         self.seconds = seconds
 
-    def timed(self, part: str, work: Any) -> Any:
+    def time_part(self, part: str, work: Any) -> Any:
         def call(*arguments: Any) -> Any:
             start = time.process_time()
             result = work(*arguments)

@@ -39,10 +39,10 @@ def main() -> None:
     parser.add_argument("--mixed", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        made = random_model()
+        result = random_model()
         if options.mixed:
-            made = replace(made, mixup=Mixup(layer=2))
-        model = made.export(Path(folder) / "model")
+            result = replace(result, mixup=Mixup(layer=2))
+        model = result.export(Path(folder) / "model")
         for count in options.lines:
             text = write_lines(Path(folder) / f"{count}.txt", count)
             start = time.perf_counter()
@@ -73,17 +73,17 @@ def random_model() -> Model:
 def write_lines(path: Path, count: int) -> Path:
     """Write lines of 1 to 20 words, and one word of 10,000 characters in every thousand."""
     with path.open("w", encoding="utf-8") as file:
-        for number in range(count):
-            words = [WORDS[(number + position) % len(WORDS)] for position in range(1 + number % 20)]
-            file.write(f"{' '.join(words)} {'x' * 10_000 if number % 1000 == 999 else '.'}\n")
+        for index in range(count):
+            words = [WORDS[(index + position) % len(WORDS)] for position in range(1 + index % 20)]
+            file.write(f"{' '.join(words)} {'x' * 10_000 if index % 1000 == 999 else '.'}\n")
     return path
 
 
 def peak_memory(model: Path, text: Path, more: list[str]) -> int:
     """Return the most memory, in MiB, that predicting a file takes."""
     command = [sys.executable, "-c", PEAK, model, text, "--out", text.with_suffix(".out"), *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(done.stdout.splitlines()[-1]) // 1024
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(process.stdout.splitlines()[-1]) // 1024
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ from isogloss.training.batching import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 from turns import now
 
-BLOCK, MASKED = 128, 0.15
+BLOCK = 128
+MASKED = 0.15
 SIZES = {"small": (4, 3), "base": (2, 1), "paper": (3, 2)}
 """Steps of a round, and rounds."""
 QUICK = (1, 1)
@@ -55,7 +56,9 @@ QUICK_SUBWORDS = 512
 GOAL = 2.0
 """Target speed-up in subwords per second, at equal precision."""
 
-OURS, BLOCKS, LINES = "isogloss", "Trainer, blocks", "Trainer, lines"
+OURS = "isogloss"
+BLOCKS = "Trainer, blocks"
+LINES = "Trainer, lines"
 
 
 @dataclass
@@ -113,8 +116,8 @@ def contest(
     for contestant in contestants(draw(folder / "warm", steps=1), shape, precision):
         contestant.prepare()()  # One step of each warms caches and kernels up.
     everyone = contestants(draw(folder / "text", steps=steps), shape, precision)
-    for number in range(rounds):
-        for contestant in everyone if number % 2 == 0 else reversed(everyone):
+    for index in range(rounds):
+        for contestant in everyone if index % 2 == 0 else reversed(everyone):
             train = contestant.prepare()
             start = now()
             contestant.losses.append(train())
@@ -125,7 +128,8 @@ def contest(
 def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Text:
     """Draw sentences with the lengths of treebanks, and pack enough for all steps into blocks."""
     material = make_material(folder, shape, sentences=max(64, steps * budget // 30))
-    tokenizer, stream = material.tokenizer, stream_of(material, folder)
+    tokenizer = material.tokenizer
+    stream = stream_of(material, folder)
     batches = TextBatches(
         sampling=BatchSampling(steps=steps, batch_subwords=budget, block=BLOCK),
         streams={"xx": stream},
@@ -150,7 +154,7 @@ def stream_of(material: Material, folder: Path) -> TextStream:
 
 def contestants(text: Text, shape: Architecture, precision: str) -> list[Contestant]:
     def size(rows: list[list[int]]) -> int:
-        return sum(map(len, rows))
+        return sum(len(value) for value in rows)
 
     steps = len(text.batches)
     return [
@@ -193,14 +197,14 @@ def theirs(
             disable_tqdm=True,
             dataloader_pin_memory=False,
         )
-        made = Trainer(
+        trainer = Trainer(
             model=model,
             args=arguments,
             train_dataset=[{"input_ids": row, "attention_mask": [1] * len(row)} for row in rows],
             data_collator=DataCollatorForLanguageModeling(text.tokenizer, mlm_probability=MASKED),
         )
-    made.remove_callback(PrinterCallback)
-    return lambda: float(made.train().training_loss)
+    trainer.remove_callback(PrinterCallback)
+    return lambda: float(trainer.train().training_loss)
 
 
 def markdown(contestants: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
@@ -220,9 +224,10 @@ def markdown(contestants: dict[str, Contestant], shape: Architecture, where: str
         loss = statistics.fmean(contestant.losses)
         lines.append(f"| {contestant.name} | {contestant.speed:.0f} | {work / peak:.0%} | {loss:.3f} |")
     lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
-    for other in (BLOCKS, LINES):
+    for other_blocks in (BLOCKS, LINES):
         lines.append(
-            f"| {OURS} : {other} | {contestants[OURS].speed / contestants[other].speed:.2f} | {GOAL} |"
+            f"| {OURS} : {other_blocks} "
+            f"| {contestants[OURS].speed / contestants[other_blocks].speed:.2f} | {GOAL} |"
         )
     return lines
 

@@ -152,13 +152,13 @@ class Soak:
         for name in ("file", "folder/state.json", "folder/record.json"):
             (self.victim / name).write_text("mine\n")
         self.store.mkdir()
-        seeds = ", ".join(map(str, range(options.runs)))
+        seeds = ", ".join(str(value) for value in range(options.runs))
         (folder / "recipe.toml").write_text(RECIPE.replace("SEEDS", seeds), encoding="utf-8")
 
     def run(self) -> Result:
         """Disturb the processes until the time is over, then compare."""
         outside_files = self._outside()
-        self.processes = [self._start(number) for number in range(self.options.processes)]
+        self.processes = [self._start(index) for index in range(self.options.processes)]
         began = time.monotonic()
         while time.monotonic() - began < self.options.seconds:
             time.sleep(self.random.uniform(*INTERVALS))
@@ -178,49 +178,49 @@ class Soak:
         return self.result
 
     def _start(self, number: int) -> Forked:
-        out = self.remote.url if self.remote else str(self.store)
-        words = ["run", str(self.folder / "recipe.toml"), "--out", out, "--engine", "serial", "--quiet"]
+        url = self.remote.url if self.remote else str(self.store)
+        words = ["run", str(self.folder / "recipe.toml"), "--out", url, "--engine", "serial", "--quiet"]
         request = json.dumps({"words": [*words, "--no-report"], "folder": str(self.store), "number": number})
         errors = self.folder / f"errors-{number}"
         errors.touch()
-        code = (
+        program = (
             f"import os, sys; os.dup2(os.open({str(errors)!r}, os.O_WRONLY | os.O_TRUNC), 2); "
             f"sys.path.insert(0, {str(Path(__file__).parent)!r}); import soak; soak.be(sys.argv[1])"
         )
         return Forked(
-            [sys.executable, "-c", code, request],
+            [sys.executable, "-c", program, request],
             env={**self.environment, "XDG_CACHE_HOME": str(self.folder / f"cache-{number}")},
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
 
     def _restart(self) -> None:
-        for number, process in enumerate(self.processes):
-            code = process.poll()
-            if code is None:
+        for index, process in enumerate(self.processes):
+            exit_code = process.poll()
+            if exit_code is None:
                 continue
-            self._note_end(number, code)
+            self._note_end(index, exit_code)
             self.result.restarts += 1
-            self.processes[number] = self._start(number)
+            self.processes[index] = self._start(index)
 
-    def _note_end(self, number: int, code: int) -> None:
-        self.result.ended[str(code)] += 1
+    def _note_end(self, number: int, exit_code: int) -> None:
+        self.result.ended[str(exit_code)] += 1
         message = (self.folder / f"errors-{number}").read_text(errors="replace").strip()
-        is_named = code == 2 and (LEASES in message or "link" in message)
-        if code in (0, 130, 143) or -code in SIGNALS or is_named:  # By a second signal, too.
+        is_named = exit_code == 2 and (LEASES in message or "link" in message)
+        if exit_code in (0, 130, 143) or -exit_code in SIGNALS or is_named:  # Or by a second signal.
             return
-        self.result.odd_ends.append(f"{code}: {message[-400:]}")
+        self.result.odd_ends.append(f"{exit_code}: {message[-400:]}")
 
     def _send_signal(self) -> None:
         running = [process for process in self.processes if process.pid not in self.paused]
         if not running:
             return
         process = self.random.choice(running)
-        number = self.random.choice(SIGNALS)
-        if number == signal.SIGSTOP:
+        choice = self.random.choice(SIGNALS)
+        if choice == signal.SIGSTOP:
             self.paused[process.pid] = time.monotonic() + self.random.choice(PAUSES)
-        process.send_signal(number)
-        self.result.signals[number.name] += 1
+        process.send_signal(choice)
+        self.result.signals[choice.name] += 1
 
     def _wake_and_clean(self, *, everything: bool = False) -> None:
         now = time.monotonic()
@@ -318,21 +318,21 @@ class Soak:
         run_counts = Counter(
             line["run"] for line in lines if line["event"] == "finished" and line["run"] in self.seen
         )
-        self.result.twice = sum(number > 1 for number in run_counts.values())
+        self.result.twice = sum(run_count > 1 for run_count in run_counts.values())
         self.result.failed = len(list(self.store.glob("*/failed.json")))
         self.result.records = len(self.seen)
         self._compare()
 
     def _compare(self) -> None:
         """Make the first runs of the plan in an undisturbed process, and compare records."""
-        seeds = ", ".join(map(str, range(self.options.compared)))
+        seeds = ", ".join(str(value) for value in range(self.options.compared))
         (self.folder / "some.toml").write_text(RECIPE.replace("SEEDS", seeds), encoding="utf-8")
-        out = self.folder / "undisturbed"
-        words = ["run", str(self.folder / "some.toml"), "--out", str(out), "--engine", "serial", "--quiet"]
+        folder = self.folder / "undisturbed"
+        words = ["run", str(self.folder / "some.toml"), "--out", str(folder), "--engine", "serial", "--quiet"]
         process = Forked([sys.executable, "-m", "isogloss", *words, "--no-report"], env=self.environment)
         if process.wait():
             sys.exit("the undisturbed process failed")
-        for key, content in records(out).items():
+        for key, content in records(folder).items():
             if key in self.seen:
                 self.result.compared += 1
                 self.result.differing += content != self.seen[key]

@@ -79,18 +79,18 @@ def import_shares(report: str) -> list[dict[str, object]]:
     microseconds = {
         name.strip(): int(cumulative) for _, cumulative, name in lines if cumulative.strip().isdigit()
     }
-    total = sum(int(alone) for alone, *_ in lines if alone.strip().isdigit())
+    total = sum(int(single_line) for single_line, *_ in lines if single_line.strip().isdigit())
     return [
-        {"import": name, "asked for by": by, "share": microseconds[name] / total}
-        for name, by in ASKED_BY.items()
+        {"import": name, "asked for by": key, "share": microseconds[name] / total}
+        for name, key in ASKED_BY.items()
     ]
 
 
 def cost(words: list[str]) -> float:
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - start.ru_utime - start.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage_after.ru_utime + usage_after.ru_stime - start.ru_utime - start.ru_stime
 
 
 if __name__ == "__main__":

@@ -201,21 +201,25 @@ def _bible(directory: str, text: str) -> Iterator[Check]:
 
 def _tico(directory: str, text: str) -> Iterator[Check]:
     codes, count = find(r"\(id, en, ([a-z, ]+)\); (\d+) rows", text)
-    for code in codes.split():
-        yield _bitext(directory, f"en-{code}", count)
+    for language in codes.split():
+        yield _bitext(directory, f"en-{language}", count)
 
 
 def _tatoeba(directory: str, text: str) -> Iterator[Check]:
     pairs, exceptions = find(r"(\d+) pairs each but (.*)\.", text)
     fewer = dict(re.findall(r"([a-z]{3}) (\d+)", exceptions))
-    for language in (code for code in NAMES if code != "en"):
-        counts = [fewer[code] for code in codes_of_three_letters(language) if code in fewer]
+    for language in (language_code for language_code in NAMES if language_code != "en"):
+        counts = [
+            fewer[language_code]
+            for language_code in codes_of_three_letters(language)
+            if language_code in fewer
+        ]
         yield replace(_bitext(directory, f"{language}-en", (*counts, pairs)[0]), named=bool(counts))
 
 
 def _alignments(directory: str, text: str) -> Iterator[Check]:
-    for first, second, count in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
-        yield _bitext(directory, f"{first}-{second}", count)
+    for first_match, second, count in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
+        yield _bitext(directory, f"{first_match}-{second}", count)
 
 
 def _rawtext(directory: str, text: str) -> Iterator[Check]:
@@ -235,7 +239,7 @@ def _check(
     corpus: str,
     language: str,
     split: Split,
-    stated: str,
+    stated_count: str,
     count: Callable[[Sequence[Example]], str] = pairs_or_questions,
     **more: str,
 ) -> Check:
@@ -244,15 +248,19 @@ def _check(
         corpus=CORPORA[corpus],
         language=language,
         splits=(split,),
-        stated=stated,
+        stated=stated_count,
         count=count,
         **more,
     )
 
 
-def _bitext(directory: str, pair: str, stated: str) -> Check:
+def _bitext(directory: str, pair: str, stated_count: str) -> Check:
     return Check(
-        place=directory, corpus=Bitext(collection=directory), language=pair, splits=("test",), stated=stated
+        place=directory,
+        corpus=Bitext(collection=directory),
+        language=pair,
+        splits=("test",),
+        stated=stated_count,
     )
 
 

@@ -30,7 +30,8 @@ from isogloss.tasks.span_qa import QA
 from material import BATCH, SHAPES, make_material
 
 STEPS = 2
-PASSAGE, PASSAGE_SUBWORDS = 5, 256
+PASSAGE = 5
+PASSAGE_SUBWORDS = 256
 """Sentences of a passage, and the subwords that are read of it, with the question's: a row of question
 answering is the longest of all tasks'."""
 OPERATIONS = {
@@ -51,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="small")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -60,7 +61,7 @@ def main() -> None:
     rows = {}
     for kind in options.kinds:
         with tempfile.TemporaryDirectory() as folder:
-            rows[kind] = measured(KINDS[kind](Path(folder), options.shape, options.precision))
+            rows[kind] = measure_parts(KINDS[kind](Path(folder), options.shape, options.precision))
         parts = " | ".join(f"{rows[kind][head]:.0%}" for head in HEADS)
         print(f"| {kind} | {rows[kind]['milliseconds']:.0f} | {parts} |", flush=True)
     if options.out:
@@ -71,7 +72,7 @@ def main() -> None:
         )
 
 
-def measured(train: Callable[[], object]) -> dict[str, float]:
+def measure_parts(train: Callable[[], object]) -> dict[str, float]:
     """Train twice, the second time with torch's profiler, and return shares of time by kind of operation."""
     train()
     with profile(activities=[ProfilerActivity.CPU]) as operations:
@@ -98,12 +99,12 @@ def answering(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     words = [" ".join(sentence.words) for sentence in material.sentences]
     questions = [
         Question(
-            id=str(number),
-            passage=" ".join(words[number : number + PASSAGE]),
-            question=words[number],
-            answers=((0, words[number]),),
+            id=str(index),
+            passage=" ".join(words[index : index + PASSAGE]),
+            question=words[index],
+            answers=((0, words[index]),),
         )
-        for number in range(0, len(words), PASSAGE)
+        for index in range(0, len(words), PASSAGE)
     ]
     rows = QA.encode(questions, material.tokenizer, limit=PASSAGE_SUBWORDS)[: STEPS * BATCH]
     return training_speed.ours(material, precision, task=QA, rows=rows)
@@ -112,12 +113,12 @@ def answering(folder: Path, shape: str, precision: str) -> Callable[[], object]:
 def mixing(way: str) -> Callable[[Path, str, str], Callable[[], object]]:
     """Train on pairs of texts and their translations, mixed or not."""
 
-    def prepared(folder: Path, shape: str, precision: str) -> Callable[[], object]:
+    def prepare_training(folder: Path, shape: str, precision: str) -> Callable[[], object]:
         make_material(folder, SHAPES[shape], sentences=1)
         examples = x_mixup.pairs(STEPS * x_mixup.PAIRS)
         return lambda: x_mixup.train(way, folder, examples, precision)
 
-    return prepared
+    return prepare_training
 
 
 def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
@@ -127,7 +128,7 @@ def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     return lambda: adjustment.ours(encoder, pairs, precision)
 
 
-def masked(folder: Path, shape: str, precision: str) -> Callable[[], object]:
+def make_pretraining(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     text = pretraining.text_of(folder, shape=SHAPES[shape], steps=STEPS, budget=1024)
     return pretraining.ours(text, SHAPES[shape], precision)
 
@@ -138,7 +139,7 @@ KINDS = {
     "NLI": mixing(x_mixup.PLAIN),
     "X-Mixup, NLI": mixing("x-mixup"),
     "adjustment": adjusting,
-    "masked LM": masked,
+    "masked LM": make_pretraining,
 }
 
 if __name__ == "__main__":

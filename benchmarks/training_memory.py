@@ -47,7 +47,8 @@ HOW = {
     "both": Updates(accumulation=4, gradient_checkpointing=True),
     "8-bit": Updates(optimizer_states="8-bit"),  # With bitsandbytes.
 }
-STEPS, LENGTH = 3, 128
+STEPS = 3
+LENGTH = 128
 
 
 def main() -> None:
@@ -57,14 +58,14 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=["tiny", "small", "base"], choices=SHAPES)
     parser.add_argument("--families", nargs="+", default=[])
     parser.add_argument("--kinds", nargs="+", default=["fine-tune", "pretrain"])
-    parser.add_argument("--how", nargs="+", default=[*HOW][:4], choices=HOW)
+    parser.add_argument("--how", nargs="+", default=list(HOW)[:4], choices=HOW)
     parser.add_argument("--precisions", nargs="+", default=["float32"])
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measured(*json.loads(options.one))))
+        print(json.dumps(measure_training(*json.loads(options.one))))
         return
     print("| kind | shape | rows | how | precision | measured | estimate | ratio | of what it adds |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -73,10 +74,10 @@ def main() -> None:
     for kind, shape, family, way, precision in cases:
         case = [kind, shape, family, way, precision, options.rows]
         command = [sys.executable, __file__, "--one", json.dumps(case)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(done.stderr)
-        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode:
+            sys.exit(process.stderr)
+        rows.append(json.loads(process.stdout.splitlines()[-1]))
         print(line(rows[-1]), flush=True)
     if options.out:
         options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
@@ -85,36 +86,39 @@ def main() -> None:
 def line(row: dict) -> str:
     """Return a measurement as a row of a table."""
     added_bytes = row["estimate"] - row["program"]
-    estimate, measured_bytes = row["before"] + added_bytes, row["measured"]
+    estimate = row["before"] + added_bytes
+    measured_bytes = row["measured"]
     sizes = [f"{size / 1e6:,.0f} MB" for size in (measured_bytes, estimate)]
     ratios = [f"{estimate / measured_bytes:.2f}", f"{added_bytes / (measured_bytes - row['before']):.2f}"]
     return f"| {' | '.join([*map(str, row['asked']), *sizes, *ratios])} |"
 
 
-def measured(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
+def measure_training(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
     """Train in this process, and return the sizes in bytes."""
     torch.set_num_threads(1)
     shape = replace(SHAPES[name], family=family or SHAPES[name].family)
-    pretrains, updates = kind == "pretrain", replace(HOW[way], precision=precision)
+    pretrains = kind == "pretrain"
+    updates = replace(HOW[way], precision=precision)
     new_model(replace(shape, layers=1, dim=64, heads=1, feed_forward=64, vocabulary=10), pretrains=pretrains)
-    memory, on_gpu = resident(), torch.cuda.is_available()
+    memory = resident()
+    gpu_is_available = torch.cuda.is_available()
     model = new_model(shape, pretrains=pretrains)
-    make, loss = (masked, masked_lm_loss) if pretrains else (tagged, TASKS["upos"].loss)
+    make, loss = (draw_masked, masked_lm_loss) if pretrains else (draw_tagged, TASKS["upos"].loss)
     callbacks = (
-        Callbacks() if pretrains else Callbacks(evaluate=lambda done: [{"score": done}], evaluate_at=(1, 2))
+        Callbacks() if pretrains else Callbacks(evaluate=lambda step: [{"score": step}], evaluate_at=(1, 2))
     )
     batches = [make(shape, rows) for _ in range(STEPS)]
     fit(model, batches, loss, updates=updates, seed=0, callbacks=callbacks)
-    machine = Machine(half=precision == "bfloat16", gpu=on_gpu)
+    machine = Machine(half=precision == "bfloat16", gpu=gpu_is_available)
     label_count = len(batches[0].gold) if pretrains else 0
     load = Load(rows=rows, length=LENGTH, predicted=label_count)
     estimate = training_memory(shape_of(model.config), load, updates, machine, best_weights=not pretrains)
     return {
-        "asked": [kind, " ".join(filter(None, (name, family))), rows, way, precision],
-        "measured": measured_peak(),  # Not getrusage's, which begins with that of the parent.
+        "asked": [kind, " ".join(value for value in (name, family) if value), rows, way, precision],
+        "measured": measured_peak(),  # Not from getrusage, which begins with the parent's peak.
         "estimate": estimate,
         "program": machine.program,
-        "before": 0 if on_gpu else memory,
+        "before": 0 if gpu_is_available else memory,
     }
 
 
@@ -134,20 +138,20 @@ def new_model(shape: Architecture, *, pretrains: bool, dropout: bool = True) -> 
     return kind.from_config(config, attn_implementation=attention)
 
 
-def tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
+def draw_tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
     """Draw rows in which every second subword begins a word."""
     places = tuple(range(1, length - 1, 2))
     subwords = torch.randint(5, shape.vocabulary, (rows, length)).tolist()
     return collate(
         [
-            EncodedRow(example=number, subwords=row, positions=places, words=places, gold=(0,) * len(places))
-            for number, row in enumerate(subwords)
+            EncodedRow(example=index, subwords=row, positions=places, words=places, gold=(0,) * len(places))
+            for index, row in enumerate(subwords)
         ],
         padding=1,
     )
 
 
-def masked(shape: Architecture, rows: int) -> MaskedBatch:
+def draw_masked(shape: Architecture, rows: int) -> MaskedBatch:
     """Draw rows in which about 15 % of the subwords are predicted."""
     subwords = torch.randint(5, shape.vocabulary, (rows, LENGTH))
     places = torch.arange(0, rows * LENGTH, 7)

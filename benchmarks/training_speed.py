@@ -51,8 +51,8 @@ def contest(material: Material, *, rounds: int) -> dict[str, Contestant]:
 def _contestants(material: Material) -> list[Contestant]:
     def theirs(**options: object) -> Callable[[], Callable[[], float]]:
         def prepare() -> Callable[[], float]:
-            made = trainer(material, **options)
-            return lambda: made.train().training_loss
+            result = trainer(material, **options)
+            return lambda: result.train().training_loss
 
         return prepare
 
@@ -91,7 +91,7 @@ def batches(material: Material, rows: list[EncodedRow] | None = None) -> Buckete
         size=BATCH,
         epochs=1,
         seed=0,
-        make=lambda chosen, *_: collate(chosen, padding=material.tokenizer.pad_token_id),
+        make=lambda choice, *_: collate(choice, padding=material.tokenizer.pad_token_id),
     )
 
 
@@ -102,16 +102,17 @@ def products_alone(material: Material, precision: str, *, rounds: int) -> float:
     Training with these products cannot be faster.
     """
     model = UPOS.head(material.folder, seed=0)
-    dtype, config = getattr(torch, precision), model.config
+    dtype = getattr(torch, precision)
+    config = model.config
     layers = [part.weight.detach().to(dtype) for part in model.modules() if isinstance(part, torch.nn.Linear)]
     seconds = 0.0
-    for number in range(len(batches(material))):
-        rows, length = batches(material)[number].subwords.shape
+    for index in range(len(batches(material))):
+        rows, length = batches(material)[index].subwords.shape
         heads = rows * config.num_attention_heads
         states = torch.ones(heads, length, config.hidden_size // config.num_attention_heads, dtype=dtype)
         weights = torch.ones(heads, length, length, dtype=dtype)
         sides = [[torch.ones(rows * length, size, dtype=dtype) for size in w.T.shape] for w in layers[:-1]]
-        best = float("inf")
+        best_text = float("inf")
         for _ in range(rounds):
             start = time.process_time()
             for (inputs, gradients), weight in zip(sides, layers[:-1], strict=True):  # Without the head.
@@ -120,6 +121,6 @@ def products_alone(material: Material, precision: str, *, rounds: int) -> float:
                 for matrix in (weights, weights, weights.mT, weights.mT):
                     torch.bmm(matrix, states)
                 torch.bmm(states, states.mT), torch.bmm(states, states.mT)
-            best = min(best, time.process_time() - start)
-        seconds += best
+            best_text = min(best_text, time.process_time() - start)
+        seconds += best_text
     return material.subwords / seconds

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
-def in_turns(
+def run_in_turns(
     file: str, ways: Iterable[str], rounds: int, options: Sequence[str]
 ) -> dict[str, list[dict[str, float]]]:
     """Run a benchmark's file with ``--way`` for each way, round by round, and return its JSON output."""

@@ -71,14 +71,16 @@ def main() -> None:
 
 def tests(data: Path | None, encoder: str, training: int, only: tuple[str, ...]) -> Iterator[Test]:
     if data:
-        folder, gold = DiskFolder(data), Bitext(collection="word-alignment")
+        folder = DiskFolder(data)
+        gold = Bitext(collection="word-alignment")
         for pair, more in (("en-fr", Bitext(collection="bible")), ("zh-en", None)):
             if pair.startswith(only):
                 training_pairs = list(more.read(folder, pair, "train")) if more else []
                 yield Test(pair, list(gold.read(folder, pair, "test")), training_pairs, encoder)
     for pair in ("qaa-qab", "qaa-qae", "qaa-qai"):
         if pair.startswith(only):
-            built_in, corpus = BuiltInLanguages(), Bitext()
+            built_in = BuiltInLanguages()
+            corpus = Bitext()
             training_pairs = list(islice(corpus.read(built_in, pair, "train"), training))
             yield Test(pair, list(corpus.read(built_in, pair, "test")), training_pairs, SHIPPED)
 
@@ -93,11 +95,11 @@ def rows(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
     if test.encoder:
         layers = load_encoder_config(test.encoder).num_hidden_layers
         for layer in range(layers + 1):
-            yield by_encoder(test, EncoderSimilarity(layer=layer), f"layer {layer}")
+            yield align_with_encoder(test, EncoderSimilarity(layer=layer), f"layer {layer}")
         for matching in ("itermax", "match"):
-            yield by_encoder(test, EncoderSimilarity(matching=matching), matching)
-        yield by_encoder(test, EncoderSimilarity(unit="word"), "words")
-        yield by_encoder(test, EncoderSimilarity(distortion=0.5), "distortion 0.5")
+            yield align_with_encoder(test, EncoderSimilarity(matching=matching), matching)
+        yield align_with_encoder(test, EncoderSimilarity(unit="word"), "words")
+        yield align_with_encoder(test, EncoderSimilarity(distortion=0.5), "distortion 0.5")
 
 
 def fast_align(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
@@ -117,10 +119,14 @@ def systran_align(test: Test) -> tuple[str, list[Aligned], float]:
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         text, *tables = (Path(folder, name) for name in ("text", "forward", "backward"))
-        text.write_text("".join(f"{' '.join(first)} ||| {' '.join(second)}\n" for first, second in words))
+        text.write_text(
+            "".join(f"{' '.join(first_word)} ||| {' '.join(second)}\n" for first_word, second in words)
+        )
         options = {"favor_diagonal": True, "optimize_tension": True, "variational_bayes": True}
-        generate_alignment_probabilities(str(text), *map(str, tables), **options)
-        aligner_rows = Aligner(*map(str, tables)).align_batch(*map(list, zip(*words, strict=True)))
+        generate_alignment_probabilities(str(text), *(str(table) for table in tables), **options)
+        aligner_rows = Aligner(*(str(table) for table in tables)).align_batch(
+            *(list(value) for value in zip(*words, strict=True))
+        )
         seconds = time.perf_counter() - start
     alignments = [Aligned(links=tuple(sorted(row["alignments"]))) for row in aligner_rows[: len(test.gold)]]
     return "systran-align", alignments, seconds
@@ -145,10 +151,12 @@ def symmetrizations(
         )
 
 
-def by_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
+def align_with_encoder(
+    test: Test, aligner: EncoderSimilarity, matching: str
+) -> tuple[str, list[Aligned], float]:
     start = time.perf_counter()
     alignments = aligner.align(setting(test.gold, test.encoder))
-    return f"encoder, {what}", alignments, time.perf_counter() - start
+    return f"encoder, {matching}", alignments, time.perf_counter() - start
 
 
 def setting(pairs: list[Translation], encoder: str = "") -> AlignSetting:
@@ -159,14 +167,14 @@ def score(gold: Sequence[Translation], links: Sequence[Aligned]) -> AlignmentSco
     return alignment_scores(
         [pair.links or () for pair in gold],
         [pair.possible for pair in gold],
-        [aligned.links for aligned in links],
+        [aligned_link.links for aligned_link in links],
     )
 
 
 def row(test: Test, name: str, scores: AlignmentScores, seconds: float) -> str:
     numbers = (scores.precision, scores.recall, scores.f1, scores.aer)
     pairs = len(test.gold) + (0 if name.startswith("encoder") else len(test.more))
-    cells = " | ".join(f"{number:.3f}" for number in numbers)
+    cells = " | ".join(f"{index:.3f}" for index in numbers)
     return f"| {test.name} | {name} | {cells} | {seconds:.1f} | {pairs / seconds:.0f} |"
 
 

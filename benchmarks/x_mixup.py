@@ -5,7 +5,7 @@
     python benchmarks/x_mixup.py --quick        # does it work? Its numbers mean nothing.
 
 Every way reads the same labelled pairs of texts and their translations, and updates as often, with as many
-rows an update; the paper's layer for classification mixes, the first. "Pairs alone" denotes X-Mixup without
+rows an update; the paper's layer for classification mixes, the first. "Only pairs" denotes X-Mixup without
 mixing, schedule and consistency, which is translate-train with different batches. Each way has a separate
 process. On a CPU, times are processor times on one thread, to reduce the influence of other programs.
 """
@@ -32,7 +32,7 @@ from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material
-from turns import in_turns, now, peak_above, resident
+from turns import run_in_turns, now, peak_above, resident
 
 SIZES = {"small": (8, 1), "base": (2, 1)}
 """Updates and rounds."""
@@ -59,39 +59,43 @@ def main() -> None:
     arguments = parser.parse_args()
     updates, rounds = QUICK if arguments.quick else SIZES[arguments.shape]
     if arguments.way:
-        print(json.dumps(measured(arguments.way, arguments.folder, updates, arguments.precision)))
+        print(json.dumps(measure_way(arguments.way, arguments.folder, updates, arguments.precision)))
         return
     with tempfile.TemporaryDirectory() as folder:
         shape = "tiny" if arguments.quick else arguments.shape
         make_material(Path(folder), SHAPES[shape], sentences=1)
         if arguments.quick:
-            rounds_by_way = {way: [measured(way, Path(folder), updates, arguments.precision)] for way in WAYS}
+            rounds_by_way = {
+                way: [measure_way(way, Path(folder), updates, arguments.precision)] for way in WAYS
+            }
         else:
             options = ["--folder", folder, "--shape", shape, "--precision", arguments.precision]
-            rounds_by_way = in_turns(__file__, WAYS, rounds, options)
+            rounds_by_way = run_in_turns(__file__, WAYS, rounds, options)
     print("\n".join(table(rounds_by_way, f"{shape}, {2 * PAIRS} rows an update, {arguments.precision}")))
 
 
-def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]], text: str) -> list[str]:
     """Return the times and peaks, and their ratios to translate-train."""
     seconds = {
         way: statistics.median(run["seconds"] for run in rounds) for way, rounds in rounds_by_way.items()
     }
     peak = {way: statistics.median(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
-    lines = [f"{what}:", "", "| training | seconds an update | : plain | MiB above start | : plain | loss |"]
+    lines = [f"{text}:", "", "| training | seconds an update | : plain | MiB above start | : plain | loss |"]
     lines.append("|---|---|---|---|---|---|")
     for way, rounds in rounds_by_way.items():
-        times, larger = seconds[way] / seconds[PLAIN], peak[way] / peak[PLAIN]
+        times = seconds[way] / seconds[PLAIN]
+        larger = peak[way] / peak[PLAIN]
         row = f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |"
         lines.append(f"{row} {rounds[0]['loss']:.2f} |")
     return lines
 
 
-def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
+def measure_way(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
     """Train once after a warm-up update, and return seconds per update, peak memory and mean loss."""
     torch.set_num_threads(1)
     train(way, folder, pairs(PAIRS), precision)
-    examples, memory = pairs(updates * PAIRS), resident()
+    examples = pairs(updates * PAIRS)
+    memory = resident()
     start = now()
     loss = train(way, folder, examples, precision)
     return {"seconds": (now() - start) / updates, "peak": peak_above(memory), "loss": loss}
@@ -125,10 +129,10 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
         rng.integers(5000, size=n) for n in rng.lognormal(2.6, 0.5, 2 * count).round().clip(3, 50).astype(int)
     ]
     corpora: dict[str, list[SentencePair]] = {}
-    for code in ("en", "en-xx", "en-xx-en"):
-        texts_in_language = [translated(text, rng) if code != "en" else text for text in texts]
-        words = [" ".join(f"w{number}" for number in text) for text in texts_in_language]
-        corpora[code] = [
+    for language in ("en", "en-xx", "en-xx-en"):
+        texts_in_language = [translate_text(text, rng) if language != "en" else text for text in texts]
+        words = [" ".join(f"w{index}" for index in text) for text in texts_in_language]
+        corpora[language] = [
             SentencePair(
                 id=str(n), first=words[2 * n], second=words[2 * n + 1], label=TASKS["nli"].labels[n % 3]
             )
@@ -137,7 +141,7 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
     return corpora
 
 
-def translated(text: Any, rng: np.random.Generator) -> Any:
+def translate_text(text: Any, rng: np.random.Generator) -> Any:
     """Draw other words, about as many."""
     return rng.integers(5000, size=max(2, round(len(text) * rng.normal(1.0, 0.15))))
 

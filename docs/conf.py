@@ -108,11 +108,11 @@ def name_landmarks(app: Any, error: Exception | None) -> None:
     """Give headings, landmarks and code blocks of all pages what axe misses in them."""
     for path in () if error else Path(app.outdir).rglob("*.html"):
         html = path.read_text(encoding="utf-8")
-        named = html
-        for bare, complete in LANDMARKS.items():
-            named = named.replace(bare, complete)
-        if named != html:
-            path.write_text(named, encoding="utf-8")
+        names = html
+        for bare_name, complete in LANDMARKS.items():
+            names = names.replace(bare_name, complete)
+        if names != html:
+            path.write_text(names, encoding="utf-8")
 
 
 def setup(app: Any) -> None:

@@ -51,7 +51,7 @@ COMMON_OPTIONS = {"quiet", "as_json", "debug", "help"}
 """Options of every command, which the page lists once."""
 
 LOSSES = ("AlignmentLoss", "MetaLearner", "MixupLoss")
-"""Classes that users construct; others are made by functions."""
+"""Classes that users construct. Functions return the others."""
 
 SHARED = {
     "alphas": "values of α, each a point",
@@ -97,7 +97,7 @@ SHARED = {
     "translated": "the translations: texts, or lists of words",
     "weight_decay": "weight decay of φ",
 }
-"""What arguments are that mean the same in all functions; a docstring's own sentence comes first."""
+"""Arguments that mean the same in all functions. A sentence of the docstring has priority."""
 
 SAME_AS = {
     "retrieval": "cka",
@@ -128,8 +128,8 @@ BLOCK = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def main() -> None:
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        if (made := render(text)) != text:
-            page.write_text(made, encoding="utf-8")
+        if (result := render(text)) != text:
+            page.write_text(result, encoding="utf-8")
             print(page.relative_to(DOCS))
 
 
@@ -148,7 +148,7 @@ def field_table(kind: type[Any]) -> str:
     """Return the fields of a dataclass, with type, default and the docstring under each."""
     return table(
         ("field", "type", "default", "what it is"),
-        ((f"`{name}`", *columns) for name, *columns in _documented(kind)),
+        ((f"`{name}`", *columns) for name, *columns in _list_fields(kind)),
     )
 
 
@@ -167,8 +167,8 @@ def rows_of_records() -> str:
 def claim_tables() -> str:
     """Return the claims of each paper with where they stand and the rule they are judged by."""
     parts = []
-    for number, paper in PAPERS.items():
-        claims = [claim for claim in CLAIMS if claim.paper == number]
+    for name, paper in PAPERS.items():
+        claims = [claim for claim in CLAIMS if claim.paper == name]
         lines = (
             (claim.id, claim.says, claim.where, claim.code, claim.rule, claim.threshold) for claim in claims
         )
@@ -183,7 +183,7 @@ def method_tables() -> str:
 
 
 def diagnostic_tables() -> str:
-    """Return a section for each diagnostic, with what it looks at and what chooses that."""
+    """Return a section for each diagnostic, with its subject and the field that chooses it."""
 
     def describe(kind: Any) -> str:
         subject = measures.SUBJECTS[kind.subject]
@@ -200,7 +200,7 @@ def number_types() -> str:
 
 def family() -> str:
     """Return the built-in languages, one a column of what differs."""
-    cards = {code: card(code) for code in LANGUAGES}
+    cards = {language: card(language) for language in LANGUAGES}
     heads = [head for head in next(iter(cards.values())) if head not in ("language", "names")]
     return table(
         ("", *(card["language"] for card in cards.values())),
@@ -245,7 +245,7 @@ def sizes() -> str:
 
 
 def corpora() -> str:
-    """Return a section for each corpus: what its file says of it, and a file it reads."""
+    """Return a section for each corpus: the description in its file, and a file it reads."""
     return "\n\n".join(
         "\n\n".join(
             (
@@ -274,9 +274,9 @@ def preset_table() -> str:
             (
                 ", ".join(f"`{name}`" for name in row.parts),
                 f"`{row.field}`",
-                _stated(row.paper),
-                _stated(row.released),
-                _stated(default(row)),
+                _format_value(row.paper),
+                _format_value(row.released),
+                _format_value(default(row)),
                 row.sources,
             )
             for row in DIFFERENCES
@@ -288,13 +288,13 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 """Results of benchmarks, as written with ``--out``."""
 
 
-def _measured(name: str) -> Any:
+def _load_measured(name: str) -> Any:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def start_times() -> str:
     """Return the cost of processes, also as ratios to the import of torch."""
-    start = _measured("start")
+    start = _load_measured("start")
     torch = next(iter(start.values()))
     lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in start.items())
     return table(("process", "processor seconds", ": import torch"), lines)
@@ -304,14 +304,14 @@ def import_times() -> str:
     """Return the shares of imports in the start of a prediction, and what asks for each."""
     lines = (
         (f"`{package['import']}`", package["asked for by"], f"{package['share']:.0%}")
-        for package in _measured("imports")
+        for package in _load_measured("imports")
     )
     return table(("import", "asked for by", "share"), lines)
 
 
 def point_times() -> str:
     """Return the time of each part of a point, before and after."""
-    pairs = zip(_measured("points-before"), _measured("points"), strict=True)
+    pairs = zip(_load_measured("points-before"), _load_measured("points"), strict=True)
     parts = ("mixing", "forward", "decoding", "scoring", "point")
     return table(
         ("task", *(f"{part}, ms" for part in parts), "floor"),
@@ -329,31 +329,35 @@ def point_times() -> str:
 def step_times() -> str:
     """Return the shares of a step's time, by kind of operation, of two sizes of an encoder."""
     sizes = (("steps-small", "4 × 256"), ("steps-base", "12 × 768"))
-    kinds = [(size, name, of) for file, size in sizes for name, of in _measured(file)["kinds"].items()]
+    kinds = [
+        (size, name, kind) for file, size in sizes for name, kind in _load_measured(file)["kinds"].items()
+    ]
     heads = [head for head in kinds[0][2] if head != "milliseconds"]
     return table(
         ("layers × width", "training", *heads),
-        ((size, name, *(f"{of[head]:.0%}" for head in heads)) for size, name, of in kinds),
+        ((size, name, *(f"{kind[head]:.0%}" for head in heads)) for size, name, kind in kinds),
     )
 
 
 def scale_times() -> str:
     """Return the cost of many finished runs, by their number."""
-    sizes = _measured("scale")["after"]
+    sizes = _load_measured("scale")["after"]
     lines = ((f"{size['runs']:,}", *(f"{value:g}" for value in list(size.values())[1:])) for size in sizes)
     return table(tuple(sizes[0]), lines)
 
 
-def _stated(value: object) -> str:
+def _format_value(value: object) -> str:
     """Write a value, or values by corpus and kind of labels. None becomes a dash."""
     if isinstance(value, dict):
-        return ", ".join(f"{_stated(part)}{f' ({name})' if name else ''}" for name, part in value.items())
+        return ", ".join(
+            f"{_format_value(part)}{f' ({name})' if name else ''}" for name, part in value.items()
+        )
     return "–" if value is None else f"`{_toml(value)}`"
 
 
 @dataclass(frozen=True)
 class FunctionReference:
-    """What the reference says of a public function."""
+    """Section of the reference on a public function."""
 
     name: str
     summary: str
@@ -436,21 +440,21 @@ def _arguments(name: str, sentences: list[str]) -> Iterator[tuple[str, str, str,
 
 def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
     """Return the text on an argument: its own sentence, the shared one, or one that mentions it."""
-    of_other = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
+    other_sentences = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
     return (
         FROM_METHODS.get((name, argument))
-        or _mention(argument, sentences, at_start=True)
-        or _mention(argument, of_other, at_start=True)
+        or _mention(argument, sentences, is_at_start=True)
+        or _mention(argument, other_sentences, is_at_start=True)
         or SHARED.get(argument)
         or _mention(argument, sentences)
-        or _mention(argument, of_other)
+        or _mention(argument, other_sentences)
     )
 
 
-def _mention(argument: str, sentences: list[str], *, at_start: bool = False) -> str:
+def _mention(argument: str, sentences: list[str], *, is_at_start: bool = False) -> str:
     mark = f"``{argument}``"
     for sentence in sentences:
-        is_found = sentence.startswith(mark) if at_start else mark in sentence
+        is_found = sentence.startswith(mark) if is_at_start else mark in sentence
         if is_found and not ERROR.match(sentence):
             return _as_markdown(sentence.rstrip(".;:"))
     return ""
@@ -461,7 +465,7 @@ def _sentences_of(thing: Any) -> list[str]:
 
 
 def _paragraphs(thing: Any) -> list[str]:
-    """Return the paragraphs of a docstring before its examples, each in a line; of a list each item."""
+    """Return the paragraphs of a docstring before its examples, each in a line. A list has a line an item."""
     prose = (inspect.getdoc(thing) or "").partition("\n>>>")[0]
     paragraphs = []
     for part in prose.split("\n\n"):
@@ -488,8 +492,10 @@ def _result(thing: Any, summary: str, sentences: list[str]) -> str:
         if re.search(r"\b[Cc]olumns?\b|\b[Rr]ows?\b|\b[Rr]esult\b|\bindex\b|\battrs\b", sentence)
         and not ERROR.match(sentence)
     ]
-    what = summary.removeprefix("Return ").rstrip(".")
-    return " ".join([f"{_returns(thing)}: {what[:1].lower()}{what[1:]}.", *map(_as_markdown, facts)])
+    text = summary.removeprefix("Return ").rstrip(".")
+    return " ".join(
+        [f"{_returns(thing)}: {text[:1].lower()}{text[1:]}.", *(_as_markdown(fact) for fact in facts)]
+    )
 
 
 def _returns(function: Any) -> str:
@@ -498,7 +504,7 @@ def _returns(function: Any) -> str:
 
 
 def _written_annotations(thing: Any) -> dict[str, tuple[str, str]]:
-    """Return type and default of each argument; types as they are written, where aliases have their names."""
+    """Return type and default of each argument. Types are as written, with names of aliases."""
     function = thing.__init__ if inspect.isclass(thing) else thing
     arguments = _function_node(function).args
     all_arguments = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -587,10 +593,10 @@ def _first_line(kind: type[Any]) -> str:
     return (kind.__doc__ or "").splitlines()[0]
 
 
-def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
+def _list_fields(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     """List name, type, default and description of each field."""
     texts = {}
-    for owner in filter(is_dataclass, reversed(kind.__mro__)):
+    for owner in (element for element in reversed(kind.__mro__) if is_dataclass(element)):
         (body,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
         lines = body.body  # type: ignore[attr-defined]
         texts |= {
@@ -600,7 +606,7 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
         }
     rows = []
     for field in fields(kind):
-        if is_nested(field):  # Its fields stand among the others, with the defaults of this owner.
+        if is_nested(field):  # Its fields are listed with the others, with the defaults of this owner.
             values = values_of(field.default)
             rows += [
                 (
@@ -609,7 +615,7 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
                     f"`{json.dumps(values[name])}`" if values[name] is not None else "none",
                     text,
                 )
-                for name, kind_text, _, text in _documented(type(field.default))
+                for name, kind_text, _, text in _list_fields(type(field.default))
             ]
         else:
             rows.append((field.name, texts[field.name][0], _default(field), texts[field.name][1]))
@@ -618,8 +624,8 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
 
 def _type(annotation: str) -> str:
     """Say a type as the writer of a recipe sees it."""
-    for pattern, plain in _PLAIN:
-        annotation = re.sub(pattern, plain, annotation)
+    for pattern, plain_result in _PLAIN:
+        annotation = re.sub(pattern, plain_result, annotation)
     return annotation
 
 
@@ -685,13 +691,13 @@ def _prose(text: str) -> str:
 
 
 def _example(corpus: Any) -> str:
-    pair = {"bitext", "comparable"} & {*corpus.tasks}
+    pair = {"bitext", "comparable"} & set(corpus.tasks)
     split = "dev" if corpus.name in ("mlqa", "bucc2018") else "train"
     return str(corpus.path("en-fr" if pair else "en", split))
 
 
 def _scarce() -> str:
-    return min(LANGUAGES, key=lambda code: LANGUAGES[code].size)
+    return min(LANGUAGES, key=lambda language: LANGUAGES[language].size)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fine-tune in a loop of one's own, in which translated words stay aligned.
+"""Fine-tune in your training loop, in which translated words stay aligned.
 
 python examples/continual_loop.py    # paper: "The Impact of Cross-Lingual Adjustment …", Eq. 2
 """
@@ -27,8 +27,9 @@ def main(examples: int = 1000) -> None:
     bitext = isogloss.load_corpus("bitext", "qaa-qad", examples=examples)
     sentences = [pair.first for pair in bitext], [pair.second for pair in bitext]
     alignment = isogloss.AlignmentLoss(model, tokenizer, *sentences, languages=("qaa", "qad"))
-    labelled, batches = isogloss.load_corpus("xnli", "qaa", examples=examples), []
-    for pairs in (labelled[start : start + 32] for start in range(0, len(labelled), 32)):
+    labelled_corpus = isogloss.load_corpus("xnli", "qaa", examples=examples)
+    batches = []
+    for pairs in (labelled_corpus[start : start + 32] for start in range(0, len(labelled_corpus), 32)):
         texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
         labels = torch.tensor([LABELS.index(pair.label) for pair in pairs])
         batches.append({**tokenizer(*texts, padding=True, return_tensors="pt"), "labels": labels})

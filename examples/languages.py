@@ -1,4 +1,4 @@
-"""Look at the built-in languages: what they are like, a sentence with its tree, and its translations.
+"""Print the built-in languages: what they are like, a sentence with its tree, and its translations.
 
 python examples/languages.py
 """
@@ -7,8 +7,8 @@ from isogloss.data.languages import LANGUAGES, BuiltInTranslator, card, examples
 
 
 def main() -> None:
-    for code in LANGUAGES:
-        facts = card(code)
+    for language in LANGUAGES:
+        facts = card(language)
         print(f"{facts['language']}: {facts['word order']}, {facts['adpositions']}, {facts['script']} script")
 
     sentence = next(iter(examples("ud", "qaa", "test")))
@@ -20,9 +20,9 @@ def main() -> None:
         print(f"{word:12} {tag:6} {relation} of {words[head]}")
 
     print()
-    for code in LANGUAGES:
-        translated, links = BuiltInTranslator("qaa", code).translate_words(sentence.words)
-        print(code, " ".join(translated), " ".join(f"{source}-{target}" for source, target in links))
+    for language in LANGUAGES:
+        translated_word, links = BuiltInTranslator("qaa", language).translate_words(sentence.words)
+        print(language, " ".join(translated_word), " ".join(f"{source}-{target}" for source, target in links))
 
 
 if __name__ == "__main__":

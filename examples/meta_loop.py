@@ -1,4 +1,4 @@
-"""Train adapters of languages so that each helps all, in a loop of one's own.
+"""Train adapters of languages so that each helps all, in your training loop.
 
 python examples/meta_loop.py    # paper: "On Negative Interference in Multilingual Models", Algorithm 1
 """
@@ -25,21 +25,24 @@ def train(model, meta, steps, optimizer):
 def main(steps: int = 100) -> None:
     encoder, tokenizer = isogloss.load_encoder("shipped")
     model = AutoModelForMaskedLM.from_pretrained(encoder.name_or_path)
-    text = {code: isogloss.load_corpus("ud", code, examples=1000) for code in LANGUAGES}
-    mask, rng = DataCollatorForLanguageModeling(tokenizer), random.Random(0)
+    text = {language: isogloss.load_corpus("ud", language, examples=1000) for language in LANGUAGES}
+    mask = DataCollatorForLanguageModeling(tokenizer)
+    rng = random.Random(0)
 
     def batch(language):
-        return mask([tokenizer(" ".join(chosen.words)) for chosen in rng.sample(text[language], 16)])
+        return mask(
+            [tokenizer(" ".join(chosen_sample.words)) for chosen_sample in rng.sample(text[language], 16)]
+        )
 
     def step(language):
-        return language, batch(language), {code: batch(code) for code in LANGUAGES}
+        return language, batch(language), {language_code: batch(language_code) for language_code in LANGUAGES}
 
     meta = isogloss.MetaLearner(model, LANGUAGES, own_rate=1e-3, inner_rate=1e-3)
     optimizer = torch.optim.AdamW((w for w in model.parameters() if w.requires_grad), lr=1e-3)
-    train(model, meta, (step(LANGUAGES[number % 2]) for number in range(steps)), optimizer)
-    for code in LANGUAGES:
-        with meta.language(code):
-            print(f"{code}: loss {model(**batch(code)).loss.item():.3f}")
+    train(model, meta, (step(LANGUAGES[index % 2]) for index in range(steps)), optimizer)
+    for language_value in LANGUAGES:
+        with meta.language(language_value):
+            print(f"{language_value}: loss {model(**batch(language_value)).loss.item():.3f}")
 
 
 if __name__ == "__main__":

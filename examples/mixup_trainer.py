@@ -15,7 +15,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 class MixupTrainer(Trainer):
     def __init__(self, model, **options):
-        model.mixup = isogloss.MixupLoss(model)  # Part of the model: the Trainer trains its W and b, too.
+        model.mixup = isogloss.MixupLoss(model)  # Part of the model: the Trainer also trains its W and b.
         super().__init__(model, **options)
 
     def compute_loss(self, model, inputs, return_outputs=False, **_):
@@ -23,11 +23,11 @@ class MixupTrainer(Trainer):
         return (loss, None) if return_outputs else loss
 
 
-def main(out: Path, examples: int = 1000) -> MixupTrainer:
+def main(path: Path, examples: int = 1000) -> MixupTrainer:
     encoder, tokenizer = isogloss.load_encoder("shipped")
     model = AutoModelForSequenceClassification.from_pretrained(encoder.name_or_path, num_labels=3)
 
-    def collated(rows):
+    def collate_rows(rows):
         sides = {}
         for name, pairs in zip(("source", "target"), zip(*rows, strict=True), strict=True):
             texts = [pair.first for pair in pairs], [pair.second for pair in pairs]
@@ -35,10 +35,10 @@ def main(out: Path, examples: int = 1000) -> MixupTrainer:
             sides[name]["labels"] = tensor([LABELS.index(pair.label) for pair in pairs])
         return sides
 
-    data = (isogloss.load_corpus("xnli", code, examples=examples) for code in ("qaa", "qaa-qad"))
-    arguments = TrainingArguments(out, remove_unused_columns=False, report_to="none", save_strategy="no")
-    dataset = [*zip(*data, strict=True)]
-    trainer = MixupTrainer(model, args=arguments, data_collator=collated, train_dataset=dataset)
+    data = (isogloss.load_corpus("xnli", language, examples=examples) for language in ("qaa", "qaa-qad"))
+    arguments = TrainingArguments(path, remove_unused_columns=False, report_to="none", save_strategy="no")
+    dataset = list(zip(*data, strict=True))
+    trainer = MixupTrainer(model, args=arguments, data_collator=collate_rows, train_dataset=dataset)
     trainer.train()
     return trainer
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import isogloss
 
 
-def main(out: Path, examples: int = 1500) -> None:
+def main(folder: Path, examples: int = 1500) -> None:
     result = isogloss.run(
         "quickstart",
-        out=out,
+        out=folder,
         changes={
             "grid.corpus": "ud",
             "grid.task": "upos",
@@ -23,16 +23,18 @@ def main(out: Path, examples: int = 1500) -> None:
             "measure": [],
         },
     )
-    start, end = (isogloss.load_model(out / record.id) for record in result.records)
-    dev = {code: isogloss.load_corpus("ud", code, "dev", examples=200) for code in ("qaa", "qad")}
+    start, end = (isogloss.load_model(folder / record.id) for record in result.records)
+    dev = {language: isogloss.load_corpus("ud", language, "dev", examples=200) for language in ("qaa", "qad")}
     path = isogloss.path(
         start.network,
         end.network,
-        lambda network: {code: replace(start, network=network).score(of) for code, of in dev.items()},
+        lambda network: {
+            language: replace(start, network=network).score(owner) for language, owner in dev.items()
+        },
         alphas=[0, 0.25, 0.5, 0.75, 1],
     )
     for alpha, scores in path.iterrows():
-        print(f"α = {alpha:.2f}", *(f"{code}: {score:.3f}" for code, score in scores.items()))
+        print(f"α = {alpha:.2f}", *(f"{language}: {score:.3f}" for language, score in scores.items()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Train a part-of-speech tagger on one language; how good is it in three it has seen no labels of?
+"""Train a part-of-speech tagger on one language. How good is it in three languages without labels?
 
 python examples/zero_shot.py    # the built-in languages: nothing is downloaded
 """
@@ -8,10 +8,10 @@ from pathlib import Path
 import isogloss
 
 
-def main(out: Path, examples: int = 1500) -> None:
+def main(path: Path, examples: int = 1500) -> None:
     result = isogloss.run(
         "quickstart",
-        out=out,
+        out=path,
         changes={
             "grid.corpus": "ud",
             "grid.task": "upos",
@@ -29,7 +29,7 @@ def main(out: Path, examples: int = 1500) -> None:
     (row,) = gap.rows
     print(f"transfer gap: {row['gap']:.3f} (source minus the mean of the targets)")
 
-    tagger = isogloss.load_model(out / model.id)
+    tagger = isogloss.load_model(path / model.id)
     (labels,) = tagger.predict(["tuki mirne vuso ."])
     print(*labels)
 

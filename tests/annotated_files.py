@@ -36,9 +36,9 @@ def marked_texts(scripts: Sequence[str]) -> list[Marked]:
     return [(TEXTS[script][0], offsets_of(script)) for script in scripts]
 
 
-def body_of(marked: Marked, tool: str) -> dict[str, object]:
+def body_of(marked_value: Marked, tool: str) -> dict[str, object]:
     """Return a text and its spans as a tool writes them in JSON."""
-    text, spans = marked
+    text, spans = marked_value
     objects = [{"start": start, "end": end, "label": name} for start, end, name in spans]
     columns = {
         "start": [start for start, _, _ in spans],
@@ -70,12 +70,12 @@ def body_of(marked: Marked, tool: str) -> dict[str, object]:
 
 
 def write_annotated(folder: Path, tool: str, texts: Sequence[Marked]) -> tuple[Path, str]:
-    """Write texts as a tool does; return the file and the fields of its description."""
+    """Write texts as a tool does. Return the file and the fields of its description."""
     if tool == "brat":
         return write_brat(folder, texts), 'format = "brat"\n'
     if tool == "webanno":
         return write_webanno(folder, texts), 'format = "webanno"\n'
-    bodies = [body_of(marked, tool) for marked in texts]
+    bodies = [body_of(marked_text, tool) for marked_text in texts]
     if tool == "label-studio":
         file = folder / "texts.json"
         file.write_text(json.dumps(bodies, ensure_ascii=False), encoding="utf-8")
@@ -104,7 +104,7 @@ def write_brat(folder: Path, texts: Sequence[Marked]) -> Path:
 def write_webanno(folder: Path, texts: Sequence[Marked]) -> Path:
     """Write WebAnno's TSV 3."""
     lines = ["#FORMAT=WebAnno TSV 3.3", "#T_SP=custom.Span|value", ""]
-    number = 0
+    value = 0
     begin = 0
     for sentence, (text, spans) in enumerate(texts, start=1):
         lines += ["", f"#Text={text}"]
@@ -112,9 +112,9 @@ def write_webanno(folder: Path, texts: Sequence[Marked]) -> Path:
         cells = ["_"] * len(places)
         for start, end, name in spans:
             inside = [index for index, place in enumerate(places) if start <= place.start < end]
-            number += len(inside) > 1
+            value += len(inside) > 1
             for index in inside:
-                cells[index] = f"{name}[{number}]" if len(inside) > 1 else name
+                cells[index] = f"{name}[{value}]" if len(inside) > 1 else name
         for index, (place, cell) in enumerate(zip(places, cells, strict=True), start=1):
             offsets = f"{begin + place.start}-{begin + place.stop}"
             lines.append(f"{sentence}-{index}\t{offsets}\t{text[place.start : place.stop]}\t{cell}\t")

@@ -136,18 +136,18 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @cache
 def make_tokenizer(kind: str) -> Any:
-    """Train a tokenizer of a kind; "gpt" has no token that pads, opens or closes a text."""
+    """Train a tokenizer of a kind. "gpt" has no token that pads, opens or closes a text."""
     special = (
         ["<|endoftext|>"] if kind == "gpt" else [*BERTS, *(["eng_Latn"] if kind == "language first" else [])]
     )
     if kind == "wordpiece":
-        trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        trained.normalizer = normalizers.BertNormalizer(lowercase=False)
-        trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trained_tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        trained_tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+        trained_tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         trainer: Any = trainers.WordPieceTrainer(vocab_size=90, special_tokens=special, show_progress=False)
     elif kind in ("bytes", "gpt"):
-        trained = Tokenizer(models.BPE())
-        trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        trained_tokenizer = Tokenizer(models.BPE())
+        trained_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         trainer = trainers.BpeTrainer(
             vocab_size=310,
             special_tokens=special,
@@ -155,33 +155,35 @@ def make_tokenizer(kind: str) -> Any:
             show_progress=False,
         )
     else:
-        trained = Tokenizer(models.Unigram())
-        trained.pre_tokenizer = pre_tokenizers.Metaspace()
+        trained_tokenizer = Tokenizer(models.Unigram())
+        trained_tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         trainer = trainers.UnigramTrainer(
             vocab_size=90, special_tokens=special, unk_token="[UNK]", show_progress=False
         )
-    trained.train_from_iterator(SPANS, trainer)
+    trained_tokenizer.train_from_iterator(SPANS, trainer)
     if kind == "gpt":
-        return PreTrainedTokenizerFast(tokenizer_object=trained, eos_token=special[0])
+        return PreTrainedTokenizerFast(tokenizer_object=trained_tokenizer, eos_token=special[0])
     single, pair = {
         "opened": ("[CLS] $A", "[CLS] $A [CLS] $B"),
         "closed": ("$A [SEP]", "$A [SEP] $B [SEP]"),
         "language first": ("eng_Latn $A [SEP]", "eng_Latn $A [SEP] $B [SEP]"),
     }.get(kind, ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"))
-    numbered = [(name, trained.token_to_id(name)) for name in special]
-    trained.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=numbered)
-    named = {
+    numbered_names = [(name, trained_tokenizer.token_to_id(name)) for name in special]
+    trained_tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, pair=pair, special_tokens=numbered_names
+    )
+    names = {
         "opened": {"bos_token": "[CLS]", "eos_token": "[SEP]"},
         "closed": {"eos_token": "[SEP]"},
         "language first": {"eos_token": "[SEP]"},
     }.get(kind, {"cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"})
     return PreTrainedTokenizerFast(
-        tokenizer_object=trained, pad_token="[PAD]", unk_token="[UNK]", model_max_length=64, **named
+        tokenizer_object=trained_tokenizer, pad_token="[PAD]", unk_token="[UNK]", model_max_length=64, **names
     )
 
 
 def make_model(name: str, auto: str = "AutoModel", **changes: object) -> tuple[Any, Any]:
-    """Return a model in evaluation mode and its tokenizer; its weights depend on its shape alone."""
+    """Return a model in evaluation mode and its tokenizer. Its weights depend on its shape alone."""
     family, kind, fields = MODELS[name]
     tokenizer = make_tokenizer(kind)
     special = {"pad_token_id": tokenizer.pad_token_id}

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def clone_path(pytestconfig):
-    """Return the path of a file or folder of a clone; skip where the clone is absent."""
+    """Return the path of a file or folder of a clone. Skip where the clone is absent."""
 
     def find(project, file):
         folder = Path(pytestconfig.rootpath, pytestconfig.getoption("--clones")).resolve()

@@ -26,7 +26,7 @@ from isogloss.reports.drawing import Figure, FigureLayout
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
-from made_up import TEXT, tagged
+from made_up import TEXT, tagged_sentences
 from order import long_first
 
 gc.disable()  # Until all is imported and collected, which drops nothing.
@@ -60,8 +60,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide GPUs, which torch searches on first use; write files without waiting for the disk."""
-    os.fsync = lambda number: None  # No test cuts the power, and disks are slow.
+    """Hide GPUs, which torch searches on first use. Write files without waiting for the disk."""
+    os.fsync = lambda index: None  # No test cuts the power, and disks are slow.
     os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"  # For weights this small, threads cost more than reading.
     says.is_recorded_anew = config.getoption("--record-messages")
     if not config.getoption("--gpu"):
@@ -77,7 +77,7 @@ RECIPES_MADE = ("made", "mixup_runs")
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
+        if set(RECIPES_MADE) & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     leave_to_the_night(items)
     leave_products_to_the_night(items)
@@ -104,22 +104,22 @@ def leave_to_the_night(items: list[pytest.Item]) -> None:
             case.add_marker(pytest.mark.nightly)
 
 
-def _undrawn(figure: Figure, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
+def _skip_drawing(figure: Figure, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
     return dict.fromkeys(formats, b"<svg/>")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip drawing the figures of reports in tests that do not use them, because it takes longest."""
-    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _undrawn
+    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _skip_drawing
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
     """Remove folders of code that a test added to the path, because every import searches them."""
-    before = [*sys.path]
+    path_before = list(sys.path)
     result = yield
-    sys.path[:] = before
+    sys.path[:] = path_before
     return result
 
 
@@ -147,12 +147,13 @@ def _encoder(model: str, tokenizer: Callable[[], object], **config: object) -> o
     def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         import transformers
 
-        kind, subwords = getattr(transformers, model), tokenizer()
+        kind = getattr(transformers, model)
+        subwords = tokenizer()
         place = tmp_path_factory.mktemp("encoders") / kind.config_class.model_type
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            made = kind(kind.config_class(vocab_size=len(subwords), **config))
-        made.save_pretrained(place)
+            result = kind(kind.config_class(vocab_size=len(subwords), **config))
+        result.save_pretrained(place)
         subwords.save_pretrained(place)
         return place
 
@@ -165,7 +166,7 @@ def _word_pieces() -> object:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = _letters()
     pieces = [*special, *letters, *(f"##{part}" for part in [*letters, *WORD_PIECES]), *TEXT.split()]
-    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    vocabulary = {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
     return BertTokenizer(vocab=vocabulary, do_lower_case=False)
 
 
@@ -179,14 +180,14 @@ def _unigrams(kind: str, *special: str, mask: str = "<mask>", **options: object)
     def tokenizer() -> object:
         import transformers
 
-        numbers = {piece: number for number, (piece, _) in enumerate(vocab)}
+        numbers = {piece: index for index, (piece, _) in enumerate(vocab)}
         return getattr(transformers, kind)(vocab=numbers if kind == "NllbTokenizer" else vocab, **options)
 
     return tokenizer
 
 
 def _bytes(frame: tuple[str, str] | None = None, **special: str) -> Callable[[], object]:
-    """Byte-level BPE; texts are framed by two of the special subwords, or by nothing."""
+    """Byte-level BPE. Texts are framed by two of the special subwords, or by nothing."""
 
     def tokenizer() -> object:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -204,11 +205,11 @@ def _bytes(frame: tuple[str, str] | None = None, **special: str) -> Callable[[],
         )
         backend.train_from_iterator([TEXT] * 4, trainer)
         if frame is not None:
-            first, last = frame
+            first_frame, last_frame = frame
             backend.post_processor = processors.TemplateProcessing(
-                single=f"{first} $A {last}",
-                pair=f"{first} $A {last} $B:1 {last}:1",
-                special_tokens=[(name, backend.token_to_id(name)) for name in (first, last)],
+                single=f"{first_frame} $A {last_frame}",
+                pair=f"{first_frame} $A {last_frame} $B:1 {last_frame}:1",
+                special_tokens=[(name, backend.token_to_id(name)) for name in (first_frame, last_frame)],
             )
         return PreTrainedTokenizerFast(tokenizer_object=backend, **special)
 
@@ -226,7 +227,7 @@ def _gemma_pieces() -> object:
     tokenizer.decoder = decoders.Replace("▁", " ")
     trainer = trainers.BpeTrainer(
         vocab_size=90,
-        special_tokens=[*names.values()],
+        special_tokens=list(names.values()),
         initial_alphabet=["▁", *_letters()],
         show_progress=False,
     )
@@ -294,7 +295,11 @@ modernbert_folder = _encoder(
     ),
     **_SIZES,
     local_attention=4,
-    **{"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+    pad_token_id=0,
+    cls_token_id=2,
+    sep_token_id=3,
+    bos_token_id=2,
+    eos_token_id=3,
 )
 """Bytes without a space before the text, and layers that see few neighbours, as ModernBERT has it."""
 
@@ -324,15 +329,19 @@ eurobert_folder = _encoder(
     ),
     **_SIZES,
     num_key_value_heads=2,
-    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "mask_token_id": 3},
+    pad_token_id=0,
+    bos_token_id=1,
+    eos_token_id=2,
+    mask_token_id=3,
 )
-"""Bytes, and hence no unknown subword; keys that two heads share."""
+"""Bytes, and hence no unknown subword. Keys that two heads share."""
 
 llama_folder = _encoder(
     "LlamaForCausalLM",
     _bytes(bos_token="[BEGIN]", eos_token="[END]"),
     **_DECODER_SIZES,
-    **{"bos_token_id": 0, "eos_token_id": 1},
+    bos_token_id=0,
+    eos_token_id=1,
 )
 """As on the hub: no subword closes or separates texts, and padding is missing."""
 
@@ -340,7 +349,8 @@ qwen3_folder = _encoder(
     "Qwen3ForCausalLM",
     _bytes(eos_token="[END]", pad_token="[END]"),
     **_DECODER_SIZES,
-    **{"bos_token_id": None, "eos_token_id": 0},
+    bos_token_id=None,
+    eos_token_id=0,
 )
 """As on the hub: the end of a text is also the padding, without an opening subword."""
 
@@ -351,14 +361,20 @@ gemma3_text_folder = _encoder(
     sliding_window=4,
     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
     query_pre_attn_scalar=8,
-    **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
+    pad_token_id=0,
+    eos_token_id=1,
+    bos_token_id=2,
 )
 """Two of three layers see a window of few neighbours."""
 
 m2m_100_folder = _encoder(
     "M2M100ForConditionalGeneration",
     _unigrams("NllbTokenizer", "<s>", "<pad>", "</s>", "<unk>"),
-    **{f"{half}_{part}": size for half in ("encoder", "decoder") for part, size in _HALF_SIZES.items()},
+    **{
+        f"{half_name}_{part}": size
+        for half_name in ("encoder", "decoder")
+        for part, size in _HALF_SIZES.items()
+    },
     d_model=32,
     max_position_embeddings=160,
     init_std=0.2,
@@ -368,12 +384,17 @@ m2m_100_folder = _encoder(
 mt5_folder = _encoder(
     "MT5ForConditionalGeneration",
     _unigrams("T5Tokenizer", "<pad>", "</s>", "<unk>", extra_ids=0),
-    **{"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4, "num_decoder_layers": 1},
+    d_model=32,
+    d_kv=8,
+    d_ff=48,
+    num_layers=3,
+    num_heads=4,
+    num_decoder_layers=1,
 )
 """A whole translation model, as on the hub."""
 
 ENCODERS = ("bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert")
-"""Families that differ in their layers; roberta and camembert are built like xlm-roberta."""
+"""Families that differ in their layers. Roberta and camembert are built like xlm-roberta."""
 
 MASKED = ("xlm-roberta-xl", "rembert", "eurobert", "xmod")
 """Further ones with a masked-LM head."""
@@ -387,9 +408,11 @@ LIKE_OTHERS = (
 """Families of whose layers another one's tell most: left to the slow tests."""
 
 
-def _in_turn(*families: str) -> object:
+def _make_family_fixture(*families: str) -> object:
     """Make a fixture: the folders of families in turn, those like others left to the slow tests."""
-    names = [pytest.param(one, marks=pytest.mark.slow if one in LIKE_OTHERS else ()) for one in families]
+    names = [
+        pytest.param(family, marks=pytest.mark.slow if family in LIKE_OTHERS else ()) for family in families
+    ]
 
     @pytest.fixture(params=names)
     def folder(request: pytest.FixtureRequest) -> Path:
@@ -398,35 +421,37 @@ def _in_turn(*families: str) -> object:
     return folder
 
 
-encoder_folder = _in_turn(*ENCODERS)
+encoder_folder = _make_family_fixture(*ENCODERS)
 """Each kind of family's folder: config.json, model.safetensors (with masked-LM head), tokenizer."""
 
-any_folder = _in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD)
+any_folder = _make_family_fixture(*ENCODERS, *MASKED, *WITHOUT_HEAD)
 """The folder of every family, for the laws of families themselves."""
 
-any_language_folder = _in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"))
-"""Families that read any language; X-MOD is limited to its languages."""
+any_language_folder = _make_family_fixture(
+    *(encoders for encoders in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if encoders != "xmod")
+)
+"""Families that read any language. X-MOD is limited to its languages."""
 
-tied_folder = _in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert")
-"""Those whose masked-LM head compares states with embeddings; RemBERT's are wider."""
+tied_folder = _make_family_fixture(*ENCODERS, "xlm-roberta-xl", "eurobert")
+"""Those whose masked-LM head compares states with embeddings. RemBERT's are wider."""
 
-headed_folder = _in_turn(*ENCODERS, *MASKED)
+headed_folder = _make_family_fixture(*ENCODERS, *MASKED)
 """Those that have a masked-LM head."""
 
-headless_folder = _in_turn(*WITHOUT_HEAD)
+headless_folder = _make_family_fixture(*WITHOUT_HEAD)
 """Those that have no masked-LM head, and for which heads are our own."""
 
 
 @pytest.fixture
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Put folders into a cache as the hub's client keeps it, which is asked offline; give their commits."""
+    """Put folders into a cache as the hub's client keeps it, which is asked offline. Give their commits."""
     from huggingface_hub import constants
 
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
-    def put(name: str, folder: Path, *, revision: str = "main") -> str:
+    def add_dataset(name: str, folder: Path, *, revision: str = "main") -> str:
         commit = sha256(f"{name} {revision} {folder}".encode()).hexdigest()[:40]
         model = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
         shutil.copytree(folder, model / "snapshots" / commit)
@@ -434,7 +459,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         (model / "refs" / revision).write_text(commit)
         return commit
 
-    return put
+    return add_dataset
 
 
 @pytest.fixture
@@ -450,7 +475,7 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
         encoder: Path | None = None,
         **optimization: object,
     ) -> Setting:
-        how = {
+        options = {
             "epochs": 2,
             "learning_rate": 1e-3,
             "batch_size": 8,
@@ -462,11 +487,11 @@ def make_setting(bert_folder: Path, tmp_path: Path) -> Callable[..., Setting]:
         return Setting(
             task=TASKS["upos"],
             start=str(encoder or bert_folder),
-            train=lambda language: tagged(language, 40),
-            dev=lambda language: tagged(language, 20, seed=1),
+            train=lambda language: tagged_sentences(language, 40),
+            dev=lambda language: tagged_sentences(language, 20, seed=1),
             source=source,
             target=target,
-            optimization=with_fields(Optimization(), **(how | optimization)),
+            optimization=with_fields(Optimization(), **(options | optimization)),
             folder=folder or tmp_path / "work",
             seed=seed,
         )
@@ -485,14 +510,14 @@ def few_sentences() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def runs_of(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, str], Path]:
-    """Run a recipe in one of the processes that test; give each a copy of the finished runs."""
+    """Run a recipe in one of the processes that test. Give each a copy of the finished runs."""
     import isogloss
     from tiny import tiny
 
-    here = tmp_path_factory.getbasetemp()
-    shared = here if worker_id == "master" else here.parent
+    path = tmp_path_factory.getbasetemp()
+    shared = path if worker_id == "master" else path.parent
 
-    def made(name: str, recipe: str) -> Path:
+    def get_study(name: str, recipe: str) -> Path:
         folder = shared / f"recipe-{name}"
         with FileLock(shared / f"{name}.lock"):
             if not (folder / "done").exists():
@@ -503,7 +528,7 @@ def runs_of(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callabl
                 (folder / "done").touch()
         return Path(shutil.copytree(folder, tmp_path_factory.mktemp(name) / "copy")) / "runs"
 
-    return made
+    return get_study
 
 
 @pytest.fixture(scope="session")
@@ -525,7 +550,7 @@ def mixup_runs(runs_of: Callable[[str, str], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_runs(runs_of: Callable[[str, str], Path]) -> Path:
-    """A folder of finished runs of the tiny recipe; read it, do not write into it."""
+    """A folder of finished runs of the tiny recipe. Read it, do not write into it."""
     from tiny import TINY
 
     return runs_of("tiny", TINY)

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def each(things: Iterable[Any]) -> list[Any]:
-    """List them; what is asserted of each of none is not asserted."""
-    found = list(things)
-    assert found
-    return found
+    """List them. What is asserted of each of none is not asserted."""
+    result = list(things)
+    assert result
+    return result

@@ -37,7 +37,7 @@ class Faults:
 
     folder: Path
     number: int = 0
-    """The first call that fails, counted from 1; 0: none."""
+    """The first call that fails, counted from 1. 0: none."""
     error: int = 0
     stays: bool = False
     """Whether all later calls also fail."""
@@ -51,10 +51,10 @@ class Faults:
         if name != str(self.folder) and not name.startswith(f"{self.folder}{os.sep}"):
             return
         self.calls.append(f"{call} {name}")
-        here = len(self.calls)
-        if self.number and (here == self.number or (self.stays and here > self.number)):
-            named = call in EVENTS or call == "os.stat"  # Calls on an open file name none.
-            raise OSError(self.error, os.strerror(self.error), *([name] if named else []))
+        count = len(self.calls)
+        if self.number and (count == self.number or (self.stays and count > self.number)):
+            is_named = call in EVENTS or call == "os.stat"  # Calls on an open file name none.
+            raise OSError(self.error, os.strerror(self.error), *([name] if is_named else []))
 
 
 class _File:
@@ -93,23 +93,23 @@ class _File:
         self.close()
 
 
-_armed: list[Faults] = []
+armed_faults: list[Faults] = []
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _armed and event in EVENTS:
-        _armed[0].count(event, arguments[0])
+    if armed_faults and event in EVENTS:
+        armed_faults[0].count(event, arguments[0])
 
 
-_hooked: list[Callable[..., None]] = []
+hooks: list[Callable[..., None]] = []
 
 
 @contextmanager
 def failing(faults: Faults) -> Iterator[Faults]:
     """Count the calls below a folder in this context, and let those fail whose turn it is."""
-    if not _hooked:
+    if not hooks:
         sys.addaudithook(_hook)
-        _hooked.append(_hook)
+        hooks.append(_hook)
     real_open = io.open
     real_fdopen = os.fdopen
     real_stat = os.stat
@@ -124,9 +124,9 @@ def failing(faults: Faults) -> Iterator[Faults]:
         return _File(real_fdopen(number, *arguments, **options), faults, descriptors.get(number))
 
     def os_open(path: Any, *arguments: Any, **options: Any) -> int:
-        number = real_os_open(path, *arguments, **options)
-        descriptors[number] = path
-        return number
+        index = real_os_open(path, *arguments, **options)
+        descriptors[index] = path
+        return index
 
     def stat_counted(path: Any, *arguments: Any, **options: Any) -> Any:
         faults.count("os.stat", path)
@@ -141,11 +141,11 @@ def failing(faults: Faults) -> Iterator[Faults]:
     os.fdopen = fdopen_counted
     os.open = os_open
     os.stat = stat_counted  # type: ignore[assignment]
-    _armed.append(faults)
+    armed_faults.append(faults)
     try:
         yield faults
     finally:
-        _armed.clear()
+        armed_faults.clear()
         io.open = builtins.open = real_open
         os.fdopen = real_fdopen
         os.open = real_os_open

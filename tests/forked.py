@@ -46,7 +46,8 @@ class Forked:
         start_new_session: bool = False,
     ) -> None:
         assert words[0] == sys.executable
-        self.args, self.returncode = list(map(str, words)), None
+        self.args = [str(word) for word in words]
+        self.returncode = None
         request = {
             "words": self.args[1:],
             "environment": dict(os.environ if env is None else env),
@@ -56,10 +57,10 @@ class Forked:
         }
         streams = [_stream(stdin, 0), _stream(stdout, 1), _stream(stderr, 2)]
         (_, self.stdout, self.stderr), theirs = zip(*streams, strict=True)
-        self._line = _connected()
+        self._line = _connect()
         socket.send_fds(self._line, [b"."], theirs)
-        for number in theirs:
-            os.close(number)
+        for index in theirs:
+            os.close(index)
         self._line.sendall(json.dumps(request).encode() + b"\n")
         self._answers = self._line.makefile("r")
         self.pid = int(self._answers.readline())
@@ -81,9 +82,9 @@ class Forked:
 
     def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
         """Read both streams sequentially, and wait."""
-        printed = [stream and stream.read() for stream in (self.stdout, self.stderr)]
+        streams = [stream and stream.read() for stream in (self.stdout, self.stderr)]
         self.wait(timeout)
-        return printed[0], printed[1]
+        return streams[0], streams[1]
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -96,29 +97,29 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def completed(
+def run_to_end(
     words: Sequence[object], *, check: bool = False, **_: object
 ) -> subprocess.CompletedProcess[str]:
     """Run a process to its end, used as ``subprocess.run`` is; what it prints is captured."""
-    process = Forked([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    printed, errors = process.communicate()
-    ended = subprocess.CompletedProcess(process.args, process.wait(), printed, errors)
+    process = Forked([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = process.communicate()
+    completed_process = subprocess.CompletedProcess(process.args, process.wait(), output, errors)
     if check:
-        ended.check_returncode()
-    return ended
+        completed_process.check_returncode()
+    return completed_process
 
 
-def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
+def _stream(stdin: int | None, inherited_value: int) -> tuple[Any, int]:
     """Return the test's end of a stream, if any, and the end of the process."""
-    if wanted == subprocess.PIPE:
+    if stdin == subprocess.PIPE:
         ours, theirs = os.pipe()
         return os.fdopen(ours, encoding="utf-8"), theirs
-    if wanted == subprocess.DEVNULL:
+    if stdin == subprocess.DEVNULL:
         return None, os.open(os.devnull, os.O_RDWR)
-    return None, os.dup(inherited if wanted is None else wanted)
+    return None, os.dup(inherited_value if stdin is None else stdin)
 
 
-def _connected() -> socket.socket:
+def _connect() -> socket.socket:
     line = socket.socket(socket.AF_UNIX)
     line.connect(_server())
     return line
@@ -158,18 +159,18 @@ class Server:
 
     def serve(self) -> list[str]:
         """Return, in each new process, the words of its command."""
-        woken, wakes = socket.socketpair()
+        wake_sockets, wakes = socket.socketpair()
         wakes.setblocking(False)
         signal.set_wakeup_fd(wakes.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for waited in (self.listening, woken):
-            self.ready.register(waited, selectors.EVENT_READ)
+        for waited_seconds in (self.listening, wake_sockets):
+            self.ready.register(waited_seconds, selectors.EVENT_READ)
         while True:
             for key, _ in self.ready.select():
                 if key.fileobj is self.listening:
                     self.ready.register(self.listening.accept()[0], selectors.EVENT_READ)
-                elif key.fileobj is woken:
-                    woken.recv(4096)
+                elif key.fileobj is wake_sockets:
+                    wake_sockets.recv(4096)
                     self.tell_of_ended()
                 elif begun := self.forked(key.fileobj):
                     wakes.close()
@@ -181,7 +182,7 @@ class Server:
                 sys.exit()
 
     def forked(self, line: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]] | None:
-        """Read a request, if the line is open, and fork; return the request only in the new process."""
+        """Read a request, if the line is open, and fork. Return the request only in the new process."""
         self.ready.unregister(line)
         _, streams, *_ = socket.recv_fds(line, 1, 3)
         if not streams:
@@ -189,30 +190,34 @@ class Server:
         with line.makefile("rb") as lines:
             request = json.loads(lines.readline())
         if pid := os.fork():
-            for number in streams:
-                os.close(number)
+            for stream in streams:
+                os.close(stream)
             line.sendall(f"{pid}\n".encode())
             self.running[pid] = line
             return None
         signal.set_wakeup_fd(-1)
-        for other in (line, *self.running.values(), *(key.fileobj for key in self.ready.get_map().values())):
-            other.close()
+        for other_line in (
+            line,
+            *self.running.values(),
+            *(key.fileobj for key in self.ready.get_map().values()),
+        ):
+            other_line.close()
         self.ready.close()
         return request, streams
 
     def tell_of_ended(self) -> None:
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
-                with self.running.pop(ended[0]) as line, suppress(OSError):
-                    line.sendall(f"{ended[1]}\n".encode())
+            while (status := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                with self.running.pop(status[0]) as line, suppress(OSError):
+                    line.sendall(f"{status[1]}\n".encode())
 
 
 def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     """Be the process of a program that has just begun."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
+    for index, stream in enumerate(streams):
+        os.dup2(stream, index)
         os.close(stream)
     # The server may have been started by nohup.
     signal.signal(signal.SIGHUP, signal.SIG_DFL if request["hangups"] else signal.SIG_IGN)
@@ -223,9 +228,12 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.path[:1] = [request["folder"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-        stream = os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.path[:1] = [
+        request["folder"],
+        *(part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part),
+    ]
+    for name, index, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        stream = os.fdopen(index, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
         setattr(sys, name, stream)
     util.spawnv_passfds = Understudy(util.spawnv_passfds)
     return request["words"]
@@ -245,46 +253,46 @@ class Understudy:
             self.wait(theirs)
 
     def __call__(self, path: str, words: Sequence[str], numbers: Sequence[int]) -> int:
-        """Start a process of this Python, which gets open files; return its number."""
-        code = os.fsdecode(words[-1])
-        if self.line.fileno() < 0 or "multiprocessing.forkserver" not in code:
+        """Start a process of this Python, which gets open files. Return its number."""
+        program = os.fsdecode(words[-1])
+        if self.line.fileno() < 0 or "multiprocessing.forkserver" not in program:
             return self.start(path, words, numbers)
         socket.send_fds(self.line, [b"."], numbers)
-        self.line.sendall(json.dumps([code, list(numbers), dict(os.environ)]).encode() + b"\n")
+        self.line.sendall(json.dumps([program, list(numbers), dict(os.environ)]).encode() + b"\n")
         self.line.close()
         return self.pid
 
     def wait(self, line: socket.socket) -> None:
         """Run the code of a process, with its files under the numbers that they have in it."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _, received, *_ = socket.recv_fds(line, 1, 16)
-        if not received:
+        _, received_files, *_ = socket.recv_fds(line, 1, 16)
+        if not received_files:
             os._exit(0)
         with line.makefile("rb") as lines:
-            code, numbers, environment = json.loads(lines.readline())
+            program, numbers, environment = json.loads(lines.readline())
         line.close()
-        aside = [fcntl.fcntl(number, fcntl.F_DUPFD, 100) for number in received]
-        for number in received:
-            os.close(number)
-        for number, there in zip(aside, numbers, strict=True):
-            os.dup2(number, there)
-            os.close(number)
+        aside_flags = [fcntl.fcntl(index, fcntl.F_DUPFD, 100) for index in received_files]
+        for value in received_files:
+            os.close(value)
+        for value, folder in zip(aside_flags, numbers, strict=True):
+            os.dup2(value, folder)
+            os.close(value)
         os.environ.update(environment)
-        exec(code, {"__name__": "__main__"})
+        exec(program, {"__name__": "__main__"})
         os._exit(0)
 
 
 def run(words: Sequence[str]) -> None:
     """Do what Python does with the words of its command line."""
     match words:
-        case "-m", module, *rest:
-            sys.argv[1:] = rest
+        case "-m", module, *remainder:
+            sys.argv[1:] = remainder
             run_module(module, run_name="__main__", alter_sys=True)
-        case "-c", code, *rest:
-            sys.argv[:] = ["-c", *rest]
-            exec(code, {"__name__": "__main__"})
-        case script, *rest:
-            sys.argv[1:] = rest
+        case "-c", program, *remainder:
+            sys.argv[:] = ["-c", *remainder]
+            exec(program, {"__name__": "__main__"})
+        case script, *remainder:
+            sys.argv[1:] = remainder
             sys.path.insert(0, str(Path(script).parent))
             run_path(script, run_name="__main__")
 
@@ -292,7 +300,7 @@ def run(words: Sequence[str]) -> None:
 if __name__ == "__main__":
     from isogloss.engine.fork_server import IMPORTED_ONCE
 
-    os.fsync = lambda number: None  # No test cuts the power, and disks are slow.
+    os.fsync = lambda index: None  # No test cuts the power, and disks are slow.
     for module in ("isogloss.cli", "isogloss.engine.engines", *IMPORTED_ONCE):
         import_module(module)
     run(Server(socket.socket(fileno=int(sys.argv[1]))).serve())

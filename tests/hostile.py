@@ -113,25 +113,25 @@ def be(request: Mapping[str, object]) -> None:
             os._exit(0)
 
         Checkpoints.save = save_and_die
-    seen = request.get("seen")
-    if seen:
-        _record(Path(str(request["runs"])), Path(str(seen)))
+    calls = request.get("seen")
+    if calls:
+        _record(Path(str(request["runs"])), Path(str(calls)))
     else:
         now = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (now + MOST_MEMORY, now + MOST_MEMORY))
     main([str(word) for word in request["words"]])
 
 
-def _record(runs: Path, seen: Path) -> None:
+def _record(runs: Path, calls: Path) -> None:
     """Write the names below a folder of all that this process opens, lists, renames or removes there."""
-    written = set[str]()
-    file = seen.open("a", encoding="utf-8")
+    text = set[str]()
+    file = calls.open("a", encoding="utf-8")
 
     def hear(event: str, args: tuple[object, ...]) -> None:
         if event.startswith(("open", "os.", "shutil.", "isogloss.")):
             for path in args:
-                if isinstance(path, str) and path.startswith(f"{runs}/") and path not in written:
-                    written.add(path)
+                if isinstance(path, str) and path.startswith(f"{runs}/") and path not in text:
+                    text.add(path)
                     file.write(f"{path.removeprefix(f'{runs}/')}\n")
                     file.flush()
 
@@ -147,33 +147,37 @@ class Ended:
     errors: str
 
 
-def call(here: Path, name: str, *, seen: Path | None = None, dies: bool = False) -> Ended:
+def call(folder: Path, name: str, *, calls: Path | None = None, dies: bool = False) -> Ended:
     """Run a command on the folder ``here/runs``."""
-    runs = here / "runs"
+    runs = folder / "runs"
     command = COMMANDS[name]
     model = next((path.parent.name for path in sorted(runs.glob("*/model"))), "MODEL")
-    if (here / "model").exists():
-        model = (here / "model").read_text()
-    places = {"RUNS": str(runs), "HERE": str(here), "MODEL": model}
+    if (folder / "model").exists():
+        model = (folder / "model").read_text()
+    places = {"RUNS": str(runs), "HERE": str(folder), "MODEL": model}
     words = list(command.words)
     for place, path in places.items():
         words = [word.replace(place, path) for word in words]
-    request = {"words": words, "runs": str(runs), "seen": seen and str(seen), "dies": dies}
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "XDG_CACHE_HOME": str(here / "c")}
-    errors = here / "errors"
+    request = {"words": words, "runs": str(runs), "seen": calls and str(calls), "dies": dies}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent),
+        "XDG_CACHE_HOME": str(folder / "c"),
+    }
+    errors = folder / "errors"
     errors.touch()
-    code = f"import os; os.dup2(os.open({str(errors)!r}, os.O_WRONLY), 2)\n{CHILD}"
+    program = f"import os; os.dup2(os.open({str(errors)!r}, os.O_WRONLY), 2)\n{CHILD}"
     process = Forked(
-        [sys.executable, "-c", code, json.dumps(request)],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=here,
+        [sys.executable, "-c", program, json.dumps(request)],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
     )  # fmt: skip
     try:
-        ended = process.wait(SECONDS)
+        result = process.wait(SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
         return Ended(None, errors.read_text(errors="replace"))
-    return Ended(ended, errors.read_text(errors="replace"))
+    return Ended(result, errors.read_text(errors="replace"))
 
 
 def _write(content: bytes) -> Callable[[Path, Path], object]:
@@ -204,9 +208,9 @@ KINDS: Mapping[str, Callable[[Path, Path], object]] = {
 }
 
 
-def victim(here: Path) -> Path:
-    """Make a folder with files of somebody else; return it."""
-    outside = here / "outside"
+def victim(path: Path) -> Path:
+    """Make a folder with files of somebody else. Return it."""
+    outside = path / "outside"
     (outside / "folder" / "model").mkdir(parents=True)
     for name in ("file", "folder/runs.csv", "folder/record.json", "folder/config.json", "folder/model/x"):
         (outside / name).write_text("mine\n")
@@ -221,7 +225,7 @@ def content_of(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-def put(path: Path, kind: str, outside: Path) -> None:
+def put_hostile(path: Path, kind: str, outside: Path) -> None:
     """Replace what is at a path by a hostile file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or path.is_file():
@@ -231,24 +235,24 @@ def put(path: Path, kind: str, outside: Path) -> None:
     KINDS[kind](path, outside)
 
 
-def faults(here: Path, name: str, place: str, kind: str) -> list[str]:
-    """Run a command on a copy in which a file is hostile; return what is wrong with how it ended."""
-    outside = victim(here)
-    before = content_of(outside)
-    put(here / "runs" / place, kind, outside)
-    ended = call(here, name)
+def faults(path: Path, name: str, place: str, kind: str) -> list[str]:
+    """Run a command on a copy in which a file is hostile. Return what is wrong with how it ended."""
+    outside = victim(path)
+    texts_before = content_of(outside)
+    put_hostile(path / "runs" / place, kind, outside)
+    result = call(path, name)
     wrong = []
-    if content_of(outside) != before:
+    if content_of(outside) != texts_before:
         wrong.append("it changed a file outside")
-    if ended.code is None:
+    if result.code is None:
         wrong.append("it hung")
-    elif ended.code not in (0, 1, 2):
-        wrong.append(f"it ended with {ended.code}")
-    if "a bug in isogloss" in ended.errors or "Traceback" in ended.errors:
-        wrong.append(f"it called this a bug: {ended.errors[-300:]}")
-    elif ended.code and not any(part in ended.errors for part in _names(place)):
-        wrong.append(f"it ended with {ended.code} and named no file: {ended.errors[-300:]}")
-    if _published(here):
+    elif result.code not in (0, 1, 2):
+        wrong.append(f"it ended with {result.code}")
+    if "a bug in isogloss" in result.errors or "Traceback" in result.errors:
+        wrong.append(f"it called this a bug: {result.errors[-300:]}")
+    elif result.code and not any(part in result.errors for part in _names(place)):
+        wrong.append(f"it ended with {result.code} and named no file: {result.errors[-300:]}")
+    if _is_published(path):
         wrong.append("it published what a link leads to")
     return wrong
 
@@ -258,17 +262,17 @@ def _names(place: str) -> Iterator[str]:
     yield from (part for part in Path(place).parts)
 
 
-def _published(here: Path) -> bool:
+def _is_published(folder: Path) -> bool:
     return any(
         "mine" in path.read_text(errors="replace")
         for top in ("exported", "results")
-        for path in (here / top).rglob("*")
+        for path in (folder / top).rglob("*")
         if path.is_file() and path.stat().st_size < 1000
     )
 
 
 STATES = ("empty", "interrupted", "finished", "compared")
-"""Commands on a folder of runs; compared is a finished study of two methods."""
+"""Commands on a folder of runs. Compared is a finished study of two methods."""
 
 
 def make_states(base: Path) -> None:
@@ -285,18 +289,18 @@ def make_states(base: Path) -> None:
         (base / state / "model").write_text(model.parent.name)
 
 
-def paths_of(base: Path, name: str, here: Path) -> list[str]:
+def paths_of(base: Path, name: str, inputs: Path) -> list[str]:
     """Return the paths in the folder of runs that a command opens, without those named after a process."""
-    shutil.copytree(base / COMMANDS[name].begins, here)
-    before = {path.relative_to(here / "runs").as_posix() for path in (here / "runs").rglob("*")}
-    seen = here / "seen"
-    seen.touch()
-    ended = call(here, name, seen=seen)
-    assert ended.code == 0, (name, ended)
-    after = {path.relative_to(here / "runs").as_posix() for path in (here / "runs").rglob("*")}
+    shutil.copytree(base / COMMANDS[name].begins, inputs)
+    paths_before = {path.relative_to(inputs / "runs").as_posix() for path in (inputs / "runs").rglob("*")}
+    folder = inputs / "seen"
+    folder.touch()
+    result = call(inputs, name, calls=folder)
+    assert result.code == 0, (name, result)
+    paths_after = {path.relative_to(inputs / "runs").as_posix() for path in (inputs / "runs").rglob("*")}
     paths = {
-        *seen.read_text().splitlines(),
-        *(before if name in ("report", "run again") else ()),
-        *(after - before),
+        *folder.read_text().splitlines(),
+        *(paths_before if name in ("report", "run again") else ()),
+        *(paths_after - paths_before),
     }
     return sorted(path for path in paths if host() not in path and path[:2] != "c/")

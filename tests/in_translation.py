@@ -14,32 +14,33 @@ WORDS = sorted({word for word in TEXT.split() if word.isalpha()})
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def spelled(words, language):
-    """Translate words; "en-de-en" is English again, one word poorer."""
+def spell_words(words, language):
+    """Translate words. "en-de-en" is English again, one word poorer."""
     if language == "en":
         return tuple(words)
     if language.count("-") == 2:
         return tuple(words[1:]) or tuple(words)
-    shift = sum(map(ord, language))
+    shift = sum(ord(value) for value in language)
     return tuple(WORDS[(WORDS.index(word) + shift) % len(WORDS)] for word in reversed(words))
 
 
-def drawn(count, seed, shortest=2, longest=7):
+def draw_sentences(count, seed, shortest=2, longest=7):
     rng = random.Random(seed)
     return [tuple(rng.choices(WORDS, k=rng.randint(shortest, longest))) for _ in range(count)]
 
 
 def pairs(language, count=24, *, seed=0):
     """Pairs with a label determined by the first text's length."""
-    firsts, seconds = drawn(count, seed), drawn(count, seed + 100)
+    firsts = draw_sentences(count, seed)
+    seconds = draw_sentences(count, seed + 100)
     return [
         SentencePair(
-            id=str(number),
-            first=" ".join(spelled(first, language)),
-            second=" ".join(spelled(second, language)),
-            label=LABELS[len(first) % 3],
+            id=str(index),
+            first=" ".join(spell_words(first_part, language)),
+            second=" ".join(spell_words(second, language)),
+            label=LABELS[len(first_part) % 3],
         )
-        for number, (first, second) in enumerate(zip(firsts, seconds, strict=True))
+        for index, (first_part, second) in enumerate(zip(firsts, seconds, strict=True))
     ]
 
 
@@ -47,76 +48,86 @@ def sentences(language, count=24, *, seed=0, longest=7):
     tags = {"e": "DET", "t": "NOUN", "s": "NOUN", "y": "ADV", "d": "VERB"}
     return [
         TaggedSentence(
-            id=str(number),
-            words=spelled(words, language),
-            tags=tuple(tags.get(word[-1], "X") for word in spelled(words, language)),
+            id=str(index),
+            words=spell_words(words, language),
+            tags=tuple(tags.get(word[-1], "X") for word in spell_words(words, language)),
         )
-        for number, words in enumerate(drawn(count, seed, longest=longest))
+        for index, words in enumerate(draw_sentences(count, seed, longest=longest))
     ]
 
 
-def linked(examples):
+def link_words(examples):
     """Replace the tags of sentences by links of their words to the words they translate.
 
     Translations have the reverse order of words, in any direction. Back-translations lack the last word.
     """
     return [
-        replace(one, tags=(), links=tuple((len(one.words) - 1 - n, n) for n in range(len(one.words))))
-        for one in examples
+        replace(
+            example, tags=(), links=tuple((len(example.words) - 1 - n, n) for n in range(len(example.words)))
+        )
+        for example in examples
     ]
 
 
 def questions(language, count=24, *, seed=0):
-    """The answer is the passage's second word; a few are lost in translation."""
-    found = []
-    for number, words in enumerate(drawn(count, seed, shortest=4)):
-        passage = spelled(words, language)
+    """The answer is the passage's second word. A few are lost in translation."""
+    result = []
+    for index, words in enumerate(draw_sentences(count, seed, shortest=4)):
+        passage = spell_words(words, language)
         begin = len(passage[0]) + 1
         answers = ((begin, passage[1]),)
-        if language == "en" or number % 8:
-            found.append(
+        if language == "en" or index % 8:
+            result.append(
                 Question(
-                    id=str(number),
+                    id=str(index),
                     passage=" ".join(passage),
                     question=" ".join(passage[:2]),
                     answers=answers,
                 )
             )
-    return found
+    return result
 
 
 def choices(language, count=24, *, seed=0):
-    """Items of two to four options; the context's length tells the right one."""
-    contexts, options = drawn(count, seed), drawn(4 * count, seed + 100)
+    """Items of two to four options. The context's length tells the right one."""
+    contexts = draw_sentences(count, seed)
+    options = draw_sentences(4 * count, seed + 100)
     return [
         Choice(
-            id=str(number),
-            context=" ".join(spelled(context, language)),
+            id=str(index),
+            context=" ".join(spell_words(context, language)),
             options=tuple(
-                " ".join(spelled(one, language)) for one in options[4 * number :][: 2 + (number + seed) % 3]
+                " ".join(spell_words(option, language))
+                for option in options[4 * index :][: 2 + (index + seed) % 3]
             ),
-            label=len(context) % (2 + (number + seed) % 3),
+            label=len(context) % (2 + (index + seed) % 3),
             prompt="cause",
         )
-        for number, context in enumerate(contexts)
+        for index, context in enumerate(contexts)
     ]
 
 
-def parsed(language, count=24, *, seed=0):
+def parsed_sentences(language, count=24, *, seed=0):
     """Trees in which each word is the head of the next, with the tags of sentences."""
     return [
         ParsedSentence(
-            id=one.id,
-            words=one.words,
-            tags=one.tags,
-            heads=tuple(range(len(one.words))),
-            relations=("root", *("dep",) * (len(one.words) - 1)),
+            id=tagged_sentence.id,
+            words=tagged_sentence.words,
+            tags=tagged_sentence.tags,
+            heads=tuple(range(len(tagged_sentence.words))),
+            relations=("root", *("dep",) * (len(tagged_sentence.words) - 1)),
         )
-        for one in sentences(language, count, seed=seed)
+        for tagged_sentence in sentences(language, count, seed=seed)
     ]
 
 
-READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": choices, "parsing": parsed}
+READ = {
+    "nli": pairs,
+    "upos": sentences,
+    "qa": questions,
+    "multiple-choice": choices,
+    "parsing": parsed_sentences,
+}
 
 
 def further(task):
@@ -132,7 +143,7 @@ def further(task):
 
 
 def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimization):
-    how = {
+    options = {
         "epochs": 1,
         "learning_rate": 1e-3,
         "batch_size": 4,
@@ -149,7 +160,7 @@ def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimi
         dev=lambda language: read(language, 12, seed=7),
         source=("en",),
         target=target,
-        optimization=with_fields(Optimization(), **(how | optimization)),
+        optimization=with_fields(Optimization(), **(options | optimization)),
         folder=folder,
         seed=seed,
         teacher=str(teacher),
@@ -157,4 +168,4 @@ def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimi
 
 
 def without_tags(examples):
-    return [replace(one, tags=()) for one in examples]
+    return [replace(example, tags=()) for example in examples]

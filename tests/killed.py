@@ -1,4 +1,4 @@
-"""A recipe of a few seconds, to be disturbed in the middle; what is left of it then, and of its processes."""
+"""A recipe of a few seconds, to be disturbed in the middle. What is left of it then, and of its processes."""
 
 import json
 import sys
@@ -48,35 +48,35 @@ PATIENCE = 300
 """Seconds a busy machine may take until what is waited for."""
 
 
-def command(folder: Path, out: str, engine: str, recipe: str = "r.toml") -> list[str]:
+def command(folder: Path, out_folder: str, engine: str, recipe: str = "r.toml") -> list[str]:
     """Return the command for a recipe's runs in a neighbouring folder, with the precision known there."""
-    as_precise_as(folder, folder / out)
+    as_precise_as(folder, folder / out_folder)
     return [
-        *(sys.executable, "-m", "isogloss", "run", str(folder / recipe), "--out", str(folder / out)),
+        *(sys.executable, "-m", "isogloss", "run", str(folder / recipe), "--out", str(folder / out_folder)),
         *("--engine", engine, "--quiet", "--no-report", *(() if engine == "serial" else ("--jobs", "2"))),
     ]
 
 
-def records(out: Path) -> dict[str, bytes]:
-    return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
+def records(path: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in path.glob(f"*/{RECORD}")}
 
 
-def made(out: Path) -> Counter[str]:
+def count_runs(path: Path) -> Counter[str]:
     """Count how often each run was computed, by the log of leases."""
-    lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
+    lines = [json.loads(line) for path in (path / LEASES / "log").iterdir() for line in path.open()]
     return Counter(
-        line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)
+        line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(path)
     )
 
 
-def left(out: Path) -> list[Path]:
+def left(path: Path) -> list[Path]:
     """List what only unfinished runs need."""
-    leases = [path for path in (out / LEASES).iterdir() if path.name not in ("log", "folder")]
-    return [*leases, *out.glob("*/work"), *out.glob("*/.*.tmp"), *out.glob(".*.tmp")]
+    leases = [path for path in (path / LEASES).iterdir() if path.name not in ("log", "folder")]
+    return [*leases, *path.glob("*/work"), *path.glob("*/.*.tmp"), *path.glob(".*.tmp")]
 
 
-def folders(out: Path) -> list[Path]:
-    return [path for path in out.glob("*/") if path.name not in {"figures", "tables", LEASES}]
+def folders(path: Path) -> list[Path]:
+    return [path for path in path.glob("*/") if path.name not in {"figures", "tables", LEASES}]
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -94,11 +94,12 @@ def descendants(pid: int) -> list[int]:
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue
-    found, new = set(), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
-        found |= new
-    return sorted(found)
+    result = set()
+    new_pids = {pid}
+    while new_pids:
+        new_pids = {child for child, parent in parents.items() if parent in new_pids} - result
+        result |= new_pids
+    return sorted(result)
 
 
 def is_alive(pid: int) -> bool:

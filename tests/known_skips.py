@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class OnlyKnown:
-    """Collects the reasons of skipped tests; unknown ones fail the session."""
+    """Collects the reasons of skipped tests. Unknown ones fail the session."""
 
     def __init__(self) -> None:
         self.unknown: dict[str, str] = {}

@@ -40,51 +40,60 @@ _clients = threading.local()
 @contextmanager
 def seen_by(client: Client) -> Iterator[Client]:
     """In this context, and in this thread, files are seen as by a client."""
-    before = getattr(_clients, "client", None)
+    state_before = getattr(_clients, "client", None)
     _clients.client = client
     try:
         yield client
     finally:
-        _clients.client = before
+        _clients.client = state_before
 
 
 @contextmanager
 def network_folders(everywhere: Client | None = None) -> Iterator[None]:
     """Replace the calls of the system. Threads without a separate client use the given one."""
-    real = {name: getattr(os, name) for name in ("open", "stat", "lstat", *ASKS)}
+    real_fields = {name: getattr(os, name) for name in ("open", "stat", "lstat", *ASKS)}
 
-    def wrapped(name: str) -> Any:
+    def wrap_method(name: str) -> Any:
         def call(path: Any, *arguments: Any, **options: Any) -> Any:
             client = getattr(_clients, "client", None) or everywhere
             folder = options.get("dir_fd", options.get("src_dir_fd"))
             if client is None or not _is_below(path, folder, client):
-                return real[name](path, *arguments, **options)
+                return real_fields[name](path, *arguments, **options)
             time.sleep(client.delay)
             if name in ASKS:
-                answer = real[name](path, *arguments, **options)
-                made = os.path.basename(os.fsdecode(arguments[0] if name in ("replace", "rename") else path))  # noqa: PTH119
-                client.missing = {key: at for key, at in client.missing.items() if key[2] != made}
+                answer = real_fields[name](path, *arguments, **options)
+                result = os.path.basename(  # noqa: PTH119
+                    os.fsdecode(arguments[0] if name in ("replace", "rename") else path)
+                )
+                client.missing = {
+                    key: position for key, position in client.missing.items() if key[2] != result
+                }
                 return answer
             flags = arguments[0] if name == "open" and arguments else options.get("flags", 0)
             return _looked_up(
-                client, lambda: real[name](path, *arguments, **options), path, folder, flags, real
+                client,
+                lambda: real_fields[name](path, *arguments, **options),
+                path,
+                folder,
+                flags,
+                real_fields,
             )
 
         return call
 
-    for name in real:
-        setattr(os, name, wrapped(name))
+    for name in real_fields:
+        setattr(os, name, wrap_method(name))
     try:
         yield
     finally:
-        for name, function in real.items():
+        for name, function in real_fields.items():
             setattr(os, name, function)
 
 
-def _looked_up(client: Client, call: Any, path: Any, folder: int | None, flags: int, real: Any) -> Any:
+def _looked_up(client: Client, call: Any, path: Any, folder: int | None, flags: int, real_fields: Any) -> Any:
     """Answer a lookup: from memory where a name was missing, unless the flags ask the server."""
-    above, name = os.path.split(os.fsdecode(path))
-    status = real["stat"](folder if folder is not None and not above else above or ".")
+    part_above, name = os.path.split(os.fsdecode(path))
+    status = real_fields["stat"](folder if folder is not None and not part_above else part_above or ".")
     key = (status.st_dev, status.st_ino, name)
     if not flags & os.O_CREAT and time.monotonic() - client.missing.get(key, -1e9) < client.seconds:
         client.late += 1
@@ -97,9 +106,9 @@ def _looked_up(client: Client, call: Any, path: Any, folder: int | None, flags: 
     client.missing.pop(key, None)
     if flags & os.O_DIRECTORY and not flags & os.O_PATH:
         status = os.fstat(answer)
-        for known in list(client.missing):
-            if known[:2] == (status.st_dev, status.st_ino):
-                del client.missing[known]
+        for known_values in list(client.missing):
+            if known_values[:2] == (status.st_dev, status.st_ino):
+                del client.missing[known_values]
     return answer
 
 

@@ -50,13 +50,15 @@ class Ended:
     modules: frozenset[str]
 
 
-def ended(before: str, *asked: tuple[str, Sequence[object]]) -> list[Ended]:
+def run_forks(state_before: str, *arguments: tuple[str, Sequence[object]]) -> list[Ended]:
     """Run codes with words, each in a fork of a process that ran some code before anything was imported."""
-    words = json.dumps([(code, [*map(str, words)]) for code, words in asked])
-    lines = subprocess.check_output([sys.executable, "-c", before + SCRIPT, words], text=True).splitlines()
-    found = []
-    for status, printed, errors in map(json.loads, lines):
-        text, _, modules = printed.rpartition("\0")
-        found.append(Ended(status, text, errors, frozenset(modules.split())))
-    assert len(found) == len(asked)
-    return found
+    words = json.dumps([(language, [str(word) for word in words]) for language, words in arguments])
+    lines = subprocess.check_output(
+        [sys.executable, "-c", state_before + SCRIPT, words], text=True
+    ).splitlines()
+    result = []
+    for status, output, errors in (json.loads(line) for line in lines):
+        text, _, modules = output.rpartition("\0")
+        result.append(Ended(status, text, errors, frozenset(modules.split())))
+    assert len(result) == len(arguments)
+    return result

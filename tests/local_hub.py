@@ -23,7 +23,7 @@ GONE = {"X-Error-Code": "RepoNotFound"}
 
 @dataclass
 class LocalHub:
-    """Files by repository and branch, and by plain path; every request is written down."""
+    """Files by repository and branch, and by plain path. Every request is written down."""
 
     address: str = ""
     datasets: dict[str, dict[str, Files]] = field(default_factory=dict)
@@ -45,21 +45,23 @@ class LocalHub:
         if (body := self.plain.get(unquote(path))) is not None:
             return 200, {"ETag": f'"{sha1(body).hexdigest()}"'}, body
         if match := API.fullmatch(path):
-            found = self.files(match["name"], match["revision"] or "main")
-            if found is None:
+            result = self.files(match["name"], match["revision"] or "main")
+            if result is None:
                 is_there = match["name"] in self.datasets
                 return 404, {"X-Error-Code": "RevisionNotFound"} if is_there else GONE, b"{}"
-            commit, files = found
-            below = f"{match['folder']}/" if match["folder"] else ""
-            listed = [entry(name, body) for name, body in files.items() if name.startswith(below)]
+            commit, files = result
+            text_below = f"{match['folder']}/" if match["folder"] else ""
+            listed_entries = [
+                entry(name, body) for name, body in files.items() if name.startswith(text_below)
+            ]
             body = {"id": match["name"], "sha": commit, "siblings": [{"rfilename": name} for name in files]}
-            return 200, {}, json.dumps(listed if match["verb"] == "tree" else body).encode()
+            return 200, {}, json.dumps(listed_entries if match["verb"] == "tree" else body).encode()
         if match := RESOLVE.fullmatch(path):
-            found = self.files(match["name"], match["revision"])
-            body = found and found[1].get(unquote(match["path"]))
-            if not found or body is None:
-                return 404, {"X-Error-Code": "EntryNotFound" if found else "RepoNotFound"}, b""
-            return 200, {"X-Repo-Commit": found[0], "ETag": f'"{sha1(body).hexdigest()}"'}, body
+            result = self.files(match["name"], match["revision"])
+            body = result and result[1].get(unquote(match["path"]))
+            if not result or body is None:
+                return 404, {"X-Error-Code": "EntryNotFound" if result else "RepoNotFound"}, b""
+            return 200, {"X-Repo-Commit": result[0], "ETag": f'"{sha1(body).hexdigest()}"'}, body
         return 404, {}, b""
 
 

@@ -9,23 +9,23 @@ TEXT = (
     "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rome Italy with the "
     "unbelievable lower casing things that happened slowly there yesterday"
 )
-SPANS = tuple(" ".join(TEXT.split()[at : at + 5]) for at in range(18))
+SPANS = tuple(" ".join(TEXT.split()[index : index + 5]) for index in range(18))
 """Lines of five words, each like the next."""
 
 
-def tagged(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:
+def tagged_sentences(language: str, count: int, *, seed: int = 0) -> list[TaggedSentence]:
     """Sentences of a made-up language in which a word's last letter decides its tag."""
     rng = random.Random(f"{language} {seed}")
     tags = {"e": "DET", "t": "NOUN", "s": "NOUN", "y": "ADV", "d": "VERB"}
     words = TEXT.split() if language == "en" else TEXT.split()[::2]
-    drawn = [tuple(rng.choices(words, k=rng.randint(2, 9))) for _ in range(count)]
+    drawn_choices = [tuple(rng.choices(words, k=rng.randint(2, 9))) for _ in range(count)]
     return [
         TaggedSentence(
-            id=f"{language}-{number}",
-            words=one,
-            tags=tuple(tags.get(word[-1], "X" if language == "en" else "INTJ") for word in one),
+            id=f"{language}-{index}",
+            words=drawn_choice,
+            tags=tuple(tags.get(word[-1], "X" if language == "en" else "INTJ") for word in drawn_choice),
         )
-        for number, one in enumerate(drawn)
+        for index, drawn_choice in enumerate(drawn_choices)
     ]
 
 

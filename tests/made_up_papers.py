@@ -37,7 +37,7 @@ published,bilingual,,,mean of targets,span_f1,0.7,4
 
 
 def made_up_papers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write two recipes and the numbers of the first, and let the package be there; return their folder."""
+    """Write two recipes and the numbers of the first, and let the package be there. Return their folder."""
     where = folder / "papers" / "made-up"
     where.mkdir(parents=True)
     (folder / "recipes" / "packaged").mkdir(parents=True)

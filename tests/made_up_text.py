@@ -16,21 +16,21 @@ METHOD = with_fields(MaskedLanguageModelling(), **TINY, batch_subwords=96)
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
 
 
-def line(language, number):
-    rng = random.Random(f"{language} {number}")
+def line(language, index):
+    rng = random.Random(f"{language} {index}")
     return " ".join("".join(rng.choices(LETTERS[language][:4], k=rng.randint(1, 3))) for _ in range(9))
 
 
 def lines(language, count=60):
-    for number in range(count):
-        yield line(language, number)
+    for index in range(count):
+        yield line(language, index)
 
 
 def text_setting(folder, *, family="bert", languages=("en", "de", "sw"), vocabulary=90, positions=16, **more):
     sizes = {"layers": 1, "dim": 16, "heads": 2, "feed_forward": 32, "dropout": 0.25}
     shape = Architecture(family=family, vocabulary=vocabulary, positions=positions, **sizes)
-    given = {"translations": None, "held_out": lambda one: (line(one, 100 + n) for n in range(12)), **more}
-    return TextSetting(text=lines, languages=languages, architecture=shape, folder=folder, seed=0, **given)
+    inputs = {"translations": None, "held_out": lambda item: (line(item, 100 + n) for n in range(12)), **more}
+    return TextSetting(text=lines, languages=languages, architecture=shape, folder=folder, seed=0, **inputs)
 
 
 def known_lines(language, count=40):
@@ -42,7 +42,7 @@ def known_lines(language, count=40):
 
 def further(start, folder, **changes):
     """Return a recipe that trains an encoder further on such lines."""
-    given = {
+    inputs = {
         "text": known_lines,
         "translations": None,
         "held_out": lambda language: known_lines(f"{language} held out", 12),
@@ -50,4 +50,4 @@ def further(start, folder, **changes):
         "seed": 0,
         **changes,
     }
-    return TextSetting(architecture=None, start=str(start), folder=folder, **given)
+    return TextSetting(architecture=None, start=str(start), folder=folder, **inputs)

@@ -105,8 +105,10 @@ class LeastPeft(Peft):
         return Prepared()
 
     def finish(self, model, base):
-        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
-        return partial(write_sparse, trained, base)
+        trained_weights = {
+            name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()
+        }
+        return partial(write_sparse, trained_weights, base)
 
 
 @dataclass(frozen=True)
@@ -161,8 +163,8 @@ class LeastDiagnostic(Diagnostic):
     def measure(self, setting: MeasureSetting):
         model = setting.subjects[0].id
         return [
-            Count(model=model, language=code, examples=len(setting.evaluation(code).examples))
-            for code in setting.languages
+            Count(model=model, language=language, examples=len(setting.evaluation(language).examples))
+            for language in setting.languages
         ]
 
 
@@ -195,11 +197,11 @@ class LeastTask:
         sources = split_words([example.source for example in examples], tokenizer)
         targets = split_words([example.said for example in examples], tokenizer)
         rows = []
-        for number, (example, source, target) in enumerate(zip(examples, sources, targets, strict=True)):
+        for index, (example, source, target) in enumerate(zip(examples, sources, targets, strict=True)):
             start = len(source.subwords) + 2
             rows.append(
                 EncodedRow(
-                    example=number,
+                    example=index,
                     subwords=(opening, *source.subwords, closing, *target.subwords, closing),
                     positions=tuple(start + place for place in scored_subwords(target, tokenizer)),
                     words=tuple(range(len(example.said))),
@@ -220,9 +222,9 @@ class LeastTask:
         return cross_entropy(self.scores(model, batch).float(), batch.gold)
 
     def decode(self, examples, rows, scores):
-        best = torch.cat(list(scores)).argmax(-1).tolist() if scores else []
-        merged = merge([len(example.said) for example in examples], rows, best)
-        return [tuple(self.labels[number] for number in numbers) for numbers in merged]
+        best_index = torch.cat(list(scores)).argmax(-1).tolist() if scores else []
+        merged_table = merge([len(example.said) for example in examples], rows, best_index)
+        return [tuple(self.labels[index] for index in numbers) for numbers in merged_table]
 
     def gold(self, examples):
         return [example.grades for example in examples]
@@ -257,9 +259,9 @@ class LeastCorpus(CorpusDefaults):
 
     def read(self, source, language, split) -> Iterator[Rated]:
         (file,) = self.files(source, language, split)
-        for number, line in file.lines():
+        for index, line in file.lines():
             words = {name: tuple(value) for name, value in json.loads(line).items()}
-            yield Rated(id=str(number), **words)
+            yield Rated(id=str(index), **words)
 
     def write(self, examples: Iterable[Rated], language):
         for example in examples:
@@ -269,7 +271,7 @@ class LeastCorpus(CorpusDefaults):
 CORPUS = LeastCorpus()
 
 
-def always(m) -> Sequence[Check]:
+def always(measurements) -> Sequence[Check]:
     return [Check(about="nothing")]
 
 

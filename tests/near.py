@@ -25,9 +25,9 @@ RULES = (
 
 def list_changed_files(commit: str = "HEAD") -> list[str]:
     """Return the paths of files that differ from a commit, and of new files."""
-    changed = _git("diff", "--name-only", "--relative", commit)
-    new = _git("ls-files", "--others", "--exclude-standard")
-    return sorted({*changed, *new})
+    changed_lines = _git("diff", "--name-only", "--relative", commit)
+    new_lines = _git("ls-files", "--others", "--exclude-standard")
+    return sorted({*changed_lines, *new_lines})
 
 
 def find_near_tests(paths: Iterable[str], root: Path = ROOT) -> list[str]:
@@ -36,35 +36,35 @@ def find_near_tests(paths: Iterable[str], root: Path = ROOT) -> list[str]:
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in (root / "tests").rglob("test_*.py")
     }
-    near = {rule for rule in RULES if rule in texts}
-    for path in map(PurePosixPath, paths):
+    near_rules = {rule for rule in RULES if rule in texts}
+    for path in (PurePosixPath(value) for value in paths):
         if path.suffix == ".md":
-            near |= {"tests/test_docs.py"} & texts.keys()
+            near_rules |= {"tests/test_docs.py"} & texts.keys()
         if path.suffix != ".py":
             continue
         if path.is_relative_to("tests"):
-            near |= {str(path)} & texts.keys() or _importers(rf"(from|import) {path.stem}\b", texts)
+            near_rules |= {str(path)} & texts.keys() or _importers(rf"(from|import) {path.stem}\b", texts)
         elif path.is_relative_to("src/isogloss"):
-            near |= _tests_of_module(path.relative_to("src/isogloss"), texts)
+            near_rules |= _tests_of_module(path.relative_to("src/isogloss"), texts)
         else:
-            near |= _importers(rf"\b{path.stem}\b", texts)
-    return sorted(near)
+            near_rules |= _importers(rf"\b{path.stem}\b", texts)
+    return sorted(near_rules)
 
 
 def _tests_of_module(module: PurePosixPath, texts: dict[str, str]) -> set[str]:
     folder = PurePosixPath("tests") / module.parent
     if module.stem == "__init__":
-        return _in_folder(folder, texts)
-    named = {
+        return _list_folder(folder, texts)
+    paths = {
         path
-        for path in _in_folder(folder, texts)
+        for path in _list_folder(folder, texts)
         if PurePosixPath(path).stem.startswith(f"test_{module.stem}")
     }
-    dotted = ".".join(("isogloss", *module.with_suffix("").parts))
-    return named or _importers(rf"\b{re.escape(dotted)}\b", texts) or _in_folder(folder, texts)
+    dotted_text = ".".join(("isogloss", *module.with_suffix("").parts))
+    return paths or _importers(rf"\b{re.escape(dotted_text)}\b", texts) or _list_folder(folder, texts)
 
 
-def _in_folder(folder: PurePosixPath, texts: dict[str, str]) -> set[str]:
+def _list_folder(folder: PurePosixPath, texts: dict[str, str]) -> set[str]:
     return {path for path in texts if PurePosixPath(path).parent == folder}
 
 
@@ -73,8 +73,8 @@ def _importers(pattern: str, texts: dict[str, str]) -> set[str]:
 
 
 def _git(*words: str) -> list[str]:
-    listed = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
-    return listed.stdout.splitlines()
+    listed_process = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return listed_process.stdout.splitlines()
 
 
 if __name__ == "__main__":

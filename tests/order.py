@@ -26,21 +26,27 @@ def long_first(items: list[pytest.Item]) -> None:
     """Order tests so that each worker's part begins with some of the longest files."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     places = {item: _place(item) for item in items}
-    rest = _of(-1, items, places)
-    ordered: list[pytest.Item] = []
-    for first in range(workers):
-        begin = [item for place in range(first, len(LONGEST), workers) for item in _of(place, items, places)]
-        share = len(rest) if first == workers - 1 else max(0, len(items) // workers - len(begin))
-        ordered += [*begin, *rest[:share]]
-        rest = rest[share:]
-    items[:] = ordered
+    remaining_items = _items_of(-1, items, places)
+    order: list[pytest.Item] = []
+    for first_index in range(workers):
+        begin = [
+            item
+            for place in range(first_index, len(LONGEST), workers)
+            for item in _items_of(place, items, places)
+        ]
+        share = (
+            len(remaining_items) if first_index == workers - 1 else max(0, len(items) // workers - len(begin))
+        )
+        order += [*begin, *remaining_items[:share]]
+        remaining_items = remaining_items[share:]
+    items[:] = order
 
 
 def _place(item: pytest.Item) -> int:
-    """Return the place of a test's file among the longest; -1 for any other."""
+    """Return the place of a test's file among the longest. -1 for any other."""
     name = item.nodeid.partition("::")[0].removeprefix("tests/")
     return LONGEST.index(name) if name in LONGEST else -1
 
 
-def _of(place: int, items: Iterable[pytest.Item], places: dict[pytest.Item, int]) -> list[pytest.Item]:
+def _items_of(place: int, items: Iterable[pytest.Item], places: dict[pytest.Item, int]) -> list[pytest.Item]:
     return [item for item in items if places[item] == place]

@@ -16,14 +16,14 @@ FILE = Path(__file__).with_suffix(".json")
 
 
 def plans(name: str) -> dict[str, Planned]:
-    """Return a recipe's plans by scale; the empty one is the recipe as it is."""
+    """Return a recipe's plans by scale. The empty one is the recipe as it is."""
     scales = ["", *tomllib.loads(recipe_text(name)[0]).get("scale", {})]
     return {scale: plan_recipe(name, scale=scale, assume=True) for scale in scales}
 
 
-def digests(planned: dict[str, Planned]) -> dict[str, str]:
+def digests(planned_fields: dict[str, Planned]) -> dict[str, str]:
     """Return number and digest of the runs of each plan."""
-    ids = {scale: [identity(run) for run in plan.runs] for scale, plan in planned.items()}
+    ids = {scale: [identity(run) for run in plan.runs] for scale, plan in planned_fields.items()}
     return {
         scale: f"{len(keys)} {sha256(chr(10).join(keys).encode()).hexdigest()[:16]}"
         for scale, keys in ids.items()

@@ -180,7 +180,7 @@ def texts(source: str, tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
             for statement in node.body:
                 if isinstance(statement, ast.Expr) and isinstance(text := _string(statement.value), str):
                     yield statement.lineno, text, True
-        elif isinstance(node, ast.Call) and _called(node).endswith(("Error", "warn", "show_line")):
+        elif isinstance(node, ast.Call) and _function_name(node).endswith(("Error", "warn", "show_line")):
             for argument in node.args[:1]:
                 yield node.lineno, _message(argument), False
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -193,7 +193,7 @@ def paragraphs(page: str) -> Iterator[tuple[int, str]]:
     is_code = False
     start = 1
     paragraph: list[str] = []
-    for number, line in enumerate([*page.splitlines(), ""], 1):
+    for index, line in enumerate([*page.splitlines(), ""], 1):
         is_fence = line.lstrip().startswith("```")
         if (is_fence or not line.strip() or line.lstrip().startswith(("|", "- ", "#"))) and paragraph:
             yield start, " ".join(paragraph)
@@ -201,7 +201,7 @@ def paragraphs(page: str) -> Iterator[tuple[int, str]]:
         if is_fence:
             is_code = not is_code
         elif line.strip() and not is_code:
-            start = start if paragraph else number
+            start = start if paragraph else index
             paragraph.append(line.strip())
 
 
@@ -220,7 +220,7 @@ def _message(node: ast.expr) -> str:
     return ""
 
 
-def _called(call: ast.Call) -> str:
+def _function_name(call: ast.Call) -> str:
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -232,24 +232,25 @@ def _called(call: ast.Call) -> str:
 
 def judge_name(name: str) -> str | None:
     """Return the kind of a variable's name, or None for a noun."""
-    bare = name.strip("_")
+    bare_text = name.strip("_")
     kinds = {
-        "name: preposition": bare in PREPOSITIONS,
-        "name: adjective": bare in ADJECTIVES,
-        "name: pronoun": bare in PRONOUNS,
-        "name: verb": bare in VERBS,
-        "name: of_…": bare.startswith(("of_", "in_", "by_", "at_", "on_", "to_")) and bare not in KNOWN_NAMES,
-        "name: participle": is_participle(bare),
-        **{kind: bare == synonym for kind, synonym in SYNONYMS.items()},
+        "name: preposition": bare_text in PREPOSITIONS,
+        "name: adjective": bare_text in ADJECTIVES,
+        "name: pronoun": bare_text in PRONOUNS,
+        "name: verb": bare_text in VERBS,
+        "name: of_…": bare_text.startswith(("of_", "in_", "by_", "at_", "on_", "to_"))
+        and bare_text not in KNOWN_NAMES,
+        "name: participle": is_participle(bare_text),
+        **{kind: bare_text == synonym for kind, synonym in SYNONYMS.items()},
     }
     return next((kind for kind, is_kind in kinds.items() if is_kind), None)
 
 
 def judge_function(name: str) -> str | None:
     """Return the kind of a function's name, or None."""
-    bare = name.strip("_")
-    start = bare.partition("_")[0]
-    if is_participle(bare):
+    bare_text = name.strip("_")
+    start = bare_text.partition("_")[0]
+    if is_participle(bare_text):
         return "function: participle"
     if start in PREPOSITIONS - {"with", "without", "on", "to", "from"}:
         return "function: preposition"
@@ -264,7 +265,7 @@ def is_participle(name: str) -> bool:
 
 
 def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield line and name of each variable and parameter; fields of classes keep their names."""
+    """Yield line and name of each variable and parameter. Fields of classes keep their names."""
     fields = {
         statement.target
         for node in ast.walk(tree)
@@ -360,31 +361,31 @@ KINDS = (
     "private attribute of another object",
 )
 WORD_KINDS = frozenset([*SENTENCES, *STARTS, *SUMMARIES, "long sentence"])
-"""Kinds that are counted for 10,000 words; the others for 10,000 lines."""
+"""Kinds that are counted for 10,000 words. The others for 10,000 lines."""
 
 
 # Areas
 
 
-def read_module(area: Area, path: Path, shown: Path) -> None:
+def read_module(area: Area, path: Path, output: Path) -> None:
     """Add size and places of a Python file to an area."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     area.lines += source.count("\n")
     for line, text, is_docstring in texts(source, tree):
         area.words += len(text.split())
-        area.add(Place(kind, shown, line, excerpt) for kind, excerpt in find_habits(text, is_docstring))
-    area.add(Place(kind, shown, line, name) for kind, line, name in find_names(tree))
+        area.add(Place(kind, output, line, excerpt) for kind, excerpt in find_habits(text, is_docstring))
+    area.add(Place(kind, output, line, name) for kind, line, name in find_names(tree))
     for node in ast.walk(tree):
         if kind := judge_code(node):
-            area.add([Place(kind, shown, getattr(node, "lineno", 0), ast.unparse(node))])
+            area.add([Place(kind, output, getattr(node, "lineno", 0), ast.unparse(node))])
 
 
-def read_page(area: Area, path: Path, shown: Path) -> None:
+def read_page(area: Area, path: Path, output: Path) -> None:
     """Add size and places of a page to an area."""
     for line, text in paragraphs(path.read_text(encoding="utf-8")):
         area.words += len(text.split())
-        area.add(Place(kind, shown, line, excerpt) for kind, excerpt in find_habits(text))
+        area.add(Place(kind, output, line, excerpt) for kind, excerpt in find_habits(text))
 
 
 def files(group: str) -> Iterator[tuple[str, Path]]:
@@ -421,9 +422,9 @@ def read_peer(package: str) -> Area:
     (root,) = spec.submodule_search_locations
     area = Area()
     for path in sorted(Path(root).rglob("*.py")):
-        shown = path.relative_to(Path(root).parent)
-        if "test" not in shown.as_posix():
-            read_module(area, path, shown)
+        text = path.relative_to(Path(root).parent)
+        if "test" not in text.as_posix():
+            read_module(area, path, text)
     return area
 
 
@@ -448,8 +449,8 @@ def allowed_rates() -> dict[str, float]:
 
 def high_kinds(areas: dict[str, Area]) -> list[str]:
     """Return the kinds that a group has above the allowed rate."""
-    allowed = allowed_rates()
-    return [kind for kind, rate in rates(areas.values()).items() if rate > allowed[kind]]
+    allowed_value = allowed_rates()
+    return [kind for kind, rate in rates(areas.values()).items() if rate > allowed_value[kind]]
 
 
 def excesses(areas: dict[str, Area], bounds: dict[str, dict[str, int]]) -> Iterator[str]:
@@ -459,8 +460,8 @@ def excesses(areas: dict[str, Area], bounds: dict[str, dict[str, int]]) -> Itera
             bound = bounds.get(name, {}).get(kind, 0)
             places = area.places[kind]
             if len(places) > bound:
-                listed = "\n  ".join(str(place)[:150] for place in places[:40])
-                yield f"{kind}: {len(places)} in {name}, at most {bound}:\n  {listed}"
+                listed_text = "\n  ".join(str(place)[:150] for place in places[:40])
+                yield f"{kind}: {len(places)} in {name}, at most {bound}:\n  {listed_text}"
 
 
 def record() -> None:
@@ -490,19 +491,20 @@ def record_peers() -> None:
 
 
 def table() -> str:
-    """Return the rates of all kinds as text; an asterisk marks a rate above the allowed one."""
+    """Return the rates of all kinds as text. An asterisk marks a rate above the allowed one."""
     peers = json.loads(PEERS.read_text(encoding="utf-8"))
-    allowed = allowed_rates()
+    allowed_value = allowed_rates()
     groups = {group: rates(read_group(group).values()) for group in GROUPS}
     lines = [
         f"{'per 10,000 words or lines':36}" + "".join(f"{name:>9}" for name in [*GROUPS, *peers, "allowed"])
     ]
     for kind in KINDS:
         cells = [
-            f"{group[kind]:8.1f}{'*' if group[kind] > allowed[kind] else ' '}" for group in groups.values()
+            f"{group[kind]:8.1f}{'*' if group[kind] > allowed_value[kind] else ' '}"
+            for group in groups.values()
         ]
         cells += [f"{peer['rates'].get(kind, 0):8.1f} " for peer in peers.values()]
-        lines.append(f"{kind:36}" + "".join(cells) + f"{allowed[kind]:8.1f}")
+        lines.append(f"{kind:36}" + "".join(cells) + f"{allowed_value[kind]:8.1f}")
     return "\n".join(lines)
 
 

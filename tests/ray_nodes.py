@@ -53,10 +53,10 @@ def wait_longer(patch: pytest.MonkeyPatch) -> None:
                 if time.monotonic() > end:
                     raise
 
-    def start_with_ports(started: Any) -> None:
+    def start_with_ports(start_time: Any) -> None:
         for name in PORTS:
-            persist_port(started.get_session_dir_path(), started.node_id, name, -1)
-        start_processes(started)
+            persist_port(start_time.get_session_dir_path(), start_time.node_id, name, -1)
+        start_processes(start_time)
 
     patch.setattr(services, "get_node", get_node_patiently)
     patch.setattr(node.Node, "start_ray_processes", start_with_ports)
@@ -64,7 +64,7 @@ def wait_longer(patch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
-    """Start nodes with declared resources, the first as the head; yield the cluster and its nodes by name.
+    """Start nodes with declared resources, the first as the head. Yield the cluster and its nodes by name.
 
     A declared GPU needs no card: torch sees none here.
     """
@@ -79,7 +79,7 @@ def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")  # Other programs may fill this machine's memory.
         cluster = Cluster()
         try:
-            started = {
+            started_nodes = {
                 name: cluster.add_node(
                     object_store_memory=MEMORY,
                     include_dashboard=False,
@@ -88,13 +88,13 @@ def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
                 )
                 for name, resources in nodes.items()
             }
-            yield cluster, started
+            yield cluster, started_nodes
         finally:
             cluster.shutdown()
 
 
 @contextmanager
-def connected(cluster: Any) -> Iterator[None]:
+def connect_to(cluster: Any) -> Iterator[None]:
     """Connect this process to a cluster."""
     import ray
 
@@ -106,13 +106,13 @@ def connected(cluster: Any) -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[dict[int, str]]:
+def watch_nodes() -> Iterator[dict[int, str]]:
     """Yield the node of each process below this one, by its number, as far as they have begun."""
     nodes: dict[int, str] = {}
-    ended = threading.Event()
+    event = threading.Event()
 
     def sample() -> None:
-        while not ended.wait(SAMPLE_EVERY):
+        while not event.wait(SAMPLE_EVERY):
             for pid in descendants(os.getpid()):
                 if name := _node(pid):
                     nodes.setdefault(pid, name)
@@ -122,7 +122,7 @@ def watched() -> Iterator[dict[int, str]]:
     try:
         yield nodes
     finally:
-        ended.set()
+        event.set()
         thread.join()
 
 
@@ -135,16 +135,16 @@ def _node(pid: int) -> str:
     return ""
 
 
-def makers(out: Path, nodes: Mapping[int, str]) -> dict[str, str]:
+def makers(path: Path, nodes: Mapping[int, str]) -> dict[str, str]:
     """Return the node of each finished run, by the log of leases."""
-    return {run: nodes.get(pid, "?") for run, pid in processes(out).items()}
+    return {run: nodes.get(pid, "?") for run, pid in processes(path).items()}
 
 
-def processes(out: Path) -> dict[str, int]:
+def processes(folder: Path) -> dict[str, int]:
     """Return the number of the process that finished each run, by the log of leases."""
-    finished: dict[str, int] = {}
-    for path in (out / LEASES / "log").iterdir():
-        for line in map(json.loads, path.open()):
-            if line["event"] == "finished" and (out / line["run"] / "record.json").exists():
-                finished[line["run"]] = int(path.name.split("-")[1])
-    return finished
+    finished_parts: dict[str, int] = {}
+    for path in (folder / LEASES / "log").iterdir():
+        for line in (json.loads(item) for item in path.open()):
+            if line["event"] == "finished" and (folder / line["run"] / "record.json").exists():
+                finished_parts[line["run"]] = int(path.name.split("-")[1])
+    return finished_parts

@@ -13,7 +13,7 @@ NAME = re.compile(r'(    name: ClassVar\[str\] = "[\w-]+)"')
 
 
 def write_copies(folder: Path) -> dict[str, str]:
-    """Write the modules of methods under other names; return the class of each method's copy, by its name."""
+    """Write the modules of methods under other names. Return the class of each method's copy, by its name."""
     kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **ADJUSTMENTS}
     copies = {}
     for name, kind in kinds.items():

@@ -43,14 +43,14 @@ class S3:
         }
 
     def tell(self, what: str) -> str:
-        """Give a command; return what it says when it is obeyed."""
+        """Give a command. Return what it says when it is obeyed."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
-        said = self.process.stdout.readline()
-        assert said, f"the server has ended at {what!r}"
-        return said.strip()
+        line = self.process.stdout.readline()
+        assert line, f"the server has ended at {what!r}"
+        return line.strip()
 
 
 @contextmanager
@@ -71,14 +71,16 @@ def s3_server() -> Iterator[S3]:
 
 
 def serve() -> None:
-    """Answer at a free port until the input ends; say the address first, then each command obeyed."""
+    """Answer at a free port until the input ends. Say the address first, then each command obeyed."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 
-    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
-    away, free = Event(), Event()
-    free.set()
-    held: set[str] = set()
+    application = DomainDispatcherApplication(create_backend_app)
+    lock = threading.Lock()
+    away = Event()
+    free_event = Event()
+    free_event.set()
+    held_parts: set[str] = set()
     requests: Counter[str] = Counter()
 
     def count() -> str:
@@ -89,19 +91,19 @@ def serve() -> None:
     obey: dict[str, Callable[[], object]] = {
         "away": away.set,
         "back": away.clear,
-        "hold": free.clear,
-        "held": lambda: len(held),
-        "go": free.set,
+        "hold": free_event.clear,
+        "held": lambda: len(held_parts),
+        "go": free_event.set,
         "counts": count,
     }
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
         if "/.claims/" in environ["PATH_INFO"] and "/.claims/check." not in environ["PATH_INFO"]:
-            if not free.is_set():
-                held.add(environ["HTTP_USER_AGENT"].partition(" app/")[2])
-            free.wait()
-        listed = "list-type" in environ["QUERY_STRING"]
-        requests["LIST" if listed else f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"] += 1
+            if not free_event.is_set():
+                held_parts.add(environ["HTTP_USER_AGENT"].partition(" app/")[2])
+            free_event.wait()
+        is_listed = "list-type" in environ["QUERY_STRING"]
+        requests["LIST" if is_listed else f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"] += 1
         if away.is_set():
             environ["werkzeug.socket"].shutdown(SHUT_RDWR)
             return []

@@ -28,23 +28,26 @@ _read: Counter[str] = Counter()
 @contextmanager
 def says(kind: type[Exception] | tuple[type[Exception], ...], *facts: str) -> Iterator[pytest.ExceptionInfo]:
     """Expect an error whose message has these facts: place, what was found, what is allowed, what to do."""
-    with pytest.raises(kind) as caught:
-        yield caught
-    worded(str(caught.value), *facts)
+    with pytest.raises(kind) as error:
+        yield error
+    check_wording(str(error.value), *facts)
 
 
-def worded(message: str, *facts: str) -> None:
+def check_wording(message: str, *facts: str) -> None:
     """Hold a message to its facts, whatever its wording, and to the wording on record."""
     missing = [fact for fact in facts if fact not in message]
     assert not missing, f"{missing} is not said: {message}"
-    plain, key = message, _key()
+    plain_message = message
+    key = _key()
     for pattern, name in OF_THE_DAY.items():
-        plain = re.sub(pattern, name, plain)
+        plain_message = re.sub(pattern, name, plain_message)
     if is_recorded_anew:
-        RECORDED[key] = plain
+        RECORDED[key] = plain_message
         text = json.dumps(dict(sorted(RECORDED.items())), indent=1, ensure_ascii=False)
         WORDINGS.write_text(text + "\n", encoding="utf-8")
-    assert plain == RECORDED.get(key), "another wording; where it is better: pytest -n 0 --record-messages"
+    assert plain_message == RECORDED.get(key), (
+        "another wording; where it is better: pytest -n 0 --record-messages"
+    )
 
 
 def _key() -> str:
@@ -56,7 +59,9 @@ def _key() -> str:
 
 def without_test() -> set[str]:
     """Return the names of recorded tests that are gone."""
-    named = {key: re.split(r"::|\[| \d+$", key)[:2] for key in RECORDED}
-    texts = {file: (WORDINGS.parent / file) for file, _ in named.values()}
-    code = {file: path.read_text(encoding="utf-8") if path.exists() else "" for file, path in texts.items()}
-    return {key for key, (file, name) in named.items() if f"def {name}(" not in code[file]}
+    parts = {key: re.split(r"::|\[| \d+$", key)[:2] for key in RECORDED}
+    texts = {file: (WORDINGS.parent / file) for file, _ in parts.values()}
+    program = {
+        file: path.read_text(encoding="utf-8") if path.exists() else "" for file, path in texts.items()
+    }
+    return {key for key, (file, name) in parts.items() if f"def {name}(" not in program[file]}

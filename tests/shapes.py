@@ -13,7 +13,7 @@ import jaxtyping
 
 SHAPE = re.compile(r"\b(Bool|Complex|Float|Int|Integer|Num|Shaped|UInt)\d*\[")
 
-_checked = jaxtyping.jaxtyped
+check_count = jaxtyping.jaxtyped
 
 
 def states_shapes(item: Any) -> bool:
@@ -22,7 +22,7 @@ def states_shapes(item: Any) -> bool:
 
 
 def _checked_where_stated(*, typechecker: Any) -> Callable[[Any], Any]:
-    check = _checked(typechecker=typechecker)
+    check = check_count(typechecker=typechecker)
     return lambda item: check(item) if states_shapes(item) else item
 
 

@@ -20,7 +20,7 @@ QUIET = {"on_progress": lambda _: None}
 OPTIONS = {"languages": LANGUAGES, "precision": "bfloat16", **QUIET}
 
 
-def encoded(tokenizer, texts):
+def encode_texts(tokenizer, texts):
     batch = tokenizer(texts, padding=True, return_tensors="pt")
     return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
@@ -28,7 +28,7 @@ def encoded(tokenizer, texts):
 def batches(tokenizer):
     """Two batches of each of two languages."""
     return {
-        language: [encoded(tokenizer, texts[:3]), encoded(tokenizer, texts[3:6])]
+        language: [encode_texts(tokenizer, texts[:3]), encode_texts(tokenizer, texts[3:6])]
         for language, texts in zip(LANGUAGES, (FIRST, SECOND), strict=True)
     }
 
@@ -39,7 +39,7 @@ def mean_square(model, batch):
 
 
 def train(model, inputs, steps, language="en"):
-    """Train a model with dropout, whose numbers come from torch's own generator; yield its modes."""
+    """Train a model with dropout, whose numbers come from torch's own generator. Yield its modes."""
     optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], 1e-3)
     torch.manual_seed(5)
     for step in steps:
@@ -68,12 +68,18 @@ MEASUREMENTS = {
     "align by the last layer": lambda model, tokenizer, _, __: isogloss.align(
         FIRST, SECOND, model, tokenizer, layer=-1, matching="itermax", **OPTIONS
     ),
-    "path": lambda model, _, other, inputs: isogloss.path(
-        model, other, lambda moved: float(mean_square(moved, inputs["en"][0])), [0, 0.5], **QUIET
+    "path": lambda model, _, other_item, inputs: isogloss.path(
+        model,
+        other_item,
+        lambda moved_value: float(mean_square(moved_value, inputs["en"][0])),
+        [0, 0.5],
+        **QUIET,
     ),
-    "plane": lambda model, _, other, __: isogloss.plane(model, other, other, size, [0, 0.5], **QUIET),
-    "deltas": lambda model, _, other, __: isogloss.deltas(model, other, other),
-    "average": lambda model, _, other, __: flat(isogloss.average([model, other], [0.25, 0.75])),
+    "plane": lambda model, _, other_item, __: isogloss.plane(
+        model, other_item, other_item, size, [0, 0.5], **QUIET
+    ),
+    "deltas": lambda model, _, other_item, __: isogloss.deltas(model, other_item, other_item),
+    "average": lambda model, _, other_item, __: flat(isogloss.average([model, other_item], [0.25, 0.75])),
     "gradient_conflict": lambda model, _, __, inputs: isogloss.gradient_conflict(
         model, inputs, mean_square, **QUIET
     ),
@@ -95,16 +101,16 @@ def flat(model):
     return torch.cat([weight.detach().flatten() for weight in model.parameters()])
 
 
-def equal(one, other):
+def equal(left, right):
     """Compare two results to the bit."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if hasattr(one, "equals"):
-        return one.equals(other)
-    return one == other
+    if isinstance(left, torch.Tensor):
+        return torch.equal(left, right)
+    if hasattr(left, "equals"):
+        return left.equals(right)
+    return left == right
 
 
-def seen(model):
+def list_state(model):
     """Return all that another thread can see of a model, but the numbers in its weights."""
     tree = module_tree(model) if hasattr(model, "base_model") else None
     modules = {
@@ -113,7 +119,7 @@ def seen(model):
             sorted(vars(module)),
             id(vars(module).get("forward")),
             {
-                kind: [*hooks]
+                kind: list(hooks)
                 for kind, hooks in vars(module).items()
                 if "hooks" in kind and isinstance(hooks, dict)
             },
@@ -135,23 +141,25 @@ def seen(model):
     return modules, tensors, tree and tree.active.languages
 
 
-def differences(one, other):
+def differences(left, right):
     """Name what differs between two states of ``seen``."""
     names = [
         name
-        for parts in zip(one[:2], other[:2], strict=True)
+        for parts in zip(left[:2], right[:2], strict=True)
         for name in parts[0]
         if parts[0][name] != parts[1].get(name)
     ]
-    return [*names, *(["languages"] if one[2] != other[2] else []), *({*other[0]} - {*one[0]})]
+    return [*names, *(["languages"] if left[2] != right[2] else []), *(set(right[0]) - set(left[0]))]
 
 
 def numbers(model):
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 
-def changed(before, model):
-    return [name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])]
+def list_changes(state_before, model):
+    return [
+        name for name, tensor in model.state_dict().items() if not torch.equal(tensor, state_before[name])
+    ]
 
 
 def random_states():
@@ -159,12 +167,12 @@ def random_states():
 
 
 @contextmanager
-def observed(model, look):
+def observe(model, look):
     """Call ``look`` whenever the model, or a copy of it, has computed embeddings, a layer or its states."""
     layers = transformer_layers(model).values()
     tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
-    hooked = dict.fromkeys([model.base_model, *layers, *tables])
-    handles = [module.register_forward_hook(lambda *_: look()) for module in hooked]
+    hooked_values = dict.fromkeys([model.base_model, *layers, *tables])
+    handles = [module.register_forward_hook(lambda *_: look()) for module in hooked_values]
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ SCRIPTS = {
     "Latin": ["Ana", "Li", "lives", "in", "Oslo"],
     "Devanagari": ["रवि", "कल", "दिल्ली", "गया", "था"],
     "Arabic": ["ذهب", "علي", "إلى", "القاهرة", "أمس"],
-    "Chinese": [*"李明住在北京"],
+    "Chinese": list("李明住在北京"),
     "Thai": ["สมชาย", "ไป", "กรุงเทพ"],
     "Ethiopic": ["አበበ", "ወደ", "አዲስ", "አበባ", "ሄደ"],
 }
@@ -45,8 +45,8 @@ class Notation:
         """Write spans as tags."""
         tags = list[str]()
         last_type = ""
-        for number, (type_name, length, gap) in enumerate(spans):
-            is_followed = not gap and spans[number + 1 : number + 2] and spans[number + 1][0] == type_name
+        for index, (type_name, length, gap) in enumerate(spans):
+            is_followed = not gap and spans[index + 1 : index + 2] and spans[index + 1][0] == type_name
             letters = self.letters(length, follows=last_type == type_name, is_followed=bool(is_followed))
             tags += [self.tag(letter, type_name) for letter in letters]
             tags += [self.outside] * gap
@@ -55,8 +55,8 @@ class Notation:
 
     def letters(self, length: int, *, follows: bool, is_followed: bool) -> str:
         """Return the letters of a span."""
-        first, inner, last, single = LETTERS[self.scheme]
-        letters = single if length == 1 else first + inner * (length - 2) + last
+        first_letter, inner, last_letter, single = LETTERS[self.scheme]
+        letters = single if length == 1 else first_letter + inner * (length - 2) + last_letter
         if self.scheme == "IOB1" and follows:
             letters = "B" + letters[1:]
         if self.scheme == "IOE1" and is_followed:

@@ -40,18 +40,18 @@ PASSAGE = "the cat sat on the mat . a dog ran over hills and saw Anna Lee in Rom
 ANSWERS = ("Anna Lee", "the mat", "a dog", "Rome Italy", "sat", "hills", "Rome", "the cat")
 
 
-def tagged(words, tags=(), number=0):
-    return TaggedSentence(id=f"s{number}", words=tuple(words), tags=tuple(tags))
+def make_tagged(words, tags=(), index=0):
+    return TaggedSentence(id=f"s{index}", words=tuple(words), tags=tuple(tags))
 
 
-def parsed(words, heads=(), relations=(), *, number=0, tags=()):
+def make_parsed(words, heads=(), relations=(), *, number=0, tags=()):
     return ParsedSentence(
         id=f"s{number}", words=tuple(words), tags=tuple(tags), heads=tuple(heads), relations=tuple(relations)
     )
 
 
-def pair(first, second, label="", number=0):
-    return SentencePair(id=f"p{number}", first=first, second=second, label=label)
+def pair(first_text, second, label="", index=0):
+    return SentencePair(id=f"p{index}", first=first_text, second=second, label=label)
 
 
 def question(answer="", *, passage=PASSAGE, asked="what happened", number=0):
@@ -59,8 +59,8 @@ def question(answer="", *, passage=PASSAGE, asked="what happened", number=0):
     return Question(id=f"q{number}", passage=passage, question=asked, answers=answers)
 
 
-def choice(context, options, label=None, number=0, **asked):
-    return Choice(id=f"c{number}", context=context, options=tuple(options), label=label, **asked)
+def choice(context, options, label=None, index=0, **arguments):
+    return Choice(id=f"c{index}", context=context, options=tuple(options), label=label, **arguments)
 
 
 def random_tree(size, rng):
@@ -73,23 +73,23 @@ def random_tree(size, rng):
 
 def random_parsed(size, *, seed=0, number=0):
     rng = np.random.default_rng([seed, number, size])
-    words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, UPOS.labels))
-    return parsed(words, *random_tree(size, rng), number=number, tags=tags)
+    words, tags = ([str(item) for item in rng.choice(items, size)] for items in (WORDS, UPOS.labels))
+    return make_parsed(words, *random_tree(size, rng), number=number, tags=tags)
 
 
-def random_tagged(task, size, *, number=0):
-    rng = np.random.default_rng([number, size])
-    words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, task.labels))
+def random_tagged(task, size, *, index=0):
+    rng = np.random.default_rng([index, size])
+    words, tags = ([str(item) for item in rng.choice(items, size)] for items in (WORDS, task.labels))
     if task.name == "lemmas":
-        tags = [word[: -1 if number % 2 else None] or word for number, word in enumerate(words)]
-    return tagged(words, repair(tags) if task.metric == "span_f1" else tags, number)
+        tags = [word[: -1 if value % 2 else None] or word for value, word in enumerate(words)]
+    return make_tagged(words, repair(tags) if task.metric == "span_f1" else tags, index)
 
 
 def examples_of(name, *, size=6):
     """Give eight examples of a task."""
     task = SMALL_TASKS[name]
     if task.labels_are == "word":
-        return [random_tagged(task, size, number=n) for n in range(8)]
+        return [random_tagged(task, size, index=n) for n in range(8)]
     if task.labels_are == "tree":
         return [random_parsed(size, seed=1, number=n) for n in range(8)]
     if task.labels_are == "span":
@@ -108,11 +108,11 @@ def examples_of(name, *, size=6):
     ]
 
 
-def label_of(task, number):
+def label_of(task, index):
     """Give one label, each set of labels in turn, or a number."""
     if task.metric == "micro_f1":
-        return tuple(label for place, label in enumerate(task.labels) if number >> place & 1)
-    return task.labels[number % len(task.labels)] if task.metric == "accuracy" else number / 4 - 1
+        return tuple(label for place, label in enumerate(task.labels) if index >> place & 1)
+    return task.labels[index % len(task.labels)] if task.metric == "accuracy" else index / 4 - 1
 
 
 def perfect(task, rows, examples):

@@ -154,7 +154,7 @@ def test_a_run_gives_records_and_a_report_and_prints_nothing(tmp_path, capfd):
     assert result.report.html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert sorted(record.id for record in result.records) == sorted(result.outcome.made)
     assert {"fine-tune", "measure"} == {record.kind for record in result.records}
-    assert heard and all(0 <= one.done <= one.total for one in heard)
+    assert heard and all(0 <= item.done <= item.total for item in heard)
     assert capfd.readouterr() == ("", "")
 
 
@@ -169,9 +169,9 @@ def test_what_is_done_is_not_done_again(tiny_runs):
 def test_a_tagger_labels_every_word(models):
     tagger, _ = models
     labels = tagger.predict([["tuki", "mirne"], "tuki mirne", (), "x " * 300])
-    assert [len(one) for one in labels] == [2, 2, 0, 300]
+    assert [len(label) for label in labels] == [2, 2, 0, 300]
     assert labels[0] == labels[1]
-    assert {label for one in labels for label in one} <= set(tagger.task.labels)
+    assert {label for item in labels for label in item} <= set(tagger.task.labels)
 
 
 def test_pairs_get_one_label(models):
@@ -184,7 +184,7 @@ def test_pairs_get_one_label(models):
 def test_a_prediction_does_not_depend_on_its_neighbours(models):
     tagger, _ = models
     sentences = [["tuki"] * count for count in (1, 30, 7)]
-    assert tagger.predict(sentences) == [tagger.predict([one])[0] for one in sentences]
+    assert tagger.predict(sentences) == [tagger.predict([sentence])[0] for sentence in sentences]
     assert tagger.predict(iter(sentences)) == tagger.predict(sentences)
     assert tagger.predict([]) == []
 
@@ -193,7 +193,9 @@ def test_a_model_scores_examples_of_a_corpus(models, tiny_runs):
     tagger, _ = models
     examples = list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "dev"))[:8]
     assert 0 <= tagger.score(examples) <= 1
-    assert [len(one) for one in tagger.predict(examples)] == [len(one.words) for one in examples]
+    assert [len(prediction) for prediction in tagger.predict(examples)] == [
+        len(example.words) for example in examples
+    ]
 
 
 @pytest.mark.parametrize("wrong", ["one text", ("one",), ("one", "two", "three")])
@@ -211,10 +213,10 @@ def test_what_is_no_word_is_refused(models, wrong):
 def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
     with pytest.raises(ModelError, match="finished"):
         isogloss.load_model(tmp_path)
-    finished = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
-    measured = next(path for path in finished if not (path / "model").exists())
+    finished_parents = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
+    measured_path = next(path for path in finished_parents if not (path / "model").exists())
     with pytest.raises(ModelError, match="fine-tune:"):
-        isogloss.load_model(measured)
+        isogloss.load_model(measured_path)
     assert issubclass(ModelError, IsoglossError)
 
 
@@ -224,11 +226,11 @@ def test_a_public_name_is_the_same_object_everywhere(name):
 
 
 def test_comparisons_are_a_frame_with_a_row_for_each_language(tiny_runs):
-    compared = isogloss.compare_runs(tiny_runs, against="source-only", points=5)
-    assert list(compared.frame["language"]) == ["qaa", "qab"]
-    assert (compared.frame["p_value"] <= compared.frame["p_holm"]).all()
-    assert compared.notes == []
-    assert "<table" in compared._repr_html_()
+    compared_runs = isogloss.compare_runs(tiny_runs, against="source-only", points=5)
+    assert list(compared_runs.frame["language"]) == ["qaa", "qab"]
+    assert (compared_runs.frame["p_value"] <= compared_runs.frame["p_holm"]).all()
+    assert compared_runs.notes == []
+    assert "<table" in compared_runs._repr_html_()
     with pytest.raises(ConfigError, match=r"encoder,.*'nothing'"):
         isogloss.compare_runs([tiny_runs], against="nothing")
     with pytest.raises(ConfigError, match=r"^compare:"):

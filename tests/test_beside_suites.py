@@ -11,7 +11,7 @@ import pytest
 
 
 class Suite(NamedTuple):
-    """What is compared with a project, and the test that does it."""
+    """A function that is compared with a project, and the test that compares it."""
 
     project: str
     """GitHub repository of a clone, or a package that is installed."""

@@ -27,15 +27,15 @@ def machine(tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
 
-    def put(name, body):
+    def put_script(name, body):
         (folder / name).write_text(f"#!{BASH}\n{body}\n")
         (folder / name).chmod(0o755)
 
     def run(*, user=0, ci="", **programs):
-        put("id", f"echo {user}")
-        put("timeout", 'shift; exec "$@"')
+        put_script("id", f"echo {user}")
+        put_script("timeout", 'shift; exec "$@"')
         for name, body in programs.items():
-            put(name.replace("_", "-"), body)
+            put_script(name.replace("_", "-"), body)
         environment = {"PATH": str(folder), "CI": ci, "PLACE": str(folder)}
         return subprocess.run(
             [BASH, str(SCRIPT)], env=environment, capture_output=True, text=True, check=False
@@ -67,14 +67,14 @@ ROOT_ALONE = f'[ -n "${{FROM_SUDO:-}}" ] || {{ {REFUSES}; }}\n{INSTALLS}'
     ids=["there", "another", "a shim before another", "by root", "by sudo", "another without sudo"],
 )
 def test_a_browser_is_found_or_installed(machine, programs):
-    done = machine(ci="true", **programs)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"Pages are tested in (chromium|google-chrome(-stable)?)\.\n", done.stdout)
+    process = machine(ci="true", **programs)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert re.fullmatch(r"Pages are tested in (chromium|google-chrome(-stable)?)\.\n", process.stdout)
 
 
 @unix
 @pytest.mark.parametrize(
-    ("programs", "said"),
+    ("programs", "message"),
     [
         ({}, "no apt-get here"),
         ({"apt_get": REFUSES}, "by apt-get: E: Could not open lock file"),
@@ -87,12 +87,16 @@ def test_a_browser_is_found_or_installed(machine, programs):
         ({"chromium_browser": "exit 1"}, "no apt-get here"),
     ],
 )
-def test_without_a_browser_ci_fails_with_the_reason_and_others_are_warned(machine, programs, said):
-    done = machine(ci="true", **programs)
-    assert done.returncode == 1
-    assert said in done.stderr and "No browser" in done.stderr and "Install Chromium or Chrome" in done.stderr
-    done = machine(**programs)
-    assert done.returncode == 0 and said in done.stderr and "apt install chromium" in done.stderr
+def test_without_a_browser_ci_fails_with_the_reason_and_others_are_warned(machine, programs, message):
+    process = machine(ci="true", **programs)
+    assert process.returncode == 1
+    assert (
+        message in process.stderr
+        and "No browser" in process.stderr
+        and "Install Chromium or Chrome" in process.stderr
+    )
+    process = machine(**programs)
+    assert process.returncode == 0 and message in process.stderr and "apt install chromium" in process.stderr
 
 
 SKIPPING = """
@@ -126,7 +130,9 @@ def run_tests(folder, reason, *options):
         *options,
         folder,
     ]
-    path = os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join(
+        [str(ROOT / "tests"), *(value for value in [os.environ.get("PYTHONPATH")] if value)]
+    )
     return subprocess.run(
         command,
         cwd=folder,
@@ -140,10 +146,10 @@ def run_tests(folder, reason, *options):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "with workers"])
 def test_a_skip_for_another_reason_fails_a_run_that_knows_its_reasons(tmp_path, workers):
-    done = run_tests(tmp_path, "no browser", "--only-known-skips", *workers)
-    assert done.returncode == 1
-    assert "test_unknown: skipped (no browser)" in done.stdout and "tests/known_skips.py" in done.stdout
-    assert "published schema" not in done.stdout
+    process = run_tests(tmp_path, "no browser", "--only-known-skips", *workers)
+    assert process.returncode == 1
+    assert "test_unknown: skipped (no browser)" in process.stdout and "tests/known_skips.py" in process.stdout
+    assert "published schema" not in process.stdout
     assert run_tests(tmp_path, "no browser", *workers).returncode == 0
     assert (
         run_tests(tmp_path, "no machine can be made up here", "--only-known-skips", *workers).returncode == 0
@@ -154,8 +160,8 @@ def test_a_skip_for_another_reason_fails_a_run_that_knows_its_reasons(tmp_path, 
 @pytest.mark.slow
 def test_a_module_that_is_skipped_for_another_reason_fails_it_too(tmp_path):
     (tmp_path / "test_module.py").write_text('import pytest\npytest.importorskip("of_no_machine")\n')
-    done = run_tests(tmp_path, "the published schema is not here", "--only-known-skips", "-n", "2")
-    assert done.returncode == 1 and "could not import 'of_no_machine'" in done.stdout
+    process = run_tests(tmp_path, "the published schema is not here", "--only-known-skips", "-n", "2")
+    assert process.returncode == 1 and "could not import 'of_no_machine'" in process.stdout
 
 
 def test_ci_fails_without_a_browser_and_knows_its_skips():
@@ -190,7 +196,9 @@ def test_every_test_is_in_one_part_of_the_night():
     yaml = pytest.importorskip("yaml")
     text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
     parts = yaml.safe_load(text)["jobs"]["cases"]["strategy"]["matrix"]["part"]
-    named = [name for part in parts for name in part.split()]
-    files = [path for name in named for path in ROOT.glob(name)]
-    covered = [test for path in files for test in ([path] if path.is_file() else path.rglob("test_*.py"))]
-    assert sorted(covered) == sorted((ROOT / "tests").rglob("test_*.py"))
+    names = [name for part in parts for name in part.split()]
+    files = [path for name in names for path in ROOT.glob(name)]
+    covered_tests = [
+        test for path in files for test in ([path] if path.is_file() else path.rglob("test_*.py"))
+    ]
+    assert sorted(covered_tests) == sorted((ROOT / "tests").rglob("test_*.py"))

@@ -55,22 +55,24 @@ SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 @pytest.mark.parametrize("package", TABLES)
 def test_every_plug_in_of_a_package_is_in_its_table(package: str) -> None:
     table, marks = TABLES[package]
-    found = {name for file in (ROOT / package).rglob("*.py") for name in plug_ins(file, marks)} - NOT_NAMED
-    there = set(kinds(table.values()))
+    difference = {
+        name for file in (ROOT / package).rglob("*.py") for name in plug_ins(file, marks)
+    } - NOT_NAMED
+    entries = set(kinds(table.values()))
     if package == "methods":
-        found |= PLAIN
-    assert found == {kind.__qualname__ for kind in there if not there & set(kind.__mro__[1:])}
+        difference |= PLAIN
+    assert difference == {kind.__qualname__ for kind in entries if not entries & set(kind.__mro__[1:])}
 
 
 def test_every_instance_of_a_task_is_in_the_table() -> None:
     modules = {type(task).__module__ for task in ALL_TASKS.values()}
-    made = [
+    result = [
         value
         for module in modules
         for value in vars(import_module(module)).values()
         if type(value) in kinds(ALL_TASKS.values())
     ]
-    assert sorted(task.name for task in made) == sorted(ALL_TASKS)
+    assert sorted(task.name for task in result) == sorted(ALL_TASKS)
 
 
 @pytest.mark.parametrize("package", TABLES)
@@ -116,8 +118,8 @@ def test_files_and_recipes_are_snake_case(package: str) -> None:
 def test_every_field_has_a_help_text_under_it(kind: type) -> None:
     assert kind.__doc__
     assert not kind.__doc__.startswith(f"{kind.__name__}(")  # dataclass would write that one itself
-    without = {field.name for field in fields(kind)} - set(documented_fields(kind))
-    assert not without
+    plain_difference = {field.name for field in fields(kind)} - set(documented_fields(kind))
+    assert not plain_difference
 
 
 def kinds(entries: Iterable[object]) -> set[type]:
@@ -127,7 +129,9 @@ def kinds(entries: Iterable[object]) -> set[type]:
 def plug_ins(file: Path, marks: set[str]) -> Iterator[str]:
     """Name the classes of a file, Protocols aside, that have all the marks of a plug-in."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        is_protocol = isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases)
+        is_protocol = isinstance(node, ast.ClassDef) and "Protocol" in (
+            ast.unparse(basis) for basis in node.bases
+        )
         if isinstance(node, ast.ClassDef) and not is_protocol and marks <= set(names_in(node)):
             yield node.name
 
@@ -139,13 +143,13 @@ def names_in(node: ast.ClassDef) -> Iterator[str]:
         elif isinstance(part, ast.AnnAssign):
             yield ast.unparse(part.target)
         elif isinstance(part, ast.Assign):
-            yield from map(ast.unparse, part.targets)
+            yield from (ast.unparse(target) for target in part.targets)
 
 
 def documented_fields(kind: type) -> Iterator[str]:
     """Name the fields with a text right below them, including inherited fields."""
-    for own in filter(is_dataclass, kind.__mro__[1:]):
-        yield from documented_fields(own)
+    for own_part in (item for item in kind.__mro__[1:] if is_dataclass(item)):
+        yield from documented_fields(own_part)
     (node,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
     for field, text in zip(node.body, node.body[1:], strict=False):

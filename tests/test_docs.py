@@ -40,10 +40,10 @@ def test_page_is_up_to_date(page, generate):
 
 
 def test_every_made_part_is_on_a_page(generate):
-    shown = {
+    names = {
         name for page in PAGES for _, name, _ in generate.BLOCK.findall(page.read_text(encoding="utf-8"))
     }
-    assert shown == set(generate.BLOCKS)
+    assert names == set(generate.BLOCKS)
 
 
 def test_the_reference_of_each_function_has_arguments_result_errors_device_and_cost(generate):
@@ -56,7 +56,7 @@ def test_the_reference_of_each_function_has_arguments_result_errors_device_and_c
         assert reference.summary.endswith(".") and reference.result.startswith(("`", "each call"))
         assert reference.errors and reference.device and reference.cost, name
         signature = inspect.signature(function)
-        assert [argument for argument, *_ in reference.arguments] == [*signature.parameters], name
+        assert [argument for argument, *_ in reference.arguments] == list(signature.parameters), name
         for argument, kind, default, text in reference.arguments:
             assert text and kind.strip("`") and default, f"{name}: {argument}"
 
@@ -76,10 +76,10 @@ def test_a_page_made_twice_is_the_same(generate):
 
 def on_pages(language: str) -> pytest.MarkDecorator:
     """Parametrize a test by the examples in a language, page by page."""
-    fenced = re.compile(rf"^```{language}\n(.*?)^```$", re.M | re.S)
-    texts = {page.name: fenced.findall(page.read_text(encoding="utf-8")) for page in PAGES}
-    named = {f"{page}-{number}": text for page in texts for number, text in enumerate(texts[page])}
-    return pytest.mark.parametrize("text", named.values(), ids=list(named))
+    fenced_pattern = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    texts = {page.name: fenced_pattern.findall(page.read_text(encoding="utf-8")) for page in PAGES}
+    fields = {f"{page}-{index}": text for page in texts for index, text in enumerate(texts[page])}
+    return pytest.mark.parametrize("text", fields.values(), ids=list(fields))
 
 
 @pytest.mark.slow
@@ -99,10 +99,10 @@ def test_recipes_on_pages_are_accepted(text, tmp_path):
 
 def test_every_line_of_what_is_trusted_names_a_test_that_there_is():
     page = (DOCS / "trust.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(test_\w+)`", page))
+    matches = set(re.findall(r"`(test_\w+)`", page))
     tests = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
-    assert named
-    assert {name for name in named if f"\ndef {name}(" not in tests} == set()
+    assert matches
+    assert {name for name in matches if f"\ndef {name}(" not in tests} == set()
     checked_lines = page.partition("## What is checked")[2].partition("## ")[0].splitlines()
     rows = [line for line in checked_lines if line.startswith("| ")][1:]
     assert all("`test_" in line.rpartition(" | ")[2] for line in rows)
@@ -110,8 +110,8 @@ def test_every_line_of_what_is_trusted_names_a_test_that_there_is():
 
 def test_the_site_documents_every_public_name():
     page = (DOCS / "api.rst").read_text(encoding="utf-8")
-    documented = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", page, re.M)
-    assert sorted(documented) == sorted(set(isogloss.__all__) - {"__version__"})
+    documented_matches = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", page, re.MULTILINE)
+    assert sorted(documented_matches) == sorted(set(isogloss.__all__) - {"__version__"})
 
 
 def test_every_page_is_in_the_contents_of_the_site():
@@ -121,7 +121,7 @@ def test_every_page_is_in_the_contents_of_the_site():
 
 
 VERDICT = re.compile("|".join(rf"\b{word}\b" for word in get_args(Verdict) if word != "mixed"))
-"""Words of verdicts; "mixed" also describes inputs and models."""
+"""Words of verdicts. "mixed" also describes inputs and models."""
 
 CLAIM = re.compile(r"\b[1-4][a-m]\b")
 RESULTS = [page for page in (DOCS / "results").rglob("*.md") if page.parent.name != "claims"]
@@ -130,8 +130,8 @@ GUIDES = [page for page in DOCS.glob("*.md") if page.name != "claims.md"]
 
 def find_verdicts(text: str) -> list[str]:
     """Return the sentences and table rows outside generated blocks that have a word of a verdict."""
-    written = re.sub(r"<!-- made: .*?<!-- end -->", "", text, flags=re.S)
-    sentences = re.split(r"(?<=[.?!:;]) |\n\||\n\n", re.sub(r"\n(?![\n|])", " ", written))
+    output = re.sub(r"<!-- made: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    sentences = re.split(r"(?<=[.?!:;]) |\n\||\n\n", re.sub(r"\n(?![\n|])", " ", output))
     return [sentence for sentence in sentences if VERDICT.search(sentence)]
 
 

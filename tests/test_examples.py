@@ -28,11 +28,13 @@ def test_an_example_is_short_and_says_how_to_run_it(path):
 @pytest.mark.slow
 def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
     load("zero_shot").main(tmp_path, examples=32)
-    scores = dict(re.findall(r"^(q\w\w): accuracy (\d\.\d+)$", out := capsys.readouterr().out, re.MULTILINE))
-    gap = float(re.search(r"transfer gap: (-?\d\.\d+)", out)[1])
-    targets = [float(scores[code]) for code in ("qab", "qad", "qag")]
+    scores = dict(
+        re.findall(r"^(q\w\w): accuracy (\d\.\d+)$", output := capsys.readouterr().out, re.MULTILINE)
+    )
+    gap = float(re.search(r"transfer gap: (-?\d\.\d+)", output)[1])
+    targets = [float(scores[language]) for language in ("qab", "qad", "qag")]
     assert gap == pytest.approx(float(scores["qaa"]) - sum(targets) / 3, abs=2e-3)
-    assert len(out.splitlines()[-1].split()) == 4
+    assert len(output.splitlines()[-1].split()) == 4
 
 
 @pytest.mark.nightly
@@ -82,4 +84,4 @@ def test_continual_training_prints_how_far_words_are_apart(capsys):
 def test_meta_learned_adapters_print_a_loss_of_each_language(capsys):
     load("meta_loop").main(steps=4)
     losses = re.findall(r"^(q\w\w): loss (\d\.\d+)$", capsys.readouterr().out, re.MULTILINE)
-    assert [code for code, _ in losses] == ["qaa", "qad"]
+    assert [language for language, _ in losses] == ["qaa", "qad"]

@@ -39,7 +39,7 @@ FLOORS = (
     {"cli", "testing"},
     {"__init__", "__main__"},
 )
-FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in floor}
+FLOOR = {package: index for index, floor in enumerate(FLOORS) for package in floor}
 KNOWN_TO = {
     "transformers": {"encoders", "tasks"},
     "tqdm": {"functional"},
@@ -69,7 +69,7 @@ KNOWN_TO = {
 }
 WALL_CLOCKS = {
     "reports/exchange.py": {"time"},  # when a record was written, for its readers
-    "data/fetching/downloading.py": {"time"},  # Of a server that does not say what time it has.
+    "data/fetching/downloading.py": {"time"},  # For a server that does not report its time.
     "store/leases.py": {"now"},  # In the log, for people.
 }
 MAX_WHERE = 10
@@ -95,11 +95,11 @@ def test_a_package_imports_lower_floors_only(file: Path) -> None:
 
 
 def may_see(package: str, name: str) -> bool:
-    head, _, rest = name.partition(".")
+    head, _, remaining_parts = name.partition(".")
     if head != "isogloss":
         return package in KNOWN_TO.get(head, {package})
-    other = rest.partition(".")[0] or "core"  # isogloss itself knows its version only
-    return other == package or FLOOR[other] < FLOOR[package]
+    other_part = remaining_parts.partition(".")[0] or "core"  # isogloss itself knows its version only
+    return other_part == package or FLOOR[other_part] < FLOOR[package]
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_a_plug_in_never_imports_another(kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_floors_that_need_no_torch_import_without_it() -> None:
-    code = f"""
+    program = f"""
 import sys, pkgutil, importlib
 for name in {WITHOUT_TORCH}:
     package = importlib.import_module("isogloss." + name)
@@ -133,7 +133,7 @@ for name in {WITHOUT_TORCH}:
         importlib.import_module(module.name)
 print(*sorted({{"torch", "transformers"}} & set(sys.modules)))
 """
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == ""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == ""
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_no_circle_is_inside_a_package(package: Path) -> None:
     """A module that another one imports, at its top or later, does not import it, however far around."""
     files = {module_of(file): file for file in package.rglob("*.py")}
     arrows = {
-        name: {seen for seen in seen_by(file) if seen != name} & set(files) for name, file in files.items()
+        name: {calls for calls in seen_by(file) if calls != name} & set(files) for name, file in files.items()
     }
     try:
         order = list(TopologicalSorter(arrows).static_order())
@@ -158,7 +158,7 @@ def module_of(file: Path) -> str:
 
 
 def seen_by(file: Path) -> Iterator[str]:
-    """Give every module a file imports; ``from package import module`` is that module, not the package."""
+    """Give every module a file imports. ``from package import module`` is that module, not the package."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -191,25 +191,25 @@ def imports(file: Path) -> Iterator[str]:
 
 def test_nothing_is_decided_by_a_clock_that_can_be_set():
     """Machines that share a folder have clocks that differ, and any clock may jump."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                named = (node.value.id, node.attr)
-                if named in {
+                ids = (node.value.id, node.attr)
+                if ids in {
                     ("time", "time"),
                     ("datetime", "now"),
                     ("datetime", "utcnow"),
                     ("date", "today"),
                 }:
-                    found.setdefault(path.relative_to(ROOT).as_posix(), set()).add(node.attr)
+                    result.setdefault(path.relative_to(ROOT).as_posix(), set()).add(node.attr)
             elif isinstance(node, ast.ImportFrom) and node.module == "time":
                 assert "time" not in {name.name for name in node.names}, path
-    assert found == WALL_CLOCKS
+    assert result == WALL_CLOCKS
 
 
 def test_location_of_errors_is_a_context_not_a_parameter():
-    """``with located(…)`` says where an error is; parameters named where may become fewer, not more."""
+    """``with located(…)`` says where an error is. Parameters named where may become fewer, not more."""
     parameters = {
         (file.relative_to(ROOT).as_posix(), node.lineno)
         for file in FILES
@@ -222,8 +222,10 @@ def test_location_of_errors_is_a_context_not_a_parameter():
 def test_the_page_on_the_architecture_lists_each_layer_with_its_packages():
     page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page, re.MULTILINE)
-    listed = {int(layer): set(re.findall(r"`(\w+)`", packages)) for layer, packages in rows}
-    assert listed == {layer: packages for layer, packages in enumerate(FLOORS) if "__init__" not in packages}
+    listed_matches = {int(layer): set(re.findall(r"`(\w+)`", packages)) for layer, packages in rows}
+    assert listed_matches == {
+        layer: packages for layer, packages in enumerate(FLOORS) if "__init__" not in packages
+    }
 
 
 def test_a_class_name_has_one_owner():

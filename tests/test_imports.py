@@ -9,7 +9,7 @@ import pytest
 import isogloss
 from isogloss import aligners, diagnostics, methods, tasks, translators
 from isogloss.core.registry import Registry
-from light import MAIN, ended
+from light import MAIN, run_forks
 
 SMALLEST = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
 """The least program whose help typer prints."""
@@ -23,9 +23,9 @@ def test_importing_isogloss_is_cheap() -> None:
 
 
 def test_importing_isogloss_imports_nothing_heavy() -> None:
-    code = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
-    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not HEAVY & set(there)
+    program = "import sys, isogloss; dir(isogloss); print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    assert not HEAVY & set(parts)
 
 
 @pytest.mark.nightly
@@ -35,9 +35,9 @@ def test_help_is_at_hand() -> None:
 
 
 def test_the_verbs_are_known_without_torch() -> None:
-    code = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
-    there = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"torch", "transformers", "numpy"} & set(there)
+    program = "import sys; from isogloss.cli.app import app; print(*sys.modules)"
+    parts = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    assert not {"torch", "transformers", "numpy"} & set(parts)
 
 
 LISTS = (
@@ -53,9 +53,9 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
         *(("claims",), ("recipes",), ("languages",)),
         *(("show", run, "--in", tiny_runs), ("list", "runs", "--in", tiny_runs)),
     ]
-    for words, one in zip(commands, ended("", *((MAIN, words) for words in commands)), strict=True):
-        assert one.stdout and one.returncode == 0, (words, one.stderr)
-        assert not {"torch", "transformers"} & one.modules, words
+    for words, fork in zip(commands, run_forks("", *((MAIN, words) for words in commands)), strict=True):
+        assert fork.stdout and fork.returncode == 0, (words, fork.stderr)
+        assert not {"torch", "transformers"} & fork.modules, words
 
 
 ENDING = """
@@ -69,7 +69,7 @@ except SystemExit:
 
 
 def test_the_command_line_ends_without_a_search_for_garbage():
-    (listed,) = ended("", (ENDING, ["list", "methods", "--json"]))
+    (listed,) = run_forks("", (ENDING, ["list", "methods", "--json"]))
     assert listed.stdout.splitlines()[-1] == "True", listed.stderr
 
 
@@ -84,12 +84,14 @@ DECLARED = {
 
 
 def test_declarations_import_neither_torch_nor_transformers():
-    code = (
+    program = (
         "import sys, importlib; [importlib.import_module(name) for name in sys.argv[1:]]; print(*sys.modules)"
     )
-    loaded = subprocess.check_output([sys.executable, "-c", code, *sorted(DECLARED)], text=True).split()
-    assert set(loaded) >= DECLARED
-    assert not {"torch", "transformers"} & set(loaded)
+    loaded_names = subprocess.check_output(
+        [sys.executable, "-c", program, *sorted(DECLARED)], text=True
+    ).split()
+    assert set(loaded_names) >= DECLARED
+    assert not {"torch", "transformers"} & set(loaded_names)
 
 
 MOST_MODULES = 150
@@ -97,13 +99,15 @@ MOST_MODULES = 150
 
 
 def test_a_plan_is_made_without_torch(tmp_path):
-    code = (
+    program = (
         "import sys; from isogloss.planning.plan import plan_recipe; "
         "plan_recipe('quickstart', out=sys.argv[1]); print(*sys.modules)"
     )
-    loaded = set(subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True).split())
-    assert not {"torch", "transformers"} & loaded
-    assert 0 < len([name for name in loaded if name.startswith("isogloss")]) <= MOST_MODULES
+    loaded_names = set(
+        subprocess.check_output([sys.executable, "-c", program, str(tmp_path)], text=True).split()
+    )
+    assert not {"torch", "transformers"} & loaded_names
+    assert 0 < len([name for name in loaded_names if name.startswith("isogloss")]) <= MOST_MODULES
 
 
 @pytest.mark.slow
@@ -139,7 +143,7 @@ def cost(*arguments: str) -> float:
 
 
 def _seconds(arguments: tuple[str, ...]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime

@@ -1,4 +1,4 @@
-"""Recorded wordings belong to existing tests; the helper misses neither facts nor wordings."""
+"""Recorded wordings belong to existing tests. The helper misses neither facts nor wordings."""
 
 import pytest
 
@@ -24,5 +24,5 @@ def test_folders_of_the_day_are_no_part_of_a_wording(tmp_path, monkeypatch):
     monkeypatch.setattr(says, "RECORDED", {})
     monkeypatch.setattr(says, "WORDINGS", tmp_path / "messages.json")
     monkeypatch.setattr(says, "is_recorded_anew", True)
-    says.worded(f"{tmp_path}/a.tsv:1: an empty line", "a.tsv:1")
-    assert [*says.RECORDED.values()] == ["TMP/a.tsv:1: an empty line"]
+    says.check_wording(f"{tmp_path}/a.tsv:1: an empty line", "a.tsv:1")
+    assert list(says.RECORDED.values()) == ["TMP/a.tsv:1: an empty line"]

@@ -17,7 +17,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.using import EvaluateOptions, PredictOptions, evaluate, predict_file
 from isogloss.using.explorer import Explorer
 from says import says
-from tiny import of
+from tiny import select_kind
 
 POINTS = """
 [isogloss.methods]
@@ -41,15 +41,23 @@ STUDY = {
     "title": "Least",
     "encoder": "shipped",
     "grid": {
-        **{"corpus": "ud", "task": "upos", "source": "qaa", "targets": ["qab"], "seeds": [0]},
-        **{"examples": 8, "dev_examples": 4, "optimization": {"epochs": 1}},
+        "corpus": "ud",
+        "task": "upos",
+        "source": "qaa",
+        "targets": ["qab"],
+        "seeds": [0],
+        "examples": 8,
+        "dev_examples": 4,
+        "optimization": {"epochs": 1},
         "method": [{"name": "source-only"}],
     },
     "measure": [{"name": "scores", "examples": 4}],
 }
 ADJUST = {"name": "least-adjustment", "bitext": "bitext", "pairs": ["qaa-qab"], "examples": 8}
 PRETRAIN = {
-    **{"text": ["rawtext"], "languages": ["qaa", "qab"], "lines": {"qaa": 50, "qab": 50}},
+    "text": ["rawtext"],
+    "languages": ["qaa", "qab"],
+    "lines": {"qaa": 50, "qab": 50},
     "architecture": {
         "layers": 1,
         "dim": 8,
@@ -80,12 +88,12 @@ STUDIES = {
 
 
 @pytest.fixture(autouse=True)
-def installed(tmp_path, monkeypatch):
+def installed_package(tmp_path, monkeypatch):
     """A package that adds the plug-ins, and the files of its corpus."""
-    about = tmp_path / "site" / "least_extras-0.1.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: least-extras\nVersion: 0.1\n")
-    (about / "entry_points.txt").write_text(POINTS)
+    path = tmp_path / "site" / "least_extras-0.1.dist-info"
+    path.mkdir(parents=True)
+    (path / "METADATA").write_text("Metadata-Version: 2.1\nName: least-extras\nVersion: 0.1\n")
+    (path / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(tmp_path / "site")
     folder = tmp_path / "data" / "least"
     folder.mkdir(parents=True)
@@ -95,20 +103,20 @@ def installed(tmp_path, monkeypatch):
             (folder / f"{split}-{language}.jsonl").write_text(f"{json.dumps(line)}\n" * 8)
 
 
-def planned(tmp_path, study):
+def plan_study(tmp_path, study):
     return plan_recipe(study, out=tmp_path / "runs", data=tmp_path / "data")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STUDIES)
 def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_path, kind):
-    first = planned(tmp_path, STUDIES[kind])
-    first.write("")
-    outcome = make_planned(first, Execution(jobs=1))
+    first_plan = plan_study(tmp_path, STUDIES[kind])
+    first_plan.write("")
+    outcome = make_planned(first_plan, Execution(jobs=1))
     assert outcome.failed == {}
-    again = planned(tmp_path, STUDIES[kind])
-    assert [run.title for run in again.runs] == [run.title for run in first.runs]
-    assert again.titles == first.titles
+    again = plan_study(tmp_path, STUDIES[kind])
+    assert [run.title for run in again.runs] == [run.title for run in first_plan.runs]
+    assert again.titles == first_plan.titles
     report = write_report(tmp_path / "runs")
     if kind != "diagnostic":  # Without scores no claim is judged.
         assert "L1" in {claim.claim.id for claim in report.claims}
@@ -133,7 +141,8 @@ def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_pa
         ),
         (
             {
-                **{"name": "bitext-method", "bitext": "bitext"},
+                "name": "bitext-method",
+                "bitext": "bitext",
                 "auxiliary": {"name": "alignment-loss", "bitext": "bitext:other"},
             },
             ("bitext-method reads words of 'bitext'", "alignment-loss reads words of 'bitext:other'"),
@@ -142,7 +151,7 @@ def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_pa
 )
 def test_declarations_that_no_run_can_fulfil_are_refused_in_the_plan(tmp_path, entry, facts):
     with says(ConfigError, "grid.method[1]: ", *facts):
-        planned(tmp_path, with_method(**entry))
+        plan_study(tmp_path, with_method(**entry))
 
 
 @pytest.mark.nightly
@@ -152,10 +161,10 @@ def test_a_task_of_own_examples_is_scored_and_exported_and_predicting_is_refused
     paths = {"name": "interpolation", "between": ["source-only", "least"], "alphas": [0.0, 1.0]}
     methods = [{"name": "source-only"}, {"name": "least-method", "label": "least"}]
     study = {**study, "grid": {**study["grid"], "method": methods}, "measure": [paths]}
-    first = planned(tmp_path, study)
-    first.write("")
-    assert make_planned(first, Execution(jobs=1)).failed == {}
-    folder = first.store.folder(of(FineTune, first.runs)[0])
+    first_plan = plan_study(tmp_path, study)
+    first_plan.write("")
+    assert make_planned(first_plan, Execution(jobs=1)).failed == {}
+    folder = first_plan.store.folder(select_kind(FineTune, first_plan.runs)[0])
     model = isogloss.load_model(folder)
     (row,) = model.evaluate("least-corpus", "ru", data=tmp_path / "data")
     assert row["examples"] == 8

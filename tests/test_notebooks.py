@@ -35,5 +35,5 @@ def test_a_notebook_runs(path, tmp_path):
     environment = {**os.environ, "MPLBACKEND": "agg"}
     words = [sys.executable, "-c", script]
     running = Forked(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, printed = running.communicate()
-    assert running.returncode == 0, printed
+    _, output = running.communicate()
+    assert running.returncode == 0, output

@@ -167,14 +167,14 @@ ONES = {
 @pytest.mark.parametrize("name", ONES)
 def test_a_recipe_comes_to_the_same_numbers_on_a_gpu(name, tmp_path):
     (tmp_path / "recipe.toml").write_text(ONES[name], encoding="utf-8")
-    there = {where: made(tmp_path, where) for where in ("cpu", "0")}
-    assert there["cpu"].keys() == there["0"].keys() != set()
-    differ = [one for key, rows in there["cpu"].items() for one in differences(rows, there["0"][key])]
+    texts = {where: make_runs(tmp_path, where) for where in ("cpu", "0")}
+    assert texts["cpu"].keys() == texts["0"].keys() != set()
+    differ = [text for key, rows in texts["cpu"].items() for text in differences(rows, texts["0"][key])]
     assert not differ, "\n".join(differ)
 
 
-def made(folder, where):
-    """Make a recipe on a device; return the rows of its records by id, and what each run is."""
+def make_runs(folder, where):
+    """Make a recipe on a device. Return the rows of its records by id, and what each run is."""
     result = isogloss.run(folder / "recipe.toml", out=folder / where, devices=where, jobs=1, report=False)
     assert not result.outcome.failed, result.outcome.failed
     return {record.id: (f"{record.kind} {name_of(record)}", record.rows) for record in result.records}
@@ -185,18 +185,18 @@ def name_of(record):
     return part.get("kind", "")
 
 
-def differences(one, other):
+def differences(left, right):
     """List the numbers that differ by more than some tenths of a percent, as sentences."""
-    name, rows = one
-    assert len(rows) == len(other[1]), name
+    name, rows = left
+    assert len(rows) == len(right[1]), name
     return [
-        f"{name}: {key} {value} {there[key]}"
-        for row, there in zip(rows, other[1], strict=True)
+        f"{name}: {key} {value} {folder[key]}"
+        for row, folder in zip(rows, right[1], strict=True)
         for key, value in row.items()
-        if not same(value, there[key])
+        if not same(value, folder[key])
     ]
 
 
-def same(one, other):
-    numbers = isinstance(one, float) and isinstance(other, float)
-    return math.isclose(one, other, rel_tol=5e-3, abs_tol=2e-3) if numbers else type(one) is type(other)
+def same(left, right):
+    numbers = isinstance(left, float) and isinstance(right, float)
+    return math.isclose(left, right, rel_tol=5e-3, abs_tol=2e-3) if numbers else type(left) is type(right)

@@ -15,17 +15,17 @@ class Item:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_each_part_begins_with_whole_long_files(monkeypatch, workers):
     monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", str(workers))
-    short = [Item(f"tests/short.py::test_{n}") for n in range(500)]
-    long = [Item(f"tests/{name}::test_{n}") for name in reversed(LONGEST) for n in range(3)]
-    items = [*short[:250], *long, *short[250:]]
-    before = {*items}
+    short_items = [Item(f"tests/short.py::test_{n}") for n in range(500)]
+    long_items = [Item(f"tests/{name}::test_{n}") for name in reversed(LONGEST) for n in range(3)]
+    items = [*short_items[:250], *long_items, *short_items[250:]]
+    items_before = set(items)
     long_first(items)
-    assert (len(items), {*items}) == (len(before), before)
-    assert [item for item in items if item in short] == short
+    assert (len(items), set(items)) == (len(items_before), items_before)
+    assert [item for item in items if item in short_items] == short_items
     files = [item.nodeid.partition("::")[0].removeprefix("tests/") for item in items]
-    for first in range(workers):
-        begin = first * (len(items) // workers)
-        expected = [name for name in LONGEST[first::workers] for _ in range(3)]
+    for first_index in range(workers):
+        begin = first_index * (len(items) // workers)
+        expected = [name for name in LONGEST[first_index::workers] for _ in range(3)]
         assert files[begin : begin + len(expected)] == expected
 
 

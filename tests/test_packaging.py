@@ -33,27 +33,31 @@ Accelerate, MLflow its database, fsspec S3. Eflomal and Sphinx are programs."""
 
 
 def names(requirements: list[str]) -> set[str]:
-    found = {re.split(r"[^\w.-]", one)[0].replace("-", "_") for one in requirements}
-    return {one.removesuffix("_skinny") for one in found}  # mlflow-skinny is imported as mlflow.
+    texts = {re.split(r"[^\w.-]", requirement)[0].replace("-", "_") for requirement in requirements}
+    return {text.removesuffix("_skinny") for text in texts}  # mlflow-skinny is imported as mlflow.
 
 
-def imported() -> set[str]:
-    found = set()
+def list_imports() -> set[str]:
+    parts = set()
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+                parts |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {"isogloss"}
+                parts.add(node.module.partition(".")[0])
+    return parts - set(sys.stdlib_module_names) - {"isogloss"}
 
 
 @pytest.mark.slow
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
-    extras = {name: names(each) for name, each in DECLARED["optional-dependencies"].items() if name != "dev"}
-    declared = names(DECLARED["dependencies"]).union(*extras.values())
-    assert imported() <= declared
-    assert declared - imported() == UNIMPORTED
+    extras = {
+        name: names(optional_dependency)
+        for name, optional_dependency in DECLARED["optional-dependencies"].items()
+        if name != "dev"
+    }
+    declared_value = names(DECLARED["dependencies"]).union(*extras.values())
+    assert list_imports() <= declared_value
+    assert declared_value - list_imports() == UNIMPORTED
 
 
 def test_no_python_to_come_is_shut_out() -> None:
@@ -61,10 +65,14 @@ def test_no_python_to_come_is_shut_out() -> None:
 
 
 def test_the_classifiers_name_the_pythons_that_are_tested() -> None:
-    named = [one.rpartition(" ")[2] for one in DECLARED["classifiers"] if "Python :: 3." in one]
-    assert named[0] == DECLARED["requires-python"].removeprefix(">=")
+    parts = [
+        classifier.rpartition(" ")[2]
+        for classifier in DECLARED["classifiers"]
+        if "Python :: 3." in classifier
+    ]
+    assert parts[0] == DECLARED["requires-python"].removeprefix(">=")
     makefile = (PROJECT.parent / "Makefile").read_text(encoding="utf-8")
-    assert all(f"python{one} " in makefile for one in named)
+    assert all(f"python{part} " in makefile for part in parts)
     assert "sys.version_info < (3, 11)" in makefile
 
 
@@ -86,17 +94,17 @@ def test_the_sdist_holds_recipes_pages_and_tests(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")
     copy = tmp_path / "copy"
     shutil.copytree(PROJECT.parent, copy, ignore=left_out("runs", "build"))
-    code = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True)
+    program = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=copy, check=True, capture_output=True)
     (sdist,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(sdist) as packed:
-        there = {name.partition("/")[2] for name in packed.getnames()}
+    with tarfile.open(sdist) as packed_stream:
+        parts = {name.partition("/")[2] for name in packed_stream.getnames()}
     for folder in ("benchmarks", "docs", "examples", "src/isogloss/recipes/packaged", "tests"):
         files = [path for path in (copy / folder).rglob("*") if path.is_file()]
         names = {path.relative_to(copy).as_posix() for path in files if path.suffix != ".pyc"}
         assert names, folder
-        assert names <= there, folder
-    assert {"CHANGELOG.md", "constraints.txt", "Makefile", "LICENSE"} <= there
+        assert names <= parts, folder
+    assert {"CHANGELOG.md", "constraints.txt", "Makefile", "LICENSE"} <= parts
 
 
 @pytest.mark.slow
@@ -107,21 +115,21 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     shutil.copytree(PROJECT.parent, copy, ignore=left_out("runs", "tests", "docs", "build"))
     subprocess.run([*command, "--wheel-dir", str(tmp_path), str(copy)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        names = packed.namelist()
-    there = {name.removeprefix("isogloss/") for name in names if name.startswith("isogloss/")}
+    with zipfile.ZipFile(wheel) as packed_archive:
+        names = packed_archive.namelist()
+    texts = {name.removeprefix("isogloss/") for name in names if name.startswith("isogloss/")}
     examples = {name.rpartition("/")[2] for name in names if "/data/share/isogloss/examples/" in name}
     assert examples == {path.name for path in (copy / "examples").rglob("*.*") if path.suffix != ".pyc"}
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()}
-    assert {name for name in files if "__pycache__" not in name} == there
-    assert sum(name.endswith(".toml") for name in there) >= len(packaged_recipes())
+    assert {name for name in files if "__pycache__" not in name} == texts
+    assert sum(name.endswith(".toml") for name in texts) >= len(packaged_recipes())
 
 
 def left_out(*names: str) -> Callable[[str, list[str]], set[str]]:
     """Ignore, in a copy of the project, what no file is built from, and folders directly below it by name."""
     anywhere = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 
-    def ignored(folder: str, inside: list[str]) -> set[str]:
+    def ignore_names(folder: str, inside: list[str]) -> set[str]:
         return {*anywhere(folder, inside), *(names if Path(folder) == PROJECT.parent else ())}
 
-    return ignored
+    return ignore_names

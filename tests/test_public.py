@@ -27,45 +27,45 @@ def parameters(function):
 
 
 def default_of(parameter):
-    """Return the default of a parameter as text; of a function or a value of a class, its name."""
+    """Return the default of a parameter as text. Functions and instances of classes are shown by name."""
     default = parameter.default
     if default is parameter.empty:
         return ""
     if callable(default):
         return f"={default.__name__}"
-    own = type(default).__module__.startswith("isogloss")
-    return f"={type(default).__name__ if own else repr(default)}"
+    own_part = type(default).__module__.startswith("isogloss")
+    return f"={type(default).__name__ if own_part else repr(default)}"
 
 
 def signatures():
     """Return the parameters of each public function and class, and the members of each class."""
-    found = {}
+    texts = {}
     for module in (isogloss, isogloss.plugins, isogloss.testing):
         prefix = module.__name__.partition(".")[2]
         for name in module.__all__:
             thing = getattr(module, name)
-            key = ".".join(filter(None, (prefix, name)))
+            key = ".".join(item for item in (prefix, name) if item)
             if callable(thing) and thing.__init__ is not AssertionError.__init__:
-                found[key] = parameters(thing)
+                texts[key] = parameters(thing)
             if inspect.isclass(thing) and thing.__module__.startswith("isogloss"):
-                found[f"{key} members"] = sorted(
+                texts[f"{key} members"] = sorted(
                     member for member in vars(thing) if not member.startswith("_")
                 )
-    return found
+    return texts
 
 
 def test_the_types_of_a_plug_ins_members_are_public():
     """Who implements a protocol can import every type that its members take or return."""
     protocols = [value for value in vars(isogloss.plugins).values() if is_protocol(value)]
-    named = {
+    names = {
         name
         for protocol in protocols
         for member in vars(protocol).values()
         if inspect.isfunction(member)
         for name in named_classes(member)
     }
-    assert {"Setting", "Trained", "Batch"} <= named
-    assert named - {*isogloss.plugins.__all__} == set()
+    assert {"Setting", "Trained", "Batch"} <= names
+    assert names - set(isogloss.plugins.__all__) == set()
 
 
 def named_classes(function):
@@ -75,12 +75,12 @@ def named_classes(function):
     imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
     homes = {name.name: node.module for node in imports for name in node.names}
     homes |= {node.name: function.__module__ for node in module.body if isinstance(node, ast.ClassDef)}
-    bare = {
+    bare_names = {
         name
         for name in re.findall(r"\b[A-Z]\w*", signature)
         if homes.get(name, "").startswith("isogloss") and defines_class(homes[name], name)
     }
-    return bare | {*re.findall(r"isogloss[\w.]*\.(\w+)", signature)}
+    return bare_names | set(re.findall(r"isogloss[\w.]*\.(\w+)", signature))
 
 
 def defines_class(module, name):

@@ -1,4 +1,4 @@
-"""What public functions take, return and raise has a public name."""
+"""Public functions take, return and raise types with public names."""
 
 import inspect
 import pydoc
@@ -62,15 +62,15 @@ OF_OTHER_LIBRARIES = {
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_types_of_arguments_and_results_have_a_public_name(name):
-    named = {part for hint in inspect.get_annotations(CALLABLES[name]).values() for part in classes_in(hint)}
+    parts = {part for hint in inspect.get_annotations(CALLABLES[name]).values() for part in classes_in(hint)}
     aliases = {"Source", "Rows", "Announce", "OnProgress", "Row", "Answer", "Treebanks", "ExecutionOptions"}
     aliases |= {"RowClass"}
-    assert named - PUBLIC - OF_OTHER_LIBRARIES - aliases == set()
+    assert parts - PUBLIC - OF_OTHER_LIBRARIES - aliases == set()
 
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_only_what_may_be_anything_is_typed_as_such(name):
-    """A model, a tokenizer or a table that is Any says nothing in help()."""
+    """A model, a tokenizer or a table that is Any has no useful help()."""
     for argument, hint in each(inspect.get_annotations(CALLABLES[name]).items()):
         assert hint is not typing.Any or f"{name} {argument}" in MAY_BE_ANYTHING, argument
 
@@ -80,15 +80,15 @@ MAY_BE_ANYTHING = {
     "Model.predict translations",
     "Model.predict return",
 }
-"""Batches are what the user's loss takes; answers are of the model's task."""
+"""Batches are what the user's loss takes. Answers are of the model's task."""
 
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_documented_errors_have_a_public_name(name):
     text = inspect.getdoc(CALLABLES[name]) or ""
-    raised = set(re.findall(r"\b([A-Z]\w*Error)\b", text))
+    raised_matches = set(re.findall(r"\b([A-Z]\w*Error)\b", text))
     builtin = {"TypeError", "KeyError", "ValueError"}
-    assert raised - PUBLIC - builtin == set()
+    assert raised_matches - PUBLIC - builtin == set()
 
 
 def test_every_error_of_isogloss_has_a_public_name():
@@ -109,8 +109,8 @@ def test_models_of_transformers_peft_and_torch_are_of_the_types_that_functions_t
     peft = pytest.importorskip("peft")
     model, tokenizer = make_model("bert")
     assert isinstance(tokenizer, isogloss.TextTokenizer)
-    adapted = peft.get_peft_model(make_model("bert")[0], peft.LoraConfig(target_modules=["query"]))
-    models = (model, adapted, nn.DataParallel(model), nn.Sequential(model))
+    adapted_peft_model = peft.get_peft_model(make_model("bert")[0], peft.LoraConfig(target_modules=["query"]))
+    models = (model, adapted_peft_model, nn.DataParallel(model), nn.Sequential(model))
     assert [isinstance(each_of, isogloss.TextModel) for each_of in models] == [True] * 4
     assert not isinstance(tokenizer, isogloss.TextModel) and not isinstance(model, isogloss.TextTokenizer)
 
@@ -124,11 +124,11 @@ def test_a_sentence_transformer_is_a_model_that_functions_take():
     "name", [name for name in isogloss.__all__ if inspect.isfunction(getattr(isogloss, name))]
 )
 def test_help_shows_types_without_the_inner_parts_of_checks(name):
-    shown = str(inspect.signature(getattr(isogloss, name)))
-    assert "FieldInfo" not in shown and "model: Any" not in shown and "tokenizer: Any" not in shown
+    text = str(inspect.signature(getattr(isogloss, name)))
+    assert "FieldInfo" not in text and "model: Any" not in text and "tokenizer: Any" not in text
 
 
 def test_help_of_cka_names_models_tokenizers_and_ranges():
-    shown = pydoc.render_doc(isogloss.cka)
+    doc = pydoc.render_doc(isogloss.cka)
     for part in ("TextModel", "TextTokenizer", "States", "Ge(ge=1)", "float32", "Device: ", "Cost: "):
-        assert part in shown
+        assert part in doc

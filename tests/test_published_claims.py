@@ -79,7 +79,9 @@ NEEDS = {
     "3f": ("scores es adjusted-es",),
     "3g": ("scores qa target-only-es",),
     "3h": tuple(f"scores qa adjusted {size}" for size in (5000, 30000, 250000)),
-    "3i": tuple(f"scores {task} {which}" for task in ("ner", "nli") for which in ("CLS", "words")),
+    "3i": tuple(
+        f"scores {task} {method_name}" for task in ("ner", "nli") for method_name in ("CLS", "words")
+    ),
     "3j": (*DISTANCES, "scores ner continual-es", "scores qa continual-es"),
     "4a": (*WITHIN[:1], "scores ar mono-ar"),
     "4b": ("conflict joint en-ar", "conflict joint en-fr"),
@@ -114,15 +116,15 @@ def plan(name, scale="published"):
     return plan_recipe(f"papers/{name}", scale=scale, assume=True)
 
 
-def systems(planned):
+def systems(planned_runs):
     """Name the measured systems and encoders in the words of claims."""
-    labels = {key: label for label, keys in planned.methods.items() for key in keys}
-    encoders = {identity(encoder): label for encoder, label in planned.encoders.items()}
-    for run in planned.runs:
+    labels = {key: label for label, keys in planned_runs.methods.items() for key in keys}
+    encoders = {identity(encoder): label for encoder, label in planned_runs.encoders.items()}
+    for run in planned_runs.runs:
         if isinstance(run, Pretrain):
-            watched = ["perplexity"] if run.method.training.evaluate_every else []
-            watched += ["conflict"] if getattr(run.method, "conflict", None) else []
-            yield from ({what, *encoders[identity(run)].split(" ")} for what in watched)
+            watched_texts = ["perplexity"] if run.method.training.evaluate_every else []
+            watched_texts += ["conflict"] if getattr(run.method, "conflict", None) else []
+            yield from ({watched_text, *encoders[identity(run)].split(" ")} for watched_text in watched_texts)
         if not isinstance(run, Measure):
             continue
         words = {run.diagnostic.name, getattr(run.diagnostic, "part", ""), run.inputs or ""}
@@ -142,22 +144,22 @@ def test_every_claim_has_its_systems_listed():
 
 @pytest.mark.parametrize("paper", RECIPES)
 def test_the_recipes_of_a_papers_claims_plan_the_systems_of_each(paper):
-    measured = [*chain.from_iterable(systems(plan(name)) for name in RECIPES[paper])]
-    needed = {key: needs for key, needs in NEEDS.items() if int(key[0]) == paper}
-    for key, needs in each(needed.items()):
+    measurement = list(chain.from_iterable(systems(plan(name)) for name in RECIPES[paper]))
+    needed_fields = {key: needs for key, needs in NEEDS.items() if int(key[0]) == paper}
+    for key, needs in each(needed_fields.items()):
         for words in each(needs):
-            assert any({*words.split(" ")} <= of for of in measured), f"{key}: {words}"
+            assert any(set(words.split(" ")) <= owner for owner in measurement), f"{key}: {words}"
 
 
 @pytest.mark.nightly
 def test_a_plan_for_display_lists_what_its_runs_require_and_a_run_refuses():
     requirement = "ctranslate2 (pip install 'isogloss[mt-fast]')"
-    translated = plan("x-mixup/claims-pos")
-    assert [*translated.sources.missing_packages] == [requirement]
+    translated_plan = plan("x-mixup/claims-pos")
+    assert list(translated_plan.sources.missing_packages) == [requirement]
     assert not plan("x-mixup/claims-nli").sources.missing_packages
-    with pytest.raises(MissingPackageError) as refused:
-        translated.runs[-1].translated[0].translator.check("en", "de")
-    assert refused.value.requirement == requirement
+    with pytest.raises(MissingPackageError) as refused_error:
+        translated_plan.runs[-1].translated[0].translator.check("en", "de")
+    assert refused_error.value.requirement == requirement
 
 
 def test_encoders_of_one_pretraining_seed_decide_nothing_and_a_dry_run_says_so():

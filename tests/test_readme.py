@@ -21,9 +21,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 
 def blocks(kind: str, text: str = README) -> list[str]:
-    """Return the contents of fenced blocks of a kind; each fence closes the one before it."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    return [content for name, content in fenced if re.fullmatch(kind, name)]
+    """Return the contents of fenced blocks of a kind. Each fence closes the one before it."""
+    fenced_matches = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [content for name, content in fenced_matches if re.fullmatch(kind, name)]
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -44,12 +44,12 @@ def test_python_example_runs_on_a_small_quickstart(monkeypatch, tmp_path, capsys
     monkeypatch.chdir(tmp_path)
     functions, example = blocks("python")
     exec(functions, {})
-    shown = re.findall(r"^```\n(\[.*?)^```$", README, re.M | re.S)
-    assert shown == [capsys.readouterr().out]
+    matches = re.findall(r"^```\n(\[.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert matches == [capsys.readouterr().out]
     exec(example.replace('"quickstart"', '"./quickstart", jobs=1'), {})
-    printed = capsys.readouterr().out
-    assert "source-only" in printed and "bilingual" in printed
-    assert re.search(r"^\[\(('[A-Z]+',? ?){4}\)\]$", printed, flags=re.MULTILINE)
+    output = capsys.readouterr().out
+    assert "source-only" in output and "bilingual" in output
+    assert re.search(r"^\[\(('[A-Z]+',? ?){4}\)\]$", output, flags=re.MULTILINE)
 
 
 def test_recipe_is_accepted_and_every_name_in_it_known(monkeypatch, tmp_path):
@@ -63,15 +63,18 @@ def test_recipe_is_accepted_and_every_name_in_it_known(monkeypatch, tmp_path):
 
 def test_every_command_shown_exists():
     group = typer.main.get_command(app)
-    shown = {(page.name, *words) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
-    for page, *words in each(shown):
-        command, rest = group, words
-        while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
-            name, *rest = rest
+    names = {(page.name, *words) for page in PAGES for words in commands(page.read_text(encoding="utf-8"))}
+    for page, *words in each(names):
+        command = group
+        remaining_words = words
+        while hasattr(command, "commands") and remaining_words and not remaining_words[0].startswith("-"):
+            name, *remaining_words = remaining_words
             assert name in command.commands, f"{page}: isogloss {' '.join(words)}"
             command = command.commands[name]
         # An option that does not exist raises an error.
-        assert not rest or command.make_context(command.name, rest), f"{page}: isogloss {' '.join(words)}"
+        assert not remaining_words or command.make_context(command.name, remaining_words), (
+            f"{page}: isogloss {' '.join(words)}"
+        )
 
 
 def test_readme_shows_commands():
@@ -83,8 +86,8 @@ def test_every_target_of_make_shown_exists(page):
     targets = set(
         re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     )
-    shown = set(re.findall(r"(?:^|`)make ([a-z]+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE))
-    assert shown <= targets
+    matches = set(re.findall(r"(?:^|`)make ([a-z]+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert matches <= targets
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

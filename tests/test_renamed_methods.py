@@ -32,7 +32,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.run import needs
 from renamed import SUFFIX, write_copies
-from tiny import of
+from tiny import select_kind
 
 Table = dict[str, object]
 
@@ -127,7 +127,7 @@ def original(text: str) -> str:
 def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
     """Yield made-up rows of a measurement: the same for a method and for its copy."""
     labels = {model: label for label, models in planned.methods.items() for model in models}
-    models = of(FineTune, run.subjects)
+    models = select_kind(FineTune, run.subjects)
     for language in run.languages:
         about = [
             (

@@ -46,11 +46,11 @@ FROM_RUNS = {
 
 
 def run(command, folder):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def test_every_script_of_the_results_is_listed_here():

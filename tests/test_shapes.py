@@ -1,4 +1,4 @@
-"""Functions that state the shapes of arrays are checked at each call; others are what was written."""
+"""Functions that state the shapes of arrays are checked at each call. Others are what was written."""
 
 import pytest
 import torch

@@ -40,15 +40,15 @@ def test_every_test_is_sure_to_assert():
     files = {path: functions(ast.parse(path.read_text(encoding="utf-8"))) for path in TESTS.rglob("*.py")}
     shared = {
         name: function
-        for path, defined in files.items()
+        for path, defined_file in files.items()
         if not path.name.startswith("test_")
-        for name, function in defined.items()
+        for name, function in defined_file.items()
     }
     unsure = [
         f"{path.relative_to(TESTS)}:{test.lineno} {name}"
-        for path, defined in files.items()
-        for readable in [shared | defined]
-        for name, test in defined.items()
+        for path, defined_file in files.items()
+        for readable in [shared | defined_file]
+        for name, test in defined_file.items()
         if name.startswith("test_") and not is_drawn(test)
         if not Asserting(readable).block(test.body)
     ]
@@ -76,18 +76,20 @@ def test_what_is_not_expected_could_be_found():
     files = [path for path in (TESTS.parent / "src").rglob("*") if path.suffix in kinds]
     texts = (path.read_text(encoding="utf-8") for path in files)
     package = re.sub(r'"\s*\n\s*f?"', "", "\n".join(texts))  # Texts over several lines are one.
-    gone = []
+    removed_texts = []
     for path in TESTS.rglob("test_*.py"):
         source = path.read_text(encoding="utf-8")
-        gone += [
+        removed_texts += [
             f"{path.relative_to(TESTS)}:{line} {text!r}"
-            for line, text in unexpected(ast.parse(source))
+            for line, text in find_unexpected(ast.parse(source))
             if len(text) > 3 and text not in package and source.count(text) < 2 and text not in MADE
         ]
-    assert not gone, "texts that are found nowhere; expect what the package says:\n" + "\n".join(gone)
+    assert not removed_texts, "texts that are found nowhere; expect what the package says:\n" + "\n".join(
+        removed_texts
+    )
 
 
-def unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def find_unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of each assertion that a text is not in something."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assert):
@@ -104,11 +106,11 @@ def functions(tree: ast.Module) -> Mapping[str, ast.FunctionDef]:
 
 
 def is_drawn(test: ast.FunctionDef) -> bool:
-    return any(called(decorator) == "given" for decorator in test.decorator_list)
+    return any(get_called(decorator) == "given" for decorator in test.decorator_list)
 
 
-def called(node: ast.AST) -> str:
-    """Return the name of a called function or method; empty for anything else."""
+def get_called(node: ast.AST) -> str:
+    """Return the name of a called function or method. Empty for anything else."""
     function = node.func if isinstance(node, ast.Call) else None
     return getattr(function, "id", getattr(function, "attr", ""))
 
@@ -124,47 +126,47 @@ class Asserting:
     """Names of variables that are sure to have elements."""
 
     def block(self, statements: list[ast.stmt]) -> bool:
-        """Return whether one of them is sure to; all are read, for the variables they fill."""
-        return sum(map(self.statement, statements)) > 0
+        """Return whether one of them is sure to. All are read, for the variables they fill."""
+        return sum(self.statement(entry) for entry in statements) > 0
 
     def statement(self, statement: ast.stmt) -> bool:
         match statement:
             case ast.Assert(test=test):
                 return self.condition(test)
-            case ast.For(iter=iterated, body=body):
-                return self.has_elements(iterated) and self.block(body)
+            case ast.For(iter=iterated_value, body=body):
+                return self.has_elements(iterated_value) and self.block(body)
             case ast.If(body=body, orelse=orelse):
                 return self.block(body) and self.block(orelse)
             case ast.With(items=items, body=body):
-                return any(called(item.context_expr) in EXPECTING for item in items) or self.block(body)
+                return any(get_called(item.context_expr) in EXPECTING for item in items) or self.block(body)
             case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-                caught = all(self.block(handler.body) for handler in handlers)
-                return self.block(final) or (self.block([*body, *orelse]) and caught)
+                is_caught = all(self.block(handler.body) for handler in handlers)
+                return self.block(final) or (self.block([*body, *orelse]) and is_caught)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.has_elements(value):
                 self.full.add(name)
         return any(self.call(node) for node in self.calls(statement))
 
     def calls(self, statement: ast.stmt) -> Iterator[str]:
         if isinstance(statement, ast.Expr | ast.Assign | ast.Return):
-            yield from filter(None, map(called, ast.walk(statement)))
+            yield from (entry for entry in (get_called(member) for member in ast.walk(statement)) if entry)
 
     def call(self, name: str) -> bool:
-        """Return whether a function is sure to assert; one that calls itself is read once."""
+        """Return whether a function is sure to assert. One that calls itself is read once."""
         if name.startswith("assert") or name in EXPECTING:
             return True
         function = None if name in self.entered else self.functions.get(name)
         return bool(function and Asserting(self.functions, self.entered | {name}).block(function.body))
 
     def condition(self, condition: ast.expr) -> bool:
-        """Return whether a condition is about anything; ``all`` and ``not any`` may be about nothing."""
+        """Return whether a condition is about anything. ``all`` and ``not any`` may be about nothing."""
         match condition:
             case ast.BoolOp(op=ast.And(), values=values):
-                return any(map(self.condition, values))
+                return any(self.condition(entry) for entry in values)
             case (
-                ast.Call(func=ast.Name(id="all"), args=[iterated])
-                | ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="any"), args=[iterated]))
+                ast.Call(func=ast.Name(id="all"), args=[iterated_value])
+                | ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="any"), args=[iterated_value]))
             ):
-                return self.has_elements(iterated)
+                return self.has_elements(iterated_value)
         return True
 
     def has_elements(self, node: ast.expr) -> bool:
@@ -172,7 +174,8 @@ class Asserting:
         match node:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
                 return any(
-                    not isinstance(one, ast.Starred) or self.has_elements(one.value) for one in elements
+                    not isinstance(element, ast.Starred) or self.has_elements(element.value)
+                    for element in elements
                 )
             case ast.Dict(keys=elements) | ast.Constant(value=elements):
                 return bool(elements)
@@ -191,10 +194,10 @@ class Asserting:
         return False
 
     def gives_elements(self, call: ast.Call) -> bool:
-        name = called(call)
+        name = get_called(call)
         parts = call.args[name == "map" :]
         if not parts and isinstance(call.func, ast.Attribute):
             parts = [call.func.value]
         strict = name == "zip" and any(keyword.arg == "strict" for keyword in call.keywords)
-        given = bool(parts) and all(map(self.has_elements, parts))
-        return strict or name in SURE or (name in PASSING_ON and given)
+        is_given = bool(parts) and all(self.has_elements(entry) for entry in parts)
+        return strict or name in SURE or (name in PASSING_ON and is_given)

@@ -60,11 +60,11 @@ class Smoothed(SourceOnly):
             scores = setting.task.scores(model, batch).float()
             return cross_entropy(scores, batch.gold, label_smoothing=self.smoothing)
 
-        def smoothed(*arguments):
+        def smooth_loss(*arguments):
             training = plain_training(*arguments)
             return replace(training, loss=loss) if self.smoothing else training
 
-        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=smoothed)
+        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=smooth_loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +122,10 @@ def test_a_diagnostic_that_breaks_a_law_is_reported(tmp_path, diagnostic, law):
 
 
 def decode_by_place(self, examples, rows, scores):
-    return [("NOUN",) * len(rows[number].words) for number, _ in enumerate(examples)]
+    return [("NOUN",) * len(rows[index].words) for index, _ in enumerate(examples)]
 
 
-def score_half(self, gold, predicted):
+def score_half(self, gold, predictions):
     return 0.5
 
 
@@ -138,9 +138,9 @@ def score_half(self, gold, predicted):
     ],
 )
 def test_a_task_that_breaks_a_law_is_reported(members, law):
-    changed = type("Changed", (type(TASKS["upos"]),), members)(**vars(TASKS["upos"]))
+    changes = type("Changed", (type(TASKS["upos"]),), members)(**vars(TASKS["upos"]))
     with pytest.raises(LawBroken, match=law):
-        check_task(changed, SENTENCES)
+        check_task(changes, SENTENCES)
 
 
 def test_a_built_in_task_keeps_the_laws():
@@ -204,14 +204,14 @@ def test_a_translator_keeps_the_laws_or_is_reported(tmp_path):
         check_translator(Forgetful(), tmp_path / "forgetful")
 
 
-def first_is_best(m):
+def first_is_best(measurements):
     """A rule that depends on the order of rows."""
-    scores = m.frame("scores")["score"]
+    scores = measurements.frame("scores")["score"]
     return [check_of([scores.iloc[0] - scores.iloc[-1]] * 3, "first − last", HELPS)] if len(scores) else []
 
 
-def mean_is_positive(m):
-    scores = m.frame("scores")
+def mean_is_positive(measurements):
+    scores = measurements.frame("scores")
     return [check_of(scores["score"].sort_values(), "mean", HELPS)] if len(scores) else []
 
 
@@ -219,12 +219,12 @@ def mean_is_positive(m):
 @pytest.mark.slow
 def test_an_engine_keeps_the_laws_and_a_claim_is_judged_on_its_runs(tmp_path):
     check_engine("processes", tmp_path, jobs=2)
-    about = {"id": "X1", "where": "", "says": "", "rule": "", "title": "X"}
-    check_claim(Claim(test=mean_is_positive, **about), tmp_path / "serial")
+    options = {"id": "X1", "where": "", "says": "", "rule": "", "title": "X"}
+    check_claim(Claim(test=mean_is_positive, **options), tmp_path / "serial")
     with pytest.raises(LawBroken, match=r"X1.*order"):
-        check_claim(Claim(test=first_is_best, **about), tmp_path / "serial")
+        check_claim(Claim(test=first_is_best, **options), tmp_path / "serial")
 
 
 def test_every_law_is_tested_here():
     checks = {name for name in testing.__all__ if name.startswith("check_")}
-    assert checks <= {*globals()}
+    assert checks <= set(globals())

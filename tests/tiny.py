@@ -90,7 +90,7 @@ layers = [1, 3]
 """A model that mixes, trained just enough for it to matter how much is mixed."""
 
 MODELS = 4
-"""Source-only serves both targets, bilingual one; two seeds."""
+"""Source-only serves both targets, bilingual one. Two seeds."""
 
 RUNS = MODELS + MODELS + 2 + 2
 """Models, their scores, a gap for each source-only model, a path for each seed."""
@@ -103,14 +103,14 @@ def tiny(folder: Path, text: str = TINY) -> Path:
     return path
 
 
-def as_precise_as(there: Path, out: Path) -> Path:
+def as_precise_as(path: Path, folder: Path) -> Path:
     """Copy the measured precision of "auto" between folders of runs: on a busy machine measurements vary."""
-    out.mkdir(exist_ok=True)
-    shutil.copy(there / PRECISION, out)
-    return out
+    folder.mkdir(exist_ok=True)
+    shutil.copy(path / PRECISION, folder)
+    return folder
 
 
-def changed(**changes: Any) -> Mapping[str, Any]:
+def dotted_changes(**changes: Any) -> Mapping[str, Any]:
     """Give changes with dots in their keys: ``grid__seeds=[0]`` is grid.seeds."""
     return {key.replace("__", "."): value for key, value in changes.items()}
 
@@ -120,9 +120,9 @@ def body() -> dict[str, Any]:
     return tomllib.loads(TINY)
 
 
-def of(kind: type | str, runs: Iterable[Any]) -> list[Any]:
+def select_kind(kind: type | str, runs: Iterable[Any]) -> list[Any]:
     """Pick the runs of a class, or the records of a kind."""
-    return [one for one in runs if (one.kind == kind if isinstance(kind, str) else isinstance(one, kind))]
+    return [run for run in runs if (run.kind == kind if isinstance(kind, str) else isinstance(run, kind))]
 
 
 def lines(text: str) -> list[str]:

@@ -69,14 +69,14 @@ def slow_marian(folder: Path) -> Path:
         input=str(folder / "lines.txt"), model_prefix=str(folder / "source"), vocab_size=50, minloglevel=2
     )
     model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.model"))
-    pieces = [model.id_to_piece(number) for number in range(model.get_piece_size())]
-    names = ["</s>", "<unk>", ">>es<<", *(one for one in pieces if one[-1] != ">"), "<pad>"]
-    (folder / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))
+    pieces = [model.id_to_piece(index) for index in range(model.get_piece_size())]
+    names = ["</s>", "<unk>", ">>es<<", *(piece for piece in pieces if piece[-1] != ">"), "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({name: index for index, name in enumerate(names)}))
     spm = folder / "source.model"
     tokenizer = MarianTokenizer(str(spm), str(spm), str(folder / "vocab.json"))
-    made = new_marian(SHAPE, tokenizer, seed=1, attention="sdpa")
-    stretch(made)
-    save_model(made.eval(), tokenizer, folder / "model")
+    result = new_marian(SHAPE, tokenizer, seed=1, attention="sdpa")
+    stretch(result)
+    save_model(result.eval(), tokenizer, folder / "model")
     return folder / "model"
 
 

@@ -7,27 +7,27 @@ import torch
 from torch import nn
 
 
-def weights(trained):
+def weights(trained_run):
     """Copy the weights of a model, or of what a training returned."""
-    model = trained if isinstance(trained, nn.Module) else trained.model
+    model = trained_run if isinstance(trained_run, nn.Module) else trained_run.model
     return {name: weight.detach().clone() for name, weight in model.named_parameters()}
 
 
-def equal(one, other):
+def equal(left, right):
     """Compare models, or their weights, to the bit."""
-    one, other = (each if isinstance(each, dict) else weights(each) for each in (one, other))
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    left, right = (element if isinstance(element, dict) else weights(element) for element in (left, right))
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
 @contextmanager
-def interrupted(batches, monkeypatch, *, at):
+def interrupt_batches(batches, monkeypatch, *, at):
     """Let batches of a class end the process at a step, counted from the end where it is below 0."""
-    made = batches.__getitem__
+    result = batches.__getitem__
 
     def stopping(self, step):
         if step == at % len(self):
             raise KeyboardInterrupt
-        return made(self, step)
+        return result(self, step)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(batches, "__getitem__", stopping)

@@ -16,12 +16,16 @@ from pathlib import Path
 
 import isogloss
 
-SOURCE, TARGET = ("qaa", "Ansa"), ("qad", "Dunar")
+SOURCE = ("qaa", "Ansa")
+TARGET = ("qad", "Dunar")
 BLUE, ORANGE, GREEN, RED, GREY = "#0b6cb3", "#cf5a00", "#1c7a45", "#b3261e", "#6b6b6b"
 ALPHAS = [round(0.05 * step, 2) for step in range(21)]
 PAUSE = 9  # further frames at the end
 SECONDS = 8
-LEFT, TOP, WIDTH, HEIGHT = 48, 78, 300, 190
+LEFT = 48
+TOP = 78
+WIDTH = 300
+HEIGHT = 190
 LOWEST = 60
 
 
@@ -32,58 +36,61 @@ def main(folder: str, file: str) -> None:
     end = titles["bilingual: ud upos qaa+qad, seed 0"]
     sentences = [e for e in isogloss.load_corpus("ud", TARGET[0], "dev") if 5 <= len(e.words) <= 6][:40]
     tags = tags_along(start, end, [list(sentence.words) for sentence in sentences])
-    picked = most_mended(sentences, tags)
-    drawing = "".join([frame(), curves(study.frame("interpolation")), words(sentences, tags, picked)])
+    picked_mistakes = most_mended(sentences, tags)
+    drawing = "".join(
+        [frame(), curves(study.frame("interpolation")), words(sentences, tags, picked_mistakes)]
+    )
     Path(file).write_text(drawing + "</svg>\n", encoding="utf-8")
 
 
 def tags_along(start: Path, end: Path, sentences: list[list[str]]) -> list[list[list[str]]]:
     """Return the tags of each sentence's words at each α."""
-    first, second = isogloss.load_model(start), isogloss.load_model(end)
-    ends = [dict(model.network.state_dict()) for model in (first, second)]
+    first_model = isogloss.load_model(start)
+    second = isogloss.load_model(end)
+    ends = [dict(model.network.state_dict()) for model in (first_model, second)]
     origin = {name: weight.clone() for name, weight in ends[0].items()}
     steps = []
     for alpha in ALPHAS:
-        mixed = {
+        mixed_mixtures = {
             name: weight.lerp(ends[1][name], alpha) if weight.is_floating_point() else weight
             for name, weight in origin.items()
         }
-        first.network.load_state_dict(mixed)
-        steps.append([list(tags) for tags in first.predict(sentences)])
+        first_model.network.load_state_dict(mixed_mixtures)
+        steps.append([list(tags) for tags in first_model.predict(sentences)])
     return steps
 
 
 def most_mended(sentences: Sequence, tags: list) -> list[int]:
     """Return four sentences that are wrong in a word or more at the start and right at the end."""
     wrong = {
-        number: sum(tag != gold for tag, gold in zip(tags[0][number], sentence.tags, strict=True))
-        for number, sentence in enumerate(sentences)
-        if list(tags[-1][number]) == list(sentence.tags)
+        index: sum(tag != gold for tag, gold in zip(tags[0][index], sentence.tags, strict=True))
+        for index, sentence in enumerate(sentences)
+        if list(tags[-1][index]) == list(sentence.tags)
         and sum(
-            width_of(word, [step[number][position] for step in tags])
+            width_of(word, [step[index][position] for step in tags])
             for position, word in enumerate(sentence.words)
         )
         < 375
     }
-    return sorted(wrong, key=lambda number: -wrong[number])[:4]
+    return sorted(wrong, key=lambda index: -wrong[index])[:4]
 
 
 def width_of(word: str, tags: Sequence[str]) -> float:
     return max(8.0 * len(word), max(7.4 * len(tag) for tag in tags) + 12) + 6
 
 
-def across(alpha: float) -> float:
+def place_alpha(alpha: float) -> float:
     return LEFT + WIDTH * alpha
 
 
-def up(score: float) -> float:
+def place_score(score: float) -> float:
     return TOP + HEIGHT * (100 - 100 * score) / (100 - LOWEST)
 
 
 def frame() -> str:
     lines = "".join(
-        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{up(y / 100):.1f}" y2="{up(y / 100):.1f}" stroke="#ddd"/>'
-        f'<text x="{LEFT - 8}" y="{up(y / 100) + 4:.1f}" text-anchor="end" fill="{GREY}" font-size="11">{y}</text>'
+        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{place_score(y / 100):.1f}" y2="{place_score(y / 100):.1f}" stroke="#ddd"/>'
+        f'<text x="{LEFT - 8}" y="{place_score(y / 100) + 4:.1f}" text-anchor="end" fill="{GREY}" font-size="11">{y}</text>'
         for y in (60, 70, 80, 90, 100)
     )
     return (
@@ -101,39 +108,40 @@ def frame() -> str:
 
 
 def curves(rows) -> str:
-    """Return the lines of both languages, and the points and numbers that move along those of seed 0."""
+    """Return the lines of both languages, and the points and numbers that move along the lines of seed 0."""
     rows = rows[
         (rows["start.method"] == "source-only") & (rows["target"] == TARGET[0]) & (rows.metric == "accuracy")
     ]
     rows = rows[rows.alpha.between(0, 1)].sort_values("alpha")
     parts = []
-    for (code, name), color, label in ((SOURCE, BLUE, 430), (TARGET, ORANGE, 560)):
-        for seed, curve in rows[rows.language == code].groupby("seed"):
+    for (language, name), color, label in ((SOURCE, BLUE, 430), (TARGET, ORANGE, 560)):
+        for seed, curve in rows[rows.language == language].groupby("seed"):
             points = " ".join(
-                f"{across(x):.1f},{up(y):.1f}" for x, y in zip(curve.alpha, curve.score, strict=True)
+                f"{place_alpha(x):.1f},{place_score(y):.1f}"
+                for x, y in zip(curve.alpha, curve.score, strict=True)
             )
             width, opacity = (2.5, 1) if seed == 0 else (1, 0.45)
             parts.append(
                 f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{width}" opacity="{opacity}"/>'
             )
-        zero = rows[(rows.language == code) & (rows.seed == 0)].set_index("alpha").score
+        zero = rows[(rows.language == language) & (rows.seed == 0)].set_index("alpha").score
         zero = zero.reindex(sorted({*zero.index, *ALPHAS})).interpolate("index").loc[ALPHAS]
         frames = [*zip(ALPHAS, zero, strict=True), *[(1.0, zero.iloc[-1])] * PAUSE]
         places = [
-            f"transform:translate({across(x) - across(0):.1f}px,{up(y) - up(zero.iloc[0]):.1f}px)"
+            f"transform:translate({place_alpha(x) - place_alpha(0):.1f}px,{place_score(y) - place_score(zero.iloc[0]):.1f}px)"
             for x, y in frames
         ]
-        shares = [number / (len(frames) - 1) for number in range(len(frames))]
-        movement = animation(f"move-{code}", dict(zip(shares, places, strict=True)), "linear")
+        shares = [index / (len(frames) - 1) for index in range(len(frames))]
+        movement = animation(f"move-{language}", dict(zip(shares, places, strict=True)), "linear")
         parts.append(
-            f'{movement}<circle class="move-{code}" r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" '
+            f'{movement}<circle class="move-{language}" r="5" cx="{place_alpha(0):.1f}" cy="{place_score(zero.iloc[0]):.1f}" '
             f'fill="{color}"/>'
         )
         parts.append(f'<text x="{label + 60}" y="98" fill="{color}">{name}</text>')
-        shown = [f"{100 * score:.1f}" for _, score in frames]
+        texts = [f"{100 * score:.1f}" for _, score in frames]
         parts.append(
-            switched(
-                shown,
+            switch_texts(
+                texts,
                 lambda text, x=label, c=color: (
                     f'<text x="{x}" y="98" font-size="22" font-weight="600" fill="{c}">{text}</text>'
                 ),
@@ -142,24 +150,25 @@ def curves(rows) -> str:
     return "".join(parts)
 
 
-def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
+def words(sentences: Sequence, tags: list, picked_mistakes: list[int]) -> str:
     """Return the sentences with the tags under their words, which change along the path."""
     parts = []
-    for line, number in enumerate(picked):
-        x, y = 380.0, 130 + 46 * line
+    for line, index in enumerate(picked_mistakes):
+        x = 380.0
+        y = 130 + 46 * line
         for position, (word, gold) in enumerate(
-            zip(sentences[number].words, sentences[number].tags, strict=True)
+            zip(sentences[index].words, sentences[index].tags, strict=True)
         ):
-            width = width_of(word, [step[number][position] for step in tags])
+            width = width_of(word, [step[index][position] for step in tags])
             parts.append(
                 f'<text x="{x + width / 2:.1f}" y="{y}" text-anchor="middle" fill="#222">{escape(word)}</text>'
             )
-            steps = [step[number][position] for step in tags]
+            steps = [step[index][position] for step in tags]
             parts.append(
-                switched(
+                switch_texts(
                     [*steps, *[steps[-1]] * PAUSE],
-                    lambda tag, at=x + width / 2, y=y, gold=gold: (
-                        f'<text x="{at:.1f}" y="{y + 16}" text-anchor="middle" font-size="10" font-weight="600" '
+                    lambda tag, place=x + width / 2, y=y, gold=gold: (
+                        f'<text x="{place:.1f}" y="{y + 16}" text-anchor="middle" font-size="10" font-weight="600" '
                         f'fill="{GREEN if tag == gold else RED}">{tag}{"" if tag == gold else "✗"}</text>'
                     ),
                 )
@@ -168,25 +177,25 @@ def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
     return "".join(parts)
 
 
-def switched(texts: list[str], draw) -> str:
-    """Return a drawing for each text, shown in the frames that have it; the first one without animation too."""
+def switch_texts(texts: list[str], draw) -> str:
+    """Return a drawing for each text, shown in the frames that have it. The first one is also shown without animation."""
     parts = []
     for text in dict.fromkeys(texts):
         if set(texts) == {text}:
             return draw(text)
-        runs = [(shown, len(list(group))) for shown, group in groupby(texts, key=text.__eq__)]
+        runs = [(output, len(list(group))) for output, group in groupby(texts, key=text.__eq__)]
         starts = [
-            max(sum(length for _, length in runs[:number]) - 0.5, 0) / (len(texts) - 1)
-            for number in range(len(runs))
+            max(sum(length for _, length in runs[:index]) - 0.5, 0) / (len(texts) - 1)
+            for index in range(len(runs))
         ]
         shown_at = {
-            start: f"visibility:{'visible' if shown else 'hidden'}"
-            for start, (shown, _) in zip(starts, runs, strict=True)
+            start: f"visibility:{'visible' if run else 'hidden'}"
+            for start, (run, _) in zip(starts, runs, strict=True)
         }
-        first = "visible" if text == texts[0] else "hidden"
+        first_text = "visible" if text == texts[0] else "hidden"
         name = f"shown-{sha256(f'{shown_at}'.encode()).hexdigest()[:8]}"
         parts.append(
-            f'{animation(name, shown_at, "step-end")}<g class="{name}" visibility="{first}">{draw(text)}</g>'
+            f'{animation(name, shown_at, "step-end")}<g class="{name}" visibility="{first_text}">{draw(text)}</g>'
         )
     return "".join(parts)
 

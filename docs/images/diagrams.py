@@ -89,7 +89,8 @@ def draw_box(box: Box) -> str:
 
 def draw_arrow(start: Box, end: Box, label: str) -> str:
     """Return an arrow between the nearest sides of two boxes, level or upright if these overlap."""
-    (x, y), (end_x, end_y) = start.middle, end.middle
+    x, y = start.middle
+    end_x, end_y = end.middle
     is_upright = start.x < end.x + end.width and end.x < start.x + start.width
     if is_upright:
         x = end_x = (max(start.x, end.x) + min(start.x + start.width, end.x + end.width)) / 2

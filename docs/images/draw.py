@@ -56,10 +56,15 @@ def seeds(axes: Axes) -> None:
     """Gemma 3 270M: parts of speech from English labels, a dot for each of eight seeds."""
     rows = pd.read_csv(RESULTS / "real_weights/seeds/rows-scores.csv")
     rows = rows[(rows.metric == "accuracy") & (rows.split == "test")]
-    for height, code in enumerate(reversed(NAMES)):
-        scores = 100 * rows[rows.language == code].score
+    for height, language in enumerate(reversed(NAMES)):
+        scores = 100 * rows[rows.language == language].score
         axes.plot(
-            scores, [height] * len(scores), "o", color=BLUE if code == "en" else ORANGE, alpha=0.6, mec="none"
+            scores,
+            [height] * len(scores),
+            "o",
+            color=BLUE if language == "en" else ORANGE,
+            alpha=0.6,
+            mec="none",
         )
     axes.set_yticks(range(len(NAMES)), list(reversed(NAMES.values())))
     axes.set_xlabel("accuracy in %, eight seeds")
@@ -80,26 +85,26 @@ def paths(axes: Axes) -> None:
 
 
 def mixing(axes: Axes) -> None:
-    """X-Mixup: what mixing brings against the same training without it, by what the mixing weights lie on."""
+    """X-Mixup: gain of mixing over the same training without it, by where the mixing weights are."""
     rows = pd.read_csv(RESULTS / "x_mixup/mixing/effects.csv")
     rows = rows[(rows.target == "mean") & (rows.against == "without mixing")]
-    named = {
+    fields = {
         "x-mixup": "by the paper's attention",
         "by cosine": "by cosine of states",
         "by links": "by gold links",
     }
-    intervals(axes, [(label, rows[rows.system == name]) for name, label in named.items()], "difference")
+    intervals(axes, [(label, rows[rows.system == name]) for name, label in fields.items()], "difference")
     axes.set_xlabel("points of accuracy against no mixing")
 
 
 def adjusting(axes: Axes) -> None:
     """An adjusted encoder under each method, and each method on the original one."""
     rows = pd.read_csv(RESULTS / "combinations/upos/effects.csv", keep_default_na=False)
-    shown = [(f"adjusting, {name}", rows[(rows.what == "adjusting") & (rows.against == name)])
+    texts = [(f"adjusting, {name}", rows[(rows.what == "adjusting") & (rows.against == name)])
              for name in ("source-only", "translate-train", "x-mixup", "few-shot", "continual")]  # fmt: skip
-    shown += [(f"{name} alone", rows[(rows.what == name) & (rows.on == "original")])
+    texts += [(f"{name} alone", rows[(rows.what == name) & (rows.on == "original")])
               for name in ("continual", "x-mixup", "translate-train")]  # fmt: skip
-    intervals(axes, shown, "points")
+    intervals(axes, texts, "points")
     axes.set_xlabel("points of accuracy in the target")
 
 
@@ -107,9 +112,11 @@ def gradients(axes: Axes) -> None:
     """Gradients of two languages against two batches of one, by layer."""
     rows = pd.read_csv(RESULTS / "interference/built-in/gradients-by-layer.csv")
     for module, style in (("attention", "-"), ("feed-forward", "--")):
-        of_module = rows[rows.module == module].groupby("layer")[["cosine", "within"]].mean()
-        axes.plot(of_module.index, of_module.cosine, style, color=ORANGE, label=f"two languages, {module}")
-        axes.plot(of_module.index, of_module.within, style, color=BLUE, label=f"one language, {module}")
+        module_mean = rows[rows.module == module].groupby("layer")[["cosine", "within"]].mean()
+        axes.plot(
+            module_mean.index, module_mean.cosine, style, color=ORANGE, label=f"two languages, {module}"
+        )
+        axes.plot(module_mean.index, module_mean.within, style, color=BLUE, label=f"one language, {module}")
     axes.set_xticks(sorted(rows.layer.dropna().unique()))
     axes.set_xlabel("layer")
     axes.set_ylabel("cosine of gradients")
@@ -118,23 +125,25 @@ def gradients(axes: Axes) -> None:
 
 def choosing(axes: Axes) -> None:
     """Points lost by choosing a model without labels: by the rule, by the source's score, at random."""
-    shown = []
+    text = []
     for task, name in (("upos", "tags"), ("ner", "names"), ("topics", "topics")):
         rows = pd.read_csv(RESULTS / f"choosing/regret-{task}.csv")
         rows[["regret", "low", "high"]] *= 100
-        shown += [(f"{name}: {by}", rows[rows.by == by]) for by in ("the rule", "source score", "at random")]
-    intervals(axes, shown, "regret")
+        text += [
+            (f"{name}: {key}", rows[rows.by == key]) for key in ("the rule", "source score", "at random")
+        ]
+    intervals(axes, text, "regret")
     axes.set_xlabel("points below the best candidate")
 
 
 def averaging(axes: Axes) -> None:
-    """What the mean of the weights of seeds gains over its models."""
+    """Gain of the mean of the weights of seeds over its models."""
     rows = pd.read_csv(RESULTS / "averaging/averages.csv").rename(
         columns={"gain_low": "low", "gain_high": "high"}
     )
-    shown = [(f"{system}: {language.replace('qaa', 'source')}", rows[(rows.system == system) & (rows.language == language)])
+    texts = [(f"{system}: {language.replace('qaa', 'source')}", rows[(rows.system == system) & (rows.language == language)])
              for system in ("mean of 3", "mean of 6", "TIES of 3") for language in ("qaa", "targets")]  # fmt: skip
-    intervals(axes, shown, "gain")
+    intervals(axes, texts, "gain")
     axes.set_xlabel("points of accuracy against the mean of its models")
 
 
@@ -260,7 +269,7 @@ def memory(axes: Axes) -> None:
 
 
 def dots(axes: Axes, lines: dict[str, list[tuple[pd.Series, str]]]) -> None:
-    """Draw a line of dots, one per seed, for each name from top to bottom; scores with their colours."""
+    """Draw a line of dots, one per seed, for each name from top to bottom. Scores come with their colours."""
     for height, groups in enumerate(reversed(lines.values())):
         for scores, color in groups:
             axes.plot(100 * scores, [height] * len(scores), "o", color=color, alpha=0.6, mec="none")
@@ -276,12 +285,15 @@ def study_rows(folder: str, metric: str, ending: str = "") -> pd.DataFrame:
     return rows[rows.metric == metric].join(facts[[name for name in facts if name not in rows]], on="model")
 
 
-def by_language(rows: pd.DataFrame) -> dict[str, list[tuple[pd.Series, str]]]:
-    """Return the scores in each language for ``dots``, highest mean first; English is the source."""
+def scores_by_language(rows: pd.DataFrame) -> dict[str, list[tuple[pd.Series, str]]]:
+    """Return the scores in each language for ``dots``, highest mean first. English is the source."""
     order = rows.groupby("language").score.mean().sort_values(ascending=False).index
-    named = {code: FURTHER_NAMES.get(code, language_name(code.partition("_")[0])) for code in order}
+    names = {
+        language: FURTHER_NAMES.get(language, language_name(language.partition("_")[0])) for language in order
+    }
     return {
-        named[code]: [(rows[rows.language == code].score, BLUE if code == "en" else ORANGE)] for code in order
+        names[language]: [(rows[rows.language == language].score, BLUE if language == "en" else ORANGE)]
+        for language in order
     }
 
 
@@ -299,7 +311,7 @@ FURTHER_NAMES = {
 def study_topics(axes: Axes) -> None:
     """Topics in 27 languages from English labels, a dot for each of three seeds."""
     axes.figure.set_figheight(5.2)
-    dots(axes, by_language(study_rows("real_weights/topics", "accuracy")))
+    dots(axes, scores_by_language(study_rows("real_weights/topics", "accuracy")))
     axes.axvline(25, color=GREY, lw=0.8, ls=":")
     axes.set_xlabel("accuracy in %, three seeds; dotted: majority")
 
@@ -307,7 +319,7 @@ def study_topics(axes: Axes) -> None:
 def study_names(axes: Axes) -> None:
     """Words of names in 17 languages from 600 English sentences, a dot for each of three seeds."""
     axes.figure.set_figheight(3.6)
-    dots(axes, by_language(study_rows("real_weights/tasks", "word_f1")))
+    dots(axes, scores_by_language(study_rows("real_weights/tasks", "word_f1")))
     axes.set_xlabel("F1 of words in names, in %, three seeds")
 
 
@@ -352,7 +364,9 @@ def study_arabic(axes: Axes) -> None:
 
 def sides(rows: pd.DataFrame, target: str) -> list[tuple[pd.Series, str]]:
     """Return the scores in English and in a target, with their colours."""
-    return [(rows[rows.language == code].score, color) for code, color in (("en", BLUE), (target, ORANGE))]
+    return [
+        (rows[rows.language == language].score, color) for language, color in (("en", BLUE), (target, ORANGE))
+    ]
 
 
 def page_table(page: str, head: str) -> pd.DataFrame:
@@ -365,15 +379,17 @@ def page_table(page: str, head: str) -> pd.DataFrame:
     return pd.DataFrame(lines[2:], columns=lines[0])
 
 
-def intervals(axes: Axes, shown: list[tuple[str, pd.DataFrame]], column: str) -> None:
+def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) -> None:
     """Draw a row for each label: the estimate and its 95 % interval."""
-    for height, (_, row) in enumerate(reversed(shown)):
-        (middle,), (low,), (high,) = row[column], row["low"], row["high"]
+    for height, (_, row) in enumerate(reversed(texts)):
+        (middle_row,) = row[column]
+        (low,) = row["low"]
+        (high,) = row["high"]
         axes.plot([low, high], [height, height], color=GREY, lw=1.5)
-        axes.plot(middle, height, "o", color=ORANGE)
+        axes.plot(middle_row, height, "o", color=ORANGE)
     axes.axvline(0, color="#bbb", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(shown)), [label for label, _ in reversed(shown)])
-    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.set_yticks(range(len(texts)), [label for label, _ in reversed(texts)])
+    axes.set_ylim(-0.6, len(texts) - 0.4)
 
 
 PICTURES: list[Callable[[Axes], None]] = [

@@ -32,23 +32,27 @@ FILES = {
     4: "write ID/record.json, ID/model/",
     5: "read recipe.toml, write report.html",
 }
-"""Files of a study, beside the layer that reads or writes them."""
+"""Files of a study, next to the layer that reads or writes them."""
 
 
 def draw(axes: Axes) -> None:
-    """Draw a band for each layer, and the files of a study beside it."""
-    for number, (packages, subject, colour) in enumerate(LAYERS):
-        box = FancyBboxPatch((0, -number), 6, 0.8, boxstyle="round,pad=0.02", fc=colour, ec="#bbbbbb")
+    """Draw a band for each layer, and the files of a study next to it."""
+    for index, (packages, subject, colour) in enumerate(LAYERS):
+        box = FancyBboxPatch((0, -index), 6, 0.8, boxstyle="round,pad=0.02", fc=colour, ec="#bbbbbb")
         axes.add_patch(box)
-        axes.text(0.15, -number + 0.5, packages, color=INK, weight="bold", va="center", fontsize=8)
-        axes.text(0.15, -number + 0.2, subject, color=INK, va="center", fontsize=7)
+        axes.text(0.15, -index + 0.5, packages, color=INK, weight="bold", va="center", fontsize=8)
+        axes.text(0.15, -index + 0.2, subject, color=INK, va="center", fontsize=7)
     for layer, files in FILES.items():
-        middle = 0.4 - layer
+        middle_difference = 0.4 - layer
         arrow = FancyArrowPatch(
-            (6.1, middle), (6.6, middle), arrowstyle="-|>", color=ORANGE, mutation_scale=8
+            (6.1, middle_difference),
+            (6.6, middle_difference),
+            arrowstyle="-|>",
+            color=ORANGE,
+            mutation_scale=8,
         )
         axes.add_patch(arrow)
-        axes.text(6.7, middle, files, color=BLUE, va="center", fontsize=7.5)
+        axes.text(6.7, middle_difference, files, color=BLUE, va="center", fontsize=7.5)
     axes.set_xlim(-0.1, 10.4)
     axes.set_ylim(-len(LAYERS) + 0.9, 1)
     axes.axis("off")

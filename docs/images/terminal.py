@@ -28,7 +28,7 @@ def draw(name: str, arguments: tuple[str, ...], runs: str) -> None:
     """Run a command and write its output, with the line that was typed."""
     command = [argument.format(runs=runs) for argument in arguments]
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
-    made = subprocess.run(  # noqa: S603
+    process = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "isogloss", *command],
         capture_output=True,
         text=True,
@@ -38,7 +38,7 @@ def draw(name: str, arguments: tuple[str, ...], runs: str) -> None:
     command_line = " ".join(argument.format(runs="runs/quickstart") for argument in arguments)
     console = Console(record=True, width=WIDTH, file=StringIO())
     console.print(
-        Text.from_ansi(f"$ isogloss {command_line}\n{made.stdout.replace(runs, 'runs/quickstart')}")
+        Text.from_ansi(f"$ isogloss {command_line}\n{process.stdout.replace(runs, 'runs/quickstart')}")
     )
     svg = console.export_svg(title="isogloss", code_format=WITHOUT_FONTS, unique_id=name)
     (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")

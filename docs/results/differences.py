@@ -35,23 +35,27 @@ def main(path: Path, against: str, languages: list[str]) -> None:
         rows = rows[rows["language"].isin(languages)].assign(language="+".join(languages))
     if against not in set(rows["system"]):
         sys.exit(f"{path} has no system {against!r}; it has:\n" + "\n".join(sorted(set(rows["system"]))))
-    by = rows.pivot_table(index=[*ABOUT, "system"], columns="seed", values="score")
+    pivot_table = rows.pivot_table(index=[*ABOUT, "system"], columns="seed", values="score")
     lines: list[tuple[str, Estimate | None]] = []
-    for (*keys, system), seeds in by.iterrows():
-        where = " ".join(filter(None, keys))
+    for (*keys, system), seeds in pivot_table.iterrows():
+        where = " ".join(value for value in keys if value)
         text = f"{where}: {system}: {seeds.mean():.1f} ± {seeds.std():.1f} (n = {seeds.count()})"
         key = (*keys, against)
-        apart = (seeds - by.loc[key]).dropna() if system != against and key in by.index else seeds[:0]
-        lines.append((text, crossed_estimate([*apart]) if len(apart) > 1 else None))
-    corrected = iter(holm([gain.p_value() for _, gain in lines if gain]))
+        distance = (
+            (seeds - pivot_table.loc[key]).dropna()
+            if system != against and key in pivot_table.index
+            else seeds[:0]
+        )
+        lines.append((text, crossed_estimate(list(distance)) if len(distance) > 1 else None))
+    corrected_p_values = iter(holm([gain.p_value() for _, gain in lines if gain]))
     for text, gain in lines:
-        print(f"{text}, {describe(gain, next(corrected))}" if gain else text)
+        print(f"{text}, {describe(gain, next(corrected_p_values))}" if gain else text)
 
 
-def describe(gain: Estimate, corrected: float) -> str:
+def describe(gain: Estimate, corrected_p_value: float) -> str:
     """Write a difference with its interval and p, before and after correction."""
     interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
-    return f"{interval}, p = {gain.p_value():.3g} (Holm {corrected:.3g}), n = {gain.units}"
+    return f"{interval}, p = {gain.p_value():.3g} (Holm {corrected_p_value:.3g}), n = {gain.units}"
 
 
 if __name__ == "__main__":

@@ -8,19 +8,19 @@ from isogloss.reports.measurements import read_measurements
 KEYS = ["corpus", "task", "encoder", "source", "seed", "method", "language", "split", "metric"]
 
 
-def main(runs: Path, out: Path) -> None:
+def main(runs: Path, path: Path) -> None:
     """Write a row for each model, test set and language, by the labels of the recipe."""
-    m = read_measurements(runs)
-    labels = {key: label for label, ids in m.methods.items() for key in ids}
-    rows = m.frame("scores")
+    measurements = read_measurements(runs)
+    labels = {key: label for label, ids in measurements.methods.items() for key in ids}
+    rows = measurements.frame("scores")
     rows = rows[rows["main"].eq(True)]
     rows = rows.assign(
         corpus=(rows["corpus"] + " " + rows["inputs"].fillna("")).str.strip(),
-        encoder=rows["encoder.run"].map(m.labels),
+        encoder=rows["encoder.run"].map(measurements.labels),
         method=rows["model"].map(labels),
         score=rows["score"].round(6),
     )
-    rows[[*KEYS, "score", "examples"]].sort_values(KEYS).to_csv(out, index=False)
+    rows[[*KEYS, "score", "examples"]].sort_values(KEYS).to_csv(path, index=False)
 
 
 if __name__ == "__main__":

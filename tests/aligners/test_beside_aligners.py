@@ -1,4 +1,4 @@
-"""Links are those of other projects' programs: fast_align, atools, symal (from clones) and eflomal."""
+"""Links equal the output of other projects' programs: fast_align, atools, symal (from clones) and eflomal."""
 
 import random
 import subprocess
@@ -18,35 +18,51 @@ FAST_ALIGN = "clab+fast_align"
 
 def output_of(program, *options, text=None):
     """Return the links that a program prints for each sentence."""
-    printed = subprocess.run(
-        [str(program), *map(str, options)], input=text, capture_output=True, text=True, check=True
+    output = subprocess.run(
+        [str(program), *(str(option) for option in options)],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    return [parse_links(line) for line in printed.splitlines()]
+    return [parse_links(line) for line in output.splitlines()]
 
 
 def parse_links(line):
-    return {tuple(map(int, link.split("-"))) for link in line.split()}
+    return {tuple(int(part) for part in link.split("-")) for link in line.split()}
 
 
 def write_links(path, sentences):
-    lines = (" ".join(f"{first}-{second}" for first, second in sorted(links)) for links in sentences)
+    lines = (
+        " ".join(f"{first_link}-{second}" for first_link, second in sorted(links)) for links in sentences
+    )
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
 
 def random_directions(draw, count):
     """Return links of both directions: each word has one link at most in one of them."""
-    forward, backward, sizes = [], [], []
+    forward = []
+    backward = []
+    sizes = []
     for _ in range(count):
-        first = draw.randint(2, 10)
+        first_position = draw.randint(2, 10)
         second = draw.randint(2, 10)
-        sizes.append((first, second))
+        sizes.append((first_position, second))
         forward.append(
-            {(near(draw, word, first, second), word) for word in range(second) if draw.random() < 0.9}
+            {
+                (near(draw, word, first_position, second), word)
+                for word in range(second)
+                if draw.random() < 0.9
+            }
             | {(0, 0)}
         )
         backward.append(
-            {(word, near(draw, word, second, first)) for word in range(first) if draw.random() < 0.9}
+            {
+                (word, near(draw, word, second, first_position))
+                for word in range(first_position)
+                if draw.random() < 0.9
+            }
             | {(0, 0)}
         )
     forward = [only_one(links, 1) for links in forward]
@@ -71,8 +87,8 @@ def test_intersection_and_union_are_those_of_atools(program, tmp_path, method):
     files = write_links(tmp_path / "forward", forward), write_links(tmp_path / "backward", backward)
     name = {"intersection": "intersect"}.get(method, method)
     expected = output_of(atools, "-i", files[0], "-j", files[1], "-c", name)
-    found = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
-    assert found == expected
+    symmetric_links = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
+    assert symmetric_links == expected
 
 
 SYMAL_OPTIONS = {
@@ -91,39 +107,39 @@ def test_links_are_those_of_moses_with_the_languages_exchanged(program, method):
     symal = program(*SYMAL)
     sizes, forward, backward = random_directions(random.Random(method), 300)
     expected = links_of_symal(symal, method, flip_sizes(sizes), flip(backward), flip(forward))
-    found = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
-    assert found == flip(expected)
+    symmetric_links = [set(symmetrize(*pair, method)) for pair in zip(forward, backward, strict=True)]
+    assert symmetric_links == flip(expected)
 
 
 def test_final_links_are_those_of_moses_where_the_order_of_growing_does_not_matter(program):
     """Moses adds the final links of the first direction first, but grows by words of the second language."""
     symal = program(*SYMAL)
     sizes, forward, backward = random_directions(random.Random(0), 300)
-    grown = links_of_symal(symal, "grow-diag", sizes, forward, backward)
+    grown_links = links_of_symal(symal, "grow-diag", sizes, forward, backward)
     expected = links_of_symal(symal, "grow-diag-final-and", sizes, forward, backward)
     equal = 0
-    for there, back, links, final_links in zip(forward, backward, grown, expected, strict=True):
-        if set(symmetrize(there, back, "grow-diag")) == links:
-            assert set(symmetrize(there, back, "grow-diag-final-and")) == final_links
+    for folder, back, links, final_links in zip(forward, backward, grown_links, expected, strict=True):
+        if set(symmetrize(folder, back, "grow-diag")) == links:
+            assert set(symmetrize(folder, back, "grow-diag-final-and")) == final_links
             equal += 1
     assert equal > 200
 
 
 def flip(sentences):
-    return [{(second, first) for first, second in links} for links in sentences]
+    return [{(second, first_link) for first_link, second in links} for links in sentences]
 
 
 def flip_sizes(sizes):
-    return [(second, first) for first, second in sizes]
+    return [(second, first_size) for first_size, second in sizes]
 
 
 def links_of_symal(symal, method, sizes, forward, backward):
     """Return the links that symal prints, whose source is the first language."""
     text = ""
-    for (first, second), there, back in zip(sizes, forward, backward, strict=True):
-        of_first = {link[0]: link[1] + 1 for link in back}
-        of_second = {link[1]: link[0] + 1 for link in there}
-        text += "1\n" + side_of_symal(second, of_second) + side_of_symal(first, of_first)
+    for (first_size, second), folder, back in zip(sizes, forward, backward, strict=True):
+        first_links = {link[0]: link[1] + 1 for link in back}
+        second_links = {link[1]: link[0] + 1 for link in folder}
+        text += "1\n" + side_of_symal(second, second_links) + side_of_symal(first_size, first_links)
     return output_of(symal, *SYMAL_OPTIONS[method], text=text)
 
 
@@ -136,14 +152,14 @@ def side_of_symal(size, partners):
 def made_up_pairs(count):
     """Return pairs of sentences whose second words are translations of the first, in a similar order."""
     draw = random.Random(0)
-    words = [f"w{number}" for number in range(60)]
-    for number in range(count):
-        first = draw.choices(words, k=draw.randint(2, 12))
-        second = [f"{word}x" for word in first if draw.random() < 0.9] or ["x"]
+    words = [f"w{index}" for index in range(60)]
+    for value in range(count):
+        first_choices = draw.choices(words, k=draw.randint(2, 12))
+        second = [f"{word}x" for word in first_choices if draw.random() < 0.9] or ["x"]
         if draw.random() < 0.5:
             place = draw.randrange(len(second))
             second[place:] = reversed(second[place:])
-        yield Translation(id=str(number), first=" ".join(first), second=" ".join(second))
+        yield Translation(id=str(value), first=" ".join(first_choices), second=" ".join(second))
 
 
 def test_links_are_those_of_the_program_fast_align(program, tmp_path):
@@ -153,8 +169,8 @@ def test_links_are_those_of_the_program_fast_align(program, tmp_path):
     path.write_text("".join(f"{pair.first} ||| {pair.second}\n" for pair in pairs))
     for direction, options in (("forward", ()), ("backward", ("-r",))):
         expected = output_of(fast_align, "-i", path, "-d", "-v", *options)
-        aligned = FastAlign(symmetrization=direction).align(AlignSetting(pairs=pairs))
-        assert [set(links.links) for links in aligned] == expected
+        aligned_links = FastAlign(symmetrization=direction).align(AlignSetting(pairs=pairs))
+        assert [set(links.links) for links in aligned_links] == expected
 
 
 def test_links_are_about_those_of_eflomals_own_front_end(tmp_path):
@@ -166,10 +182,10 @@ def test_links_are_about_those_of_eflomals_own_front_end(tmp_path):
     ):
         path.write_text("".join(f"{text}\n" for text in texts))
     found_path = tmp_path / "forward"
-    with sides[0].open() as first, sides[1].open() as second:
-        eflomal.Aligner().align(first, second, links_filename_fwd=str(found_path))
+    with sides[0].open() as first_stream, sides[1].open() as second:
+        eflomal.Aligner().align(first_stream, second, links_filename_fwd=str(found_path))
     expected = [parse_links(line) for line in found_path.read_text().splitlines()]
-    aligned = Eflomal(symmetrization="forward").align(AlignSetting(pairs=pairs))
-    found = [set(links.links) for links in aligned]
-    shared = sum(len(ours & theirs) for ours, theirs in zip(found, expected, strict=True))
-    assert 2 * shared > 0.8 * (sum(map(len, found)) + sum(map(len, expected)))
+    aligned_links = Eflomal(symmetrization="forward").align(AlignSetting(pairs=pairs))
+    links = [set(links.links) for links in aligned_links]
+    shared = sum(len(ours & theirs) for ours, theirs in zip(links, expected, strict=True))
+    assert 2 * shared > 0.8 * (sum(len(item) for item in links) + sum(len(item) for item in expected))

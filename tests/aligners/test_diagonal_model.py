@@ -41,21 +41,28 @@ def as_table(lexicon):
     }
 
 
-def by_hand(pairs, training):
+def train_slowly(pairs, training):
     """Learn t(f|e) with dictionaries, as the paper writes it."""
     table = defaultdict(lambda: UNSEEN)
     for _ in range(training.rounds):
         counts = defaultdict(float)
         for given_words, made_words in pairs:
-            n, m = len(given_words), len(made_words)
-            for j, made in enumerate(made_words, 1):
-                near = [exp(-training.tension * abs(i / n - j / m)) for i in range(1, n + 1)]
-                prior = [training.none, *((1 - training.none) * one / sum(near) for one in near)]
+            n = len(given_words)
+            measurements = len(made_words)
+            for j, made_word in enumerate(made_words, 1):
+                near_powers = [
+                    exp(-training.tension * abs(i / n - j / measurements)) for i in range(1, n + 1)
+                ]
+                prior = [
+                    training.none,
+                    *((1 - training.none) * near_power / sum(near_powers) for near_power in near_powers),
+                ]
                 words = (0, *given_words)
-                joint = [p * table[e, made] for p, e in zip(prior, words, strict=True)]
+                joint = [p * table[e, made_word] for p, e in zip(prior, words, strict=True)]
                 for e, value in zip(words, joint, strict=True):
-                    counts[e, made] += value / sum(joint)
-        sums, sizes = defaultdict(float), defaultdict(int)
+                    counts[e, made_word] += value / sum(joint)
+        sums = defaultdict(float)
+        sizes = defaultdict(int)
         for (e, _), count in counts.items():
             sums[e] += count
             sizes[e] += 1
@@ -68,33 +75,38 @@ def by_hand(pairs, training):
 
 @given(st.lists(st.tuples(sentence, sentence), min_size=1, max_size=5), trainings)
 def test_lexicons_are_the_papers_sums(pairs, training):
-    turned = [pair[::-1] for pair in pairs]
+    turned_pairs = [pair[::-1] for pair in pairs]
     for lexicon, way in zip(
-        learn_lexicons(numbers(pairs), training, lambda _: None), (pairs, turned), strict=True
+        learn_lexicons(numbers(pairs), training, lambda _: None), (pairs, turned_pairs), strict=True
     ):
         assert list(lexicon.keys) == sorted(lexicon.keys)
-        wanted, found = by_hand(way, training), as_table(lexicon)
-        for pair in wanted.keys() | found.keys():  # A probability of UNSEEN itself may fall on either side.
-            assert found.get(pair, UNSEEN) == pytest.approx(wanted.get(pair, UNSEEN), rel=1e-5)
+        fields = train_slowly(way, training)
+        probabilities = as_table(lexicon)
+        for pair in (
+            fields.keys() | probabilities.keys()
+        ):  # A probability of UNSEEN itself may fall on either side.
+            assert probabilities.get(pair, UNSEEN) == pytest.approx(fields.get(pair, UNSEEN), rel=1e-5)
 
 
 def test_rounds_of_both_directions_are_told():
-    reported = []
+    reports = []
     learn_lexicons(
-        numbers([([1, 2], [1, 2])]), EMSettings(rounds=3, tension=4, prior=0.01, none=0.1), reported.append
+        numbers([([1, 2], [1, 2])]), EMSettings(rounds=3, tension=4, prior=0.01, none=0.1), reports.append
     )
-    assert reported == [1, 2, 3, 4, 5, 6]
+    assert reports == [1, 2, 3, 4, 5, 6]
 
 
 def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
     rng = np.random.default_rng(0)
     pairs = [tuple(rng.integers(1, 9, rng.integers(1, 6)) for _ in range(2)) for _ in range(60)]
     training = EMSettings(rounds=3, tension=4, prior=0.01, none=0.1)
-    whole = learn_lexicons(pairs, training, lambda _: None)
+    whole_lexicons = learn_lexicons(pairs, training, lambda _: None)
     monkeypatch.setattr("isogloss.aligners.fast_align.WORD_PAIRS_PER_CHUNK", 20)
-    for one, other in each(zip(whole, learn_lexicons(pairs, training, lambda _: None), strict=True)):
-        assert np.array_equal(one.keys, other.keys)
-        assert one.probabilities == pytest.approx(other.probabilities, rel=1e-5)
+    for left, right in each(
+        zip(whole_lexicons, learn_lexicons(pairs, training, lambda _: None), strict=True)
+    ):
+        assert np.array_equal(left.keys, right.keys)
+        assert left.probabilities == pytest.approx(right.probabilities, rel=1e-5)
 
 
 @pytest.fixture
@@ -112,11 +124,11 @@ def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior, one_core)
     rng = np.random.default_rng(0)
     pairs = [tuple(rng.integers(1, 12, rng.integers(1, 7)) for _ in range(2)) for _ in range(100)]
     text, *files = (tmp_path / name for name in ("text", "forward", "backward"))
-    lines = (f"{' '.join(f'a{e}' for e in one)} ||| {' '.join(f'b{f}' for f in two)}" for one, two in pairs)
+    lines = (f"{' '.join(f'a{e}' for e in item)} ||| {' '.join(f'b{f}' for f in two)}" for item, two in pairs)
     text.write_text("".join(f"{line}\n" for line in lines))
     library.generate_alignment_probabilities(
         str(text),
-        *map(str, files),
+        *(str(file) for file in files),
         iterations=4,
         favor_diagonal=True,
         beam_threshold=-30,
@@ -125,10 +137,10 @@ def test_lexicons_are_those_of_the_port_of_fast_align(tmp_path, prior, one_core)
     )
     training = EMSettings(rounds=3, tension=4.0, prior=prior, none=0.08)
     for path, ours in each(zip(files, learn_lexicons(pairs, training, lambda _: None), strict=True)):
-        theirs, found = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
+        theirs, probabilities = lexicon_of(path), as_table(ours)  # Its last round links, and learns nothing.
         assert len(theirs) > 100
-        for pair in theirs.keys() | found.keys():
-            assert found.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-4, abs=1e-6)
+        for pair in theirs.keys() | probabilities.keys():
+            assert probabilities.get(pair, 0) == pytest.approx(theirs.get(pair, 0), rel=1e-4, abs=1e-6)
 
 
 def lexicon_of(path):
@@ -137,20 +149,21 @@ def lexicon_of(path):
     Rows begin with their word and length; entries are a word and its probability. Words count from 1.
     """
     content = path.read_bytes()
-    words, place = [], 8
+    words = []
+    place = 8
     for _ in range(int.from_bytes(content[4:8], "little")):
         end = content.index(b"\0", place)
         words.append(content[place:end].decode("ascii"))
         place = end + 1
     ours = [-1, *(0 if word == "<eps>" else int(word[1:]) if word[1:].isdigit() else -1 for word in words)]
     place += 4
-    found = {}
+    result = {}
     while place < len(content):
         word, size = np.frombuffer(content, "<i4", 2, place).tolist()
         row = np.frombuffer(content, [("word", "<i4"), ("probability", "<f4")], size, place + 8)
-        found |= {(ours[word], ours[one["word"]]): float(one["probability"]) for one in row}
+        result |= {(ours[word], ours[item["word"]]): float(item["probability"]) for item in row}
         place += 8 + size * row.itemsize
-    return found
+    return result
 
 
 words = st.lists(st.integers(-1, 4).filter(bool), min_size=1, max_size=5).map(
@@ -162,35 +175,36 @@ entries = st.dictionaries(
 
 
 def lexicon(table):
-    given, made = (np.array([key[side] for key in table], dtype=np.int64) for side in (0, 1))
-    return TranslationTable.of(given, made, np.array(list(table.values()), dtype=np.float32))
+    keys, result = (np.array([key[side] for key in table], dtype=np.int64) for side in (0, 1))
+    return TranslationTable.of(keys, result, np.array(list(table.values()), dtype=np.float32))
 
 
 @given(entries, st.lists(st.tuples(words, words), max_size=3), st.floats(0, 10), st.floats(0.01, 0.5))
 def test_joint_is_the_papers_product_cell_by_cell(table, pairs, tension, none):
-    made = list(joint(lexicon(table), pairs, tension=tension, none=none))
-    assert len(made) == len(pairs)
-    for (source, other), matrix in zip(pairs, made, strict=True):
-        n, m = len(source), len(other)
-        for j in range(m):
-            near = [exp(-tension * abs((i + 1) / n - (j + 1) / m)) for i in range(n)]
-            prior = [none, *((1 - none) * one / sum(near) for one in near)]
-            wanted = [
-                p * table.get((int(e), int(other[j])), UNSEEN)
+    joints = list(joint(lexicon(table), pairs, tension=tension, none=none))
+    assert len(joints) == len(pairs)
+    for (source, other_pair), matrix in zip(pairs, joints, strict=True):
+        n = len(source)
+        count = len(other_pair)
+        for j in range(count):
+            near_powers = [exp(-tension * abs((i + 1) / n - (j + 1) / count)) for i in range(n)]
+            prior = [none, *((1 - none) * near_power / sum(near_powers) for near_power in near_powers)]
+            request = [
+                p * table.get((int(e), int(other_pair[j])), UNSEEN)
                 for p, e in zip(prior, (0, *source), strict=True)
             ]
-            assert matrix[j].tolist() == pytest.approx(wanted)
+            assert matrix[j].tolist() == pytest.approx(request)
 
 
 def test_best_links_leave_out_words_that_come_from_none():
-    found = best_links(np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.2, 0.2, 0.6]]))
-    assert found == {(0, 0): pytest.approx(0.6), (1, 2): pytest.approx(0.6)}
+    result = best_links(np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.2, 0.2, 0.6]]))
+    assert result == {(0, 0): pytest.approx(0.6), (1, 2): pytest.approx(0.6)}
 
 
 def test_many_pairs_are_looked_up_in_parts_with_the_same_result(monkeypatch):
     table = {(e, f): (e + f + 1) / 10 for e in range(5) for f in range(1, 5)}
     pairs = [(np.array([1, 2, n % 4 + 1]), np.array([n % 3 + 1, 4])) for n in range(20)]
-    whole = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
+    whole_parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
     monkeypatch.setattr("isogloss.aligners.fast_align.WORD_PAIRS_PER_CHUNK", 20)
     parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
-    assert all(np.array_equal(one, other) for one, other in zip(whole, parts, strict=True))
+    assert all(np.array_equal(whole_part, part) for whole_part, part in zip(whole_parts, parts, strict=True))

@@ -1,4 +1,4 @@
-"""The program is played by a script that keeps to its protocol; the real one is asked where it is there."""
+"""The program is played by a script that keeps to its protocol. The real one is asked where it is there."""
 
 import random
 import shutil
@@ -54,21 +54,21 @@ def align(pairs=PAIRS, **fields):
 
 
 def test_both_directions_are_read_and_made_one(program):
-    assert [one.links for one in align()] == [((1, 1), (2, 2)), (), (), ()]
+    assert [link.links for link in align()] == [((1, 1), (2, 2)), (), (), ()]
     union = align(symmetrization="union")
-    assert [one.links for one in union] == [((0, 0), (1, 1), (2, 2)), ((0, 0),), (), ()]
-    assert all(one.scores == () for one in union)
+    assert [pair.links for pair in union] == [((0, 0), (1, 1), (2, 2)), ((0, 0),), (), ()]
+    assert all(item.scores == () for item in union)
 
 
 def test_program_is_given_model_samplers_and_rounds(program):
     align()
-    given = eval((program / "given").read_text())
-    assert {option: given[option] for option in ("-m", "-n", "-N", "-1", "-2", "-3")} == {
+    row = eval((program / "given").read_text())
+    assert {option: row[option] for option in ("-m", "-n", "-N", "-1", "-2", "-3")} == {
         "-m": "3", "-n": "3", "-N": "0.2", "-1": "625", "-2": "625", "-3": "2500",
     }  # fmt: skip
     align(model=1, length=0.1)
-    given = eval((program / "given").read_text())
-    assert (given["-1"], "-2" in given, "-3" in given) == ("250", False, False)
+    row = eval((program / "given").read_text())
+    assert (row["-1"], "-2" in row, "-3" in row) == ("250", False, False)
 
 
 def test_no_program_is_said_with_what_to_do(tmp_path, monkeypatch):
@@ -91,14 +91,15 @@ def test_sentences_are_numbers_and_too_long_ones_empty(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("eflomal"), reason="the program eflomal is not installed")
 def test_the_real_program_links_words_that_come_together():
-    rng, words = random.Random(0), ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+    rng = random.Random(0)
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
     pairs = []
-    for number in range(60):
-        chosen = rng.sample(words, rng.randint(2, 6))
-        backwards = " ".join(word[::-1] for word in chosen)
-        pairs.append(Translation(id=f"{number}", first=" ".join(chosen), second=backwards))
+    for index in range(60):
+        chosen_samples = rng.sample(words, rng.randint(2, 6))
+        backwards = " ".join(word[::-1] for word in chosen_samples)
+        pairs.append(Translation(id=f"{index}", first=" ".join(chosen_samples), second=backwards))
     right = [
-        one.links == tuple((n, n) for n in range(len(pair.first.split())))
-        for one, pair in zip(align(pairs), pairs, strict=True)
+        link.links == tuple((n, n) for n in range(len(pair.first.split())))
+        for link, pair in zip(align(pairs), pairs, strict=True)
     ]
     assert sum(right) >= 55

@@ -13,13 +13,16 @@ WORDS = TEXT.split()
 
 
 def pairs(*texts):
-    return [Translation(id=f"{n}", first=first, second=second) for n, (first, second) in enumerate(texts)]
+    return [
+        Translation(id=f"{n}", first=first_text, second=second)
+        for n, (first_text, second) in enumerate(texts)
+    ]
 
 
 @pytest.fixture
 def align(bert_folder):
-    def align(given, **fields):
-        setting = AlignSetting(pairs=given, encoder=str(bert_folder), precision="float32")
+    def align(align_setting, **fields):
+        setting = AlignSetting(pairs=align_setting, encoder=str(bert_folder), precision="float32")
         return EncoderSimilarity(**fields).align(setting)
 
     return align
@@ -36,47 +39,49 @@ MIXED = [
 @pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
 @pytest.mark.parametrize("unit", ["subword", "word"])
 def test_a_sentence_and_itself_are_linked_word_by_word(align, matching, unit):
-    for pair, aligned in zip(SAME, align(SAME, matching=matching, unit=unit), strict=True):
-        assert aligned.links == tuple((n, n) for n in range(len(pair.first.split())))
-        assert aligned.scores == pytest.approx([1.0] * len(aligned.links), abs=1e-5)
+    for pair, aligned_link in zip(SAME, align(SAME, matching=matching, unit=unit), strict=True):
+        assert aligned_link.links == tuple((n, n) for n in range(len(pair.first.split())))
+        assert aligned_link.scores == pytest.approx([1.0] * len(aligned_link.links), abs=1e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("matching", ["argmax", "itermax", "match"])
 def test_other_pairs_in_the_batch_change_nothing(align, matching):
-    together = align(MIXED, matching=matching)
-    for pair, aligned in zip(MIXED, together, strict=True):
-        (alone,) = align([pair], matching=matching)
-        assert alone.links == aligned.links
-        assert alone.scores == pytest.approx(aligned.scores, abs=1e-5)
+    joint_links = align(MIXED, matching=matching)
+    for pair, aligned_joint_link in zip(MIXED, joint_links, strict=True):
+        (single_link,) = align([pair], matching=matching)
+        assert single_link.links == aligned_joint_link.links
+        assert single_link.scores == pytest.approx(aligned_joint_link.scores, abs=1e-5)
 
 
 def test_links_count_given_words_else_those_of_the_tokenizer(align):
     (pair,) = pairs(("cat\t\u3000 mat.", "cat \xa0 mat."))
-    given = replace(pair, words=(("cat", "mat."), ("cat", "mat.")))
-    assert [len(align([one], unit="word")[0].links) for one in (pair, given)] == [3, 2]
+    inputs = replace(pair, words=(("cat", "mat."), ("cat", "mat.")))
+    assert [len(align([item], unit="word")[0].links) for item in (pair, inputs)] == [3, 2]
 
 
 def test_exchanged_languages_give_exchanged_links(align):
-    turned = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in MIXED]
-    for one, other in each(zip(align(MIXED), align(turned), strict=True)):
-        assert sorted((j, i) for i, j in other.links) == list(one.links)
+    turned_translations = [Translation(id=pair.id, first=pair.second, second=pair.first) for pair in MIXED]
+    for left, right in each(zip(align(MIXED), align(turned_translations), strict=True)):
+        assert sorted((j, i) for i, j in right.links) == list(left.links)
 
 
 def test_a_side_without_words_has_no_links(align):
-    assert [one.links for one in align(pairs(("", "a dog"), ("a dog", " "), ("", "")))] == [(), (), ()]
+    assert [link.links for link in align(pairs(("", "a dog"), ("a dog", " "), ("", "")))] == [(), (), ()]
 
 
 def test_links_are_sorted_each_once_and_within_the_sentences(align):
-    for pair, aligned in zip(MIXED, align(MIXED, matching="itermax", rounds=4), strict=True):
-        assert list(aligned.links) == sorted(set(aligned.links))
-        assert len(aligned.scores) == len(aligned.links)
-        assert all(i < len(pair.first.split()) and j < len(pair.second.split()) for i, j in aligned.links)
+    for pair, aligned_link in zip(MIXED, align(MIXED, matching="itermax", rounds=4), strict=True):
+        assert list(aligned_link.links) == sorted(set(aligned_link.links))
+        assert len(aligned_link.scores) == len(aligned_link.links)
+        assert all(
+            i < len(pair.first.split()) and j < len(pair.second.split()) for i, j in aligned_link.links
+        )
 
 
 def test_every_family_aligns(encoder_folder):
-    made = EncoderSimilarity().align(AlignSetting(pairs=SAME, encoder=str(encoder_folder)))
-    assert [len(one.links) for one in made] == [7, 13, 1, 3]
+    links = EncoderSimilarity().align(AlignSetting(pairs=SAME, encoder=str(encoder_folder)))
+    assert [len(link.links) for link in links] == [7, 13, 1, 3]
 
 
 def test_no_encoder_and_no_such_layer_are_said(align):

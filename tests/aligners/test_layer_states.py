@@ -13,21 +13,25 @@ SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"]
 @pytest.mark.each_value
 @pytest.mark.parametrize("layer", range(4))
 def test_states_are_those_of_the_whole_encoder_one_sentence_at_a_time(encoder_folder, layer):
-    model, tokenizer = load_model(encoder_folder), load_tokenizer(encoder_folder)
+    model = load_model(encoder_folder)
+    tokenizer = load_tokenizer(encoder_folder)
     splits = split_words(SENTENCES, tokenizer)
-    made = subword_states(model, tokenizer, splits, layer=layer, precision="float32")
+    result = subword_states(model, tokenizer, splits, layer=layer, precision="float32")
     assert not any(part._forward_hooks for part in model.modules())
-    for split, states in zip(splits, made, strict=True):
+    for split, states in zip(splits, result, strict=True):
         assert states.shape == (len(split.subwords), model.config.hidden_size)
         if split.subwords:
             row = torch.tensor([[tokenizer.cls_token_id, *split.subwords, tokenizer.sep_token_id]])
             with torch.inference_mode():
-                whole = model(input_ids=row, output_hidden_states=True).hidden_states[layer][0, 1:-1]
-            torch.testing.assert_close(states, whole, atol=1e-5, rtol=1e-4)
+                whole_hidden_state = model(input_ids=row, output_hidden_states=True).hidden_states[layer][
+                    0, 1:-1
+                ]
+            torch.testing.assert_close(states, whole_hidden_state, atol=1e-5, rtol=1e-4)
 
 
 def test_later_layers_are_not_computed(bert_folder):
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
     model.encoder.layer[2].forward = None
     assert (
         len(subword_states(model, tokenizer, split_words(SENTENCES, tokenizer), layer=2, precision="float32"))
@@ -36,10 +40,11 @@ def test_later_layers_are_not_computed(bert_folder):
 
 
 def test_a_sentence_longer_than_the_encoder_takes_has_a_state_for_every_subword(bert_folder):
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
     (word,) = tokenizer.convert_tokens_to_ids(["cat"])
-    long = SplitWords((word,) * 400, tuple(range(400)))
-    (states,) = subword_states(model, tokenizer, [long], layer=2, precision="float32")
+    long_split_words = SplitWords((word,) * 400, tuple(range(400)))
+    (states,) = subword_states(model, tokenizer, [long_split_words], layer=2, precision="float32")
     (start,) = subword_states(
         model, tokenizer, [SplitWords((word,) * 158, tuple(range(158)))], layer=2, precision="float32"
     )
@@ -52,13 +57,17 @@ def test_default_layer_is_the_eighth_of_twelve():
 
 
 def test_layers_are_counted_from_either_end(bert_folder):
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
-    splits, last = split_words(SENTENCES[:1], tokenizer), model.config.num_hidden_layers
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
+    splits = split_words(SENTENCES[:1], tokenizer)
+    last_num_hidden_layers = model.config.num_hidden_layers
 
     def states(layer):
         return subword_states(model, tokenizer, splits, layer=layer, precision="float32")[0]
 
-    assert torch.equal(states(-1), states(last))
-    assert torch.equal(states(-last - 1), states(0))
-    with pytest.raises(ConfigError, match=f"no layer {last + 1}: .*encoder.*{last}.*0"):
-        states(last + 1)
+    assert torch.equal(states(-1), states(last_num_hidden_layers))
+    assert torch.equal(states(-last_num_hidden_layers - 1), states(0))
+    with pytest.raises(
+        ConfigError, match=f"no layer {last_num_hidden_layers + 1}: .*encoder.*{last_num_hidden_layers}.*0"
+    ):
+        states(last_num_hidden_layers + 1)

@@ -54,31 +54,31 @@ def itermax(matrix, rounds):
     return links
 
 
-def found(similarities, matching, rounds=2):
+def match_arrays(similarities, matching, rounds=2):
     made = match_subwords(similarities, matching, rounds=rounds)
     return [{tuple(link) for link in one.nonzero().tolist()} for one in made]
 
 
 @given(batches())
 def test_argmax_links_what_is_best_for_both(batch):
-    assert found(batch[1], "argmax") == [mutual(matrix) for matrix in batch[0]]
+    assert match_arrays(batch[1], "argmax") == [mutual(matrix) for matrix in batch[0]]
 
 
 @given(batches(), st.integers(1, 4))
 def test_itermax_is_the_papers_algorithm(batch, rounds):
-    assert found(batch[1], "itermax", rounds) == [itermax(matrix, rounds) for matrix in batch[0]]
+    assert match_arrays(batch[1], "itermax", rounds) == [itermax(matrix, rounds) for matrix in batch[0]]
 
 
 @given(batches())
 def test_itermax_of_one_round_is_argmax_and_more_rounds_only_add(batch):
-    one, two, three = (found(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
-    assert one == found(batch[1], "argmax")
+    one, two, three = (match_arrays(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
+    assert one == match_arrays(batch[1], "argmax")
     assert all(a <= b <= c for a, b, c in zip(one, two, three, strict=True))
 
 
 @given(batches())
 def test_match_is_the_best_of_all_one_to_one_links(batch):
-    for matrix, links in zip(batch[0], found(batch[1], "match"), strict=True):
+    for matrix, links in zip(batch[0], match_arrays(batch[1], "match"), strict=True):
         m, n = len(matrix), len(matrix[0])
         size = min(m, n)
         best = max(

@@ -1,4 +1,4 @@
-"""A real browser for the pages: the machine's Chromium, driven by Playwright; without one tests are skipped.
+"""A real browser for the pages: the machine's Chromium, driven by Playwright. Without one tests are skipped.
 
 In CI that fails (``known_skips``, ``.ci/browser``).
 """
@@ -20,16 +20,16 @@ WIDTHS = {"desk": 1280, "phone": 400}
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Start Chromium once; it has no network but the page's own file."""
+    """Start Chromium once. It has no network but the page's own file."""
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
-    program = next(filter(_starts, NAMES), None)
+    program = next((value for value in NAMES if _starts(value)), None)
     if program is None:
         pytest.skip("no Chromium on this machine: apt install chromium")
     options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with driver.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=shutil.which(program), args=options)
-        yield started
-        started.close()
+        start_time = playwright.chromium.launch(executable_path=shutil.which(program), args=options)
+        yield start_time
+        start_time.close()
 
 
 def _starts(name: str) -> bool:
@@ -44,7 +44,9 @@ class Opened:
     """A page in the browser, with its console output and its requests."""
 
     def __init__(self, page: Any) -> None:
-        self.page, self.errors, self.requests = page, list[str](), list[str]()
+        self.page = page
+        self.errors = list[str]()
+        self.requests = list[str]()
         page.on("console", lambda message: self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
@@ -63,16 +65,16 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(browser: Any) -> Open:
+def open_page(browser: Any) -> Open:
     """Open a file in a fresh context, such as a phone in dark mode."""
 
     @contextmanager
     def open_file(path: Path, *, width: int = WIDTHS["desk"], **context: Any) -> Iterator[Opened]:
-        fresh = browser.new_context(viewport={"width": width, "height": 900}, **context)
-        found = Opened(fresh.new_page())
-        found.page.goto(path.as_uri())
-        yield found
-        fresh.close()
+        fresh_new_context = browser.new_context(viewport={"width": width, "height": 900}, **context)
+        result = Opened(fresh_new_context.new_page())
+        result.page.goto(path.as_uri())
+        yield result
+        fresh_new_context.close()
 
     return open_file
 
@@ -85,11 +87,11 @@ def barriers() -> Callable[[Any], list[str]]:
     )
 
     def found_on(page: Any) -> list[str]:
-        found = axe.Axe().run(page).response
-        assert found["passes"], "axe looked at nothing"
+        response = axe.Axe().run(page).response
+        assert response["passes"], "axe looked at nothing"
         return [
             f"{kind['id']} ({len(kind['nodes'])}): {kind['nodes'][0]['html']:.200}"
-            for kind in found["violations"]
+            for kind in response["violations"]
         ]
 
     return found_on

@@ -62,12 +62,12 @@ def test_routes_have_the_measured_scores(study, explorer, path):
     rows = rows[(rows["start"] == start) & (rows["end"] == end) & (rows["metric"] == path["metric"])]
     assert set(rows["part"]) == {"all", "encoder"}
     rows = rows[rows["part"] == "all"]
-    scores = {one["code"]: one["scores"] for one in path["languages"]}
+    scores = {language["code"]: language["scores"] for language in path["languages"]}
     assert set(scores) == {"qaa", "qad"}
-    for code, curve in scores.items():
-        expected = rows[rows["language"] == code].sort_values("alpha")
+    for language_code, curve in scores.items():
+        expected = rows[rows["language"] == language_code].sort_values("alpha")
         assert curve == expected[["alpha", "score"]].to_numpy().tolist()
-    assert {one["code"]: (one["name"], one["role"]) for one in path["languages"]} == {
+    assert {language["code"]: (language["name"], language["role"]) for language in path["languages"]} == {
         "qaa": ("Ansa", "source"),
         "qad": ("Dunar", "target"),
     }
@@ -90,12 +90,14 @@ def test_the_ends_of_a_path_answer_as_its_models(study, explorer, path):
 def test_sentences_begin_with_those_whose_answers_change_most(explorer, path):
     sentences = explorer.sentences(path["id"], "qad")["sentences"]
     texts = [sentence["text"] for sentence in sentences]
-    first, last = (explorer.answers(path["id"], [alpha], texts, "qad")["answers"] for alpha in (0.0, 1.0))
-    changed = [
-        sum(a != b for a, b in zip(one["labels"], other["labels"], strict=True))
-        for one, other in zip(first, last, strict=True)
+    first_answers, last_answers = (
+        explorer.answers(path["id"], [alpha], texts, "qad")["answers"] for alpha in (0.0, 1.0)
+    )
+    changed_totals = [
+        sum(a != b for a, b in zip(first_answer["labels"], last_answer["labels"], strict=True))
+        for first_answer, last_answer in zip(first_answers, last_answers, strict=True)
     ]
-    assert changed == sorted(changed, reverse=True) and changed[0] > 0
+    assert changed_totals == sorted(changed_totals, reverse=True) and changed_totals[0] > 0
     with pytest.raises(ConfigError, match="texts: found 17; expected 16 or fewer"):
         explorer.answers(path["id"], [0.0], ["tuki"] * 17)
 
@@ -136,20 +138,22 @@ def test_a_plane_has_its_models_at_the_corners(study, explorer):
     explorer.answer(plane["id"], [0.3, 0.4], "tuki mirne vuso .")
     for point, run in zip(([0, 0], [1, 0], [0, 1]), plane["id"].split("-"), strict=True):
         explorer.answer(plane["id"], point, "tuki mirne vuso .")
-        moved = explorer._loaded.model.network
+        moved_network = explorer._loaded.model.network
         expected = isogloss.load_model(study.out / run).network
-        for (name, weight), other in zip(moved.named_parameters(), expected.parameters(), strict=True):
-            torch.testing.assert_close(weight, other, msg=name)
+        for (name, weight), other_parameter in zip(
+            moved_network.named_parameters(), expected.parameters(), strict=True
+        ):
+            torch.testing.assert_close(weight, other_parameter, msg=name)
 
 
 @pytest.mark.slow
 def test_examples_on_which_seeds_disagree_are_those_of_the_predictions(study, explorer, path):
-    found = explorer.disagreements(path["id"], "qad")
+    disagreements = explorer.disagreements(path["id"], "qad")
     rows = study.frame("scores")
     rows = rows[(rows["method"] == "source-only") & (rows["language"] == "qad")].drop_duplicates("run")
-    first, second = (study.measurements.answers(run)["qad"] for run in rows["run"])
-    assert found["count"] == sum(first[key] != second[key] for key in first) > 0
-    assert set(found["examples"][0]["answers"]) == {"0", "1"}
+    first_qad, second = (study.measurements.answers(run)["qad"] for run in rows["run"])
+    assert disagreements["count"] == sum(first_qad[key] != second[key] for key in first_qad) > 0
+    assert set(disagreements["examples"][0]["answers"]) == {"0", "1"}
 
 
 @pytest.mark.slow
@@ -165,7 +169,7 @@ def test_what_cannot_be_answered_is_refused_in_a_line(explorer, path):
 
 @pytest.fixture(scope="module")
 def server(explorer):
-    """Serve the page with the command and a separate token; return the host."""
+    """Serve the page with the command and a separate token. Return the host."""
     uvicorn = pytest.importorskip("uvicorn")
     from isogloss.using.explorer.server import application
 
@@ -173,17 +177,17 @@ def server(explorer):
     listener.bind(("127.0.0.1", 0))
     host = f"127.0.0.1:{listener.getsockname()[1]}"
     config = uvicorn.Config(application(explorer, "secret", frozenset({host})), log_level="error")
-    served = uvicorn.Server(config)
-    thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
+    served_record = uvicorn.Server(config)
+    thread = threading.Thread(target=served_record.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    while not served.started:
+    while not served_record.started:
         time.sleep(0.02)
     yield f"http://{host}"
-    served.should_exit = True
+    served_record.should_exit = True
     thread.join()
 
 
-def asked(url: str, body: object = None, **headers: str):
+def send_request(url: str, body: object = None, **headers: str):
     data = None if body is None else json.dumps(body).encode()
     request = Request(url, data=data, headers=headers)
     try:
@@ -196,19 +200,23 @@ def asked(url: str, body: object = None, **headers: str):
 @pytest.mark.slow
 def test_the_server_answers_the_bearer_of_its_token_alone(server, path):
     body = {"route": path["id"], "point": [1.0], "text": "tuki mirne vuso .", "language": "qad"}
-    status, text, _ = asked(f"{server}/api/answer", body, **{"x-token": "secret"})
+    status, text, _ = send_request(f"{server}/api/answer", body, **{"x-token": "secret"})
     assert status == 200 and json.loads(text)["answer"]["words"] == ["tuki", "mirne", "vuso", "."]
-    assert asked(f"{server}/api/answer", body)[0] == 403
-    assert asked(f"{server}/api/answer", body, **{"x-token": "secret", "host": "evil.example"})[0] == 403
-    assert asked(f"{server}/api/nothing", body, **{"x-token": "secret"})[0] == 403
-    assert asked(f"{server}/")[0] == 403
-    status, text, _ = asked(f"{server}/api/answer", {**body, "text": "x" * 70_000}, **{"x-token": "secret"})
+    assert send_request(f"{server}/api/answer", body)[0] == 403
+    assert (
+        send_request(f"{server}/api/answer", body, **{"x-token": "secret", "host": "evil.example"})[0] == 403
+    )
+    assert send_request(f"{server}/api/nothing", body, **{"x-token": "secret"})[0] == 403
+    assert send_request(f"{server}/")[0] == 403
+    status, text, _ = send_request(
+        f"{server}/api/answer", {**body, "text": "x" * 70_000}, **{"x-token": "secret"}
+    )
     assert status == 400 and "65536 bytes" in json.loads(text)["error"]
 
 
 @pytest.mark.slow
 def test_the_page_may_run_its_own_script_alone(server):
-    status, text, headers = asked(f"{server}/?token=secret")
+    status, text, headers = send_request(f"{server}/?token=secret")
     policy = headers["content-security-policy"]
     assert status == 200 and "default-src 'none'" in policy and "script-src 'sha256-" in policy
     assert "unsafe" not in policy and "http" not in policy
@@ -220,7 +228,9 @@ def test_the_page_may_run_its_own_script_alone(server):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, server, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page, errors, requests = context.new_page(), [], []
+    page = context.new_page()
+    errors = []
+    requests = []
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
@@ -228,12 +238,12 @@ def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, s
     page.goto(f"{server}/?token=secret")
     page.wait_for_selector("#sentences .word small", timeout=120_000)
     assert not page.is_visible("#second")
-    before = page.text_content("#status")
+    text_content_before = page.text_content("#status")
     page.focus("#first")
     for _ in range(10):
         page.keyboard.press("ArrowRight")
     page.wait_for_function("document.getElementById('first-value').textContent === '0.50'")
-    assert page.text_content("#status") != before
+    assert page.text_content("#status") != text_content_before
     page.fill("#text", "<script>alert(1)</script> tuki")
     page.wait_for_selector("#answer .word", timeout=120_000)
     assert page.locator("#answer .word").first.text_content().startswith("<script>alert(1)</script>")
@@ -253,13 +263,13 @@ def check_status(page, route, point, *, points):
     """Assert that the status has the measured scores of the nearest point, and names the point."""
     metric, scores, elsewhere, split, place = STATUS.fullmatch(page.text_content("#status")).groups()
     assert (metric, split) == (route["metric"], "dev")
-    nearest = min(points, key=lambda one: sum(abs(a - b) for a, b in zip(one, point, strict=True)))
-    shown = {"source", page.input_value("#language")}
+    nearest = min(points, key=lambda item: sum(abs(a - b) for a, b in zip(item, point, strict=True)))
+    texts = {"source", page.input_value("#language")}
     expected = [
-        f"{one['name']} {100 * row[-1]:.1f}"
-        for one in route["languages"]
-        for row in one["scores"]
-        if shown & {one["role"], one["code"]} and row[:-1] == pytest.approx(nearest)
+        f"{language['name']} {100 * row[-1]:.1f}"
+        for language in route["languages"]
+        for row in language["scores"]
+        if texts & {language["role"], language["code"]} and row[:-1] == pytest.approx(nearest)
     ]
     assert sorted(scores.split(" · ")) == sorted(expected)
     if nearest == pytest.approx(point):
@@ -321,28 +331,30 @@ ADJUSTED = {
 def test_words_of_a_translation_are_those_of_the_encoders_before_and_after(tmp_path):
     result = isogloss.run(ADJUSTED, out=tmp_path, engine="serial", report=False)
     explorer = Explorer(isogloss.read(result.out).measurements, str(result.out))
-    (adjusted,) = explorer.study()["adjusted"]
+    (adjusted_row,) = explorer.study()["adjusted"]
     pair = isogloss.load_corpus("bitext", "qaa-qad", "test", examples=1)[0]
-    words = explorer.words(adjusted["id"], pair.first, pair.second)
-    folders = {"before": "shipped", "after": result.out / adjusted["id"] / "model"}
+    words = explorer.words(adjusted_row["id"], pair.first, pair.second)
+    folders = {"before": "shipped", "after": result.out / adjusted_row["id"] / "model"}
     for moment, folder in folders.items():
         model, tokenizer = isogloss.load_encoder(folder)
         texts = [words["first"], words["second"]]
-        first, second = (states[0] for states in word_states(model, tokenizer, texts, precision="float32"))
-        cosines = torch.nn.functional.cosine_similarity(first[:, None], second[None], dim=-1)
+        first_state, second = (
+            states[0] for states in word_states(model, tokenizer, texts, precision="float32")
+        )
+        cosines = torch.nn.functional.cosine_similarity(first_state[:, None], second[None], dim=-1)
         ranks = torch.tensor(words[moment])
-        assert ranks.sort(dim=1).values.tolist() == [[*range(1, len(words["second"]) + 1)]] * len(ranks)
+        assert ranks.sort(dim=1).values.tolist() == [list(range(1, len(words["second"]) + 1))] * len(ranks)
         sorted_cosines = cosines.gather(1, ranks.argsort(dim=1))
         assert (sorted_cosines.diff(dim=1) < 1e-4).all(), "rank 1 has the highest cosine"
-    assert adjusted["example"] == [pair.first, pair.second]
+    assert adjusted_row["example"] == [pair.first, pair.second]
     word = words["first"][0]
-    found = explorer.neighbours(adjusted["id"], pair.first, word)
+    neighbours = explorer.neighbours(adjusted_row["id"], pair.first, word)
     layers = isogloss.load_encoder("shipped")[0].config.num_hidden_layers + 1
-    assert found["word"] == word
-    assert [len(found[moment]) for moment in folders] == [layers, layers]
-    assert all(len(near) == 4 for moment in folders for near in found[moment])
+    assert neighbours["word"] == word
+    assert [len(neighbours[moment]) for moment in folders] == [layers, layers]
+    assert all(len(near_points) == 4 for moment in folders for near_points in neighbours[moment])
     with pytest.raises(DataError, match="word: 'nowhere' is not in the text"):
-        explorer.neighbours(adjusted["id"], pair.first, "nowhere")
+        explorer.neighbours(adjusted_row["id"], pair.first, "nowhere")
     with pytest.raises(ConfigError, match="no adjusted encoder 'none'"):
         explorer.words("none", pair.first, pair.second)
 

@@ -26,7 +26,7 @@ OFF = 2
 """Pixels that the thumb may be off its line."""
 
 
-def written(out: Path, number: int, *grids: str) -> Study:
+def write_study(out: Path, number: int, *grids: str) -> Study:
     """Write a study, and the opening of its page."""
     moving_study(out, number, *grids)
     m = read_measurements(out)
@@ -36,8 +36,8 @@ def written(out: Path, number: int, *grids: str) -> Study:
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    return written(tmp_path_factory.mktemp("crowded"), 1, "crowded", "even")
+def crowded_study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return write_study(tmp_path_factory.mktemp("crowded"), 1, "crowded", "even")
 
 
 def paths_of(m: Measurements) -> Any:
@@ -66,10 +66,10 @@ def thumb_centre(shot: Image.Image, box: dict[str, float], colour: str) -> float
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 768, 1280])
 def test_the_thumb_is_under_the_line_at_every_measured_point(
-    crowded: Study, opened: Callable[..., Any], width: int, scheme: str
+    crowded_study: Study, open_page: Callable[..., Any], width: int, scheme: str
 ) -> None:
-    m, html = crowded
-    with opened(html, width=width, color_scheme=scheme) as shown:
+    m, html = crowded_study
+    with open_page(html, width=width, color_scheme=scheme) as shown:
         check_thumbs(m, shown)
         assert shown.overflow() <= 0 and shown.errors == []
 
@@ -99,10 +99,10 @@ def check_thumbs(m: Measurements, shown: Any) -> None:
 
 @pytest.mark.nightly
 def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
-    crowded: Study, opened: Callable[..., Any]
+    crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded
-    with opened(html, width=680) as shown:
+    m, html = crowded_study
+    with open_page(html, width=680) as shown:
         shown.page.locator(".path input").first.press("End")
         shown.page.emulate_media(media="print")
         assert not shown.page.locator(".path input").first.is_visible()
@@ -176,10 +176,10 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
 
 @pytest.mark.nightly
 def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
-    crowded: Study, opened: Callable[..., Any]
+    crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded
-    with opened(html) as shown:
+    m, html = crowded_study
+    with open_page(html) as shown:
         slider = shown.page.locator(".path input").last
         slider.focus()
         slider.press("Home")
@@ -197,10 +197,10 @@ def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
 @pytest.mark.nightly
 @pytest.mark.parametrize(("number", "grids"), [*enumerate(itertools.product(ALPHAS, repeat=2))])
 def test_every_pair_of_grids_moves_in_step(
-    tmp_path: Path, opened: Callable[..., Any], number: int, grids: tuple[str, ...]
+    tmp_path: Path, open_page: Callable[..., Any], number: int, grids: tuple[str, ...]
 ) -> None:
-    m, html = written(tmp_path, number, *grids)
-    with opened(html, width=(400, 768, 1280)[number % 3]) as shown:
+    m, html = write_study(tmp_path, number, *grids)
+    with open_page(html, width=(400, 768, 1280)[number % 3]) as shown:
         check_thumbs(m, shown)
         slider = shown.page.locator(".path input").first
         slider.press("Home")
@@ -210,7 +210,7 @@ def test_every_pair_of_grids_moves_in_step(
         assert shown.errors == []
 
 
-def across(panel: Any, share: float) -> tuple[float, float]:
+def locate_share(panel: Any, share: float) -> tuple[float, float]:
     """Return the place on the screen at a share of the axis of a panel."""
     grid = panel.locator(".grid").first.bounding_box()
     box = panel.locator(".between").bounding_box()
@@ -218,8 +218,8 @@ def across(panel: Any, share: float) -> tuple[float, float]:
 
 
 @pytest.mark.nightly
-def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callable[..., Any]) -> None:
-    m, html = crowded
+def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page: Callable[..., Any]) -> None:
+    m, html = crowded_study
     points = points_of(m)
     first = min(points_of(m))
     last = max(points_of(m))
@@ -227,40 +227,40 @@ def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callabl
     def nearest(share: float) -> float:
         return min(points, key=lambda alpha: abs(first + share * (last - first) - alpha))
 
-    with opened(html) as shown:
+    with open_page(html) as shown:
         page = shown.page
         panel = shown.page.locator(".path").last
-        page.mouse.move(*across(panel, 0.3))
+        page.mouse.move(*locate_share(panel, 0.3))
         page.mouse.down()
         for share in (0.33, 0.52, 0.81, 0.98, 0.7):
-            page.mouse.move(*across(panel, share), steps=3)
+            page.mouse.move(*locate_share(panel, share), steps=3)
             check_scores(m, page, nearest(share))
         page.mouse.up()
-        page.mouse.move(*across(panel, 0.1))
+        page.mouse.move(*locate_share(panel, 0.1))
         check_scores(m, page, nearest(0.7))
-        page.mouse.click(*across(panel, 0.249))
+        page.mouse.click(*locate_share(panel, 0.249))
         check_scores(m, page, nearest(0.249))
         thumb = panel.locator("input").bounding_box()
         page.mouse.click(thumb["x"] + thumb["width"] - 8, thumb["y"] + thumb["height"] / 2)
         check_scores(m, page, last)
         assert shown.errors == []
-    with opened(html, width=400, has_touch=True) as shown:
+    with open_page(html, width=400, has_touch=True) as shown:
         panel = shown.page.locator(".path").first
         panel.scroll_into_view_if_needed()
-        shown.page.touchscreen.tap(*across(panel, 0.6))
+        shown.page.touchscreen.tap(*locate_share(panel, 0.6))
         check_scores(m, shown.page, nearest(0.6))
 
 
 @pytest.mark.nightly
 def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
-    crowded: Study, opened: Callable[..., Any]
+    crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    m, html = crowded
+    m, html = crowded_study
     step = (
         "(slider, by) => { slider.value = Number(slider.value) + by;"
         " slider.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
-    with opened(html) as shown:
+    with open_page(html) as shown:
         slider = shown.page.locator(".path input").first
         start = points_of(m).index(0.5)
         slider.press("End")
@@ -273,9 +273,9 @@ def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
 
 
 def test_the_first_figure_has_one_live_region_which_is_silent_at_first(
-    crowded: Study, opened: Callable[..., Any]
+    crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    with opened(crowded[1]) as shown:
+    with open_page(crowded_study[1]) as shown:
         assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
             ""
         ]

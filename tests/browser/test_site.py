@@ -47,27 +47,27 @@ QUESTIONS = {
     "notebook": ("first_study",),
     "seed": ("landscapes", "glossary"),
 }
-"""What users type into the search, and the pages that answer it."""
+"""Queries of users, and the pages that answer them."""
 
 PAGES = ("index", "use", "landscapes", "api", "reference/methods", "gallery")
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Build the site once for all processes that test; a warning is an error, as in ``make docs``."""
-    here = tmp_path_factory.getbasetemp()
-    folder = (here if worker_id == "master" else here.parent) / "site"
+    """Build the site once for all processes that test. A warning is an error, as in ``make docs``."""
+    path = tmp_path_factory.getbasetemp()
+    folder = (path if worker_id == "master" else path.parent) / "site"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-            made = subprocess.run([*command, DOCS, folder], capture_output=True, text=True, check=False)
-            assert (made.returncode, made.stderr) == (0, "")
+            process = subprocess.run([*command, DOCS, folder], capture_output=True, text=True, check=False)
+            assert (process.returncode, process.stderr) == (0, "")
     return folder
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve a folder on this machine; yield its address."""
+def serve_folder(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine. Yield its address."""
 
     class Silent(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -93,46 +93,48 @@ def test_every_page_is_there(site: Path) -> None:
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_nothing_to_the_console_asks_for_nothing_outside_and_fits(
-    site: Path, opened: Callable[..., Any], page: str, width: int
+    site: Path, open_page: Callable[..., Any], page: str, width: int
 ) -> None:
-    with opened(site / f"{page}.html", width=width) as shown:
-        assert shown.page.locator("h1").count() == 1
-        assert shown.errors == [] and shown.overflow() <= 0
-        assert [url for url in shown.requests if not url.startswith(("file:", "data:"))] == []
+    with open_page(site / f"{page}.html", width=width) as text:
+        assert text.page.locator("h1").count() == 1
+        assert text.errors == [] and text.overflow() <= 0
+        assert [url for url in text.requests if not url.startswith(("file:", "data:"))] == []
 
 
 @pytest.mark.nightly
-def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened: Callable[..., Any]) -> None:
+def test_dark_differs_from_light_and_print_hides_the_contents(
+    site: Path, open_page: Callable[..., Any]
+) -> None:
     colours = []
     for scheme in ("light", "dark"):
-        with opened(site / "use.html", color_scheme=scheme) as shown:
-            colours.append(shown.page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            shown.page.emulate_media(media="print")
-            assert not shown.page.locator(".sidebar-drawer").is_visible()
-    assert len({*colours}) == 2
+        with open_page(site / "use.html", color_scheme=scheme) as page:
+            colours.append(page.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            page.page.emulate_media(media="print")
+            assert not page.page.locator(".sidebar-drawer").is_visible()
+    assert len(set(colours)) == 2
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier_on_pages(
-    site: Path, opened: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
+    site: Path, open_page: Callable[..., Any], barriers: Callable[[Any], list[str]], scheme: str
 ) -> None:
     for page in ("studies", *PAGES):
-        with opened(site / f"{page}.html", color_scheme=scheme) as shown:
-            assert barriers(shown.page) == [], page
+        with open_page(site / f"{page}.html", color_scheme=scheme) as text:
+            assert barriers(text.page) == [], page
 
 
 @pytest.mark.nightly
-def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
-    with opened(site / "index.html") as shown, served(site) as address:
-        shown.page.goto(address)  # Its excerpts are fetched, which pages of a disk may not do.
-        shown.page.fill("input.sidebar-search", "adjustment")
-        shown.page.keyboard.press("Enter")
-        shown.page.wait_for_selector("#search-results li a")
-        links = shown.page.locator("#search-results li a")
+def test_search_leads_to_a_page(site: Path, open_page: Callable[..., Any]) -> None:
+    with open_page(site / "index.html") as page, serve_folder(site) as address:
+        page.page.goto(address)  # Its excerpts are fetched, which pages of a disk may not do.
+        page.page.fill("input.sidebar-search", "adjustment")
+        page.page.keyboard.press("Enter")
+        page.page.wait_for_selector("#search-results li a")
+        links = page.page.locator("#search-results li a")
         assert links.count() > 3
         links.first.click()
-        assert shown.page.locator("h1").count() == 1 and "search.html" not in shown.page.url
-        assert shown.errors == []
+        assert page.page.locator("h1").count() == 1 and "search.html" not in page.page.url
+        assert page.errors == []
 
 
 def found_pages(page: Any, address: str, question: str) -> list[str]:
@@ -150,10 +152,10 @@ def found_pages(page: Any, address: str, question: str) -> list[str]:
 
 @pytest.mark.nightly
 def test_each_question_is_answered_by_one_of_the_first_three_pages(
-    site: Path, opened: Callable[..., Any]
+    site: Path, open_page: Callable[..., Any]
 ) -> None:
-    with opened(site / "index.html") as shown, served(site) as address:
-        found = {question: found_pages(shown.page, address, question) for question in QUESTIONS}
-    assert not [page for pages in found.values() for page in pages if page.startswith("decisions/")]
-    missed = {q: found[q][:3] for q in QUESTIONS if not set(QUESTIONS[q]) & set(found[q][:3])}
-    assert missed == {}
+    with open_page(site / "index.html") as page, serve_folder(site) as address:
+        fields = {question: found_pages(page.page, address, question) for question in QUESTIONS}
+    assert not [page for pages in fields.values() for page in pages if page.startswith("decisions/")]
+    missed_value = {q: fields[q][:3] for q in QUESTIONS if not set(QUESTIONS[q]) & set(fields[q][:3])}
+    assert missed_value == {}

@@ -46,8 +46,8 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return Ended(int(end.value.code or 0), printed.out, printed.err)
+        output = capsys.readouterr()
+        return Ended(int(end.value.code or 0), output.out, output.err)
 
     return run
 

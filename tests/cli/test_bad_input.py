@@ -17,14 +17,14 @@ WIKIANN = "Anna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n"
 
 
 @pytest.fixture
-def refused(command, tmp_path, monkeypatch):
+def get_refusal(command, tmp_path, monkeypatch):
     """Run the tiny recipe, changed, and give the message; no training may begin."""
 
-    def forbidden(*_, **__):
+    def forbid_training(*_, **__):
         raise AssertionError("a training began")
 
     def run(*arguments, **changes):
-        monkeypatch.setattr(fit._Training, "run", forbidden)
+        monkeypatch.setattr(fit._Training, "run", forbid_training)
         sets = [
             part for key, value in changes.items() for part in ("--set", f"{key.replace('__', '.')}={value}")
         ]
@@ -49,14 +49,14 @@ def encoder(bert_folder, tmp_path):
     return Path(shutil.copytree(bert_folder, tmp_path / "encoder"))
 
 
-def test_a_data_folder_that_is_not_there(refused, tmp_path):
-    said = refused("--data", tmp_path / "dta", grid__source="en")
+def test_a_data_folder_that_is_not_there(get_refusal, tmp_path):
+    said = get_refusal("--data", tmp_path / "dta", grid__source="en")
     assert f"{tmp_path / 'dta'}:" in said
     assert said.endswith("Give --data a folder that exists.")
 
 
-def test_a_real_language_that_is_not_in_the_folder(refused, data):
-    said = refused("--data", data, grid__source="de")
+def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
+    said = get_refusal("--data", data, grid__source="de")
     assert "corpus 'wikiann'" in said
     assert "en" in said.partition("has train for")[2]
 
@@ -71,8 +71,8 @@ def test_a_real_language_that_is_not_in_the_folder(refused, data):
         ({"measure__0__name": "score"}, "measure[0]: no diagnostic 'score'. Did you mean 'scores'?"),
     ],
 )
-def test_a_name_that_is_unknown(refused, change, said):
-    assert refused(**change).startswith(f"tiny.toml: {said}")
+def test_a_name_that_is_unknown(get_refusal, change, said):
+    assert get_refusal(**change).startswith(f"tiny.toml: {said}")
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_name_that_is_unknown(refused, change, said):
         ({"encoder": "'{pretrain}'"}, "no such folder"),
     ],
 )
-def test_a_language_or_an_encoder_that_is_not_there(refused, change, said):
-    assert said in refused(**change)
+def test_a_language_or_an_encoder_that_is_not_there(get_refusal, change, said):
+    assert said in get_refusal(**change)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_a_language_or_an_encoder_that_is_not_there(refused, change, said):
         ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
     ],
 )
-def test_a_data_file_with_a_broken_line(refused, data, file, text, said):
+def test_a_data_file_with_a_broken_line(get_refusal, data, file, text, said):
     (data / "panx" / f"{file}-en.tsv").write_text(text, encoding="latin-1")
-    assert refused("--data", data, grid__source="en").startswith(f"{data}/panx/{said}")
+    assert get_refusal("--data", data, grid__source="en").startswith(f"{data}/panx/{said}")
 
 
-def test_an_encoder_folder_that_is_not_there(refused, encoder):
-    assert "'encoder'?" in refused(encoder=f"{encoder.parent}/encodr")
+def test_an_encoder_folder_that_is_not_there(get_refusal, encoder):
+    assert "'encoder'?" in get_refusal(encoder=f"{encoder.parent}/encodr")
 
 
 @pytest.mark.parametrize(
@@ -122,35 +122,35 @@ def test_an_encoder_folder_that_is_not_there(refused, encoder):
         ("config.json", "no config.json"),
     ],
 )
-def test_an_encoder_folder_without_a_part(refused, encoder, file, said):
+def test_an_encoder_folder_without_a_part(get_refusal, encoder, file, said):
     (encoder / file).unlink()
-    message = refused(encoder=encoder)
+    message = get_refusal(encoder=encoder)
     assert message.startswith(f"tiny.toml: encoder: {encoder}: {said}")
 
 
-def test_an_encoder_with_damaged_weights(refused, encoder):
+def test_an_encoder_with_damaged_weights(get_refusal, encoder):
     weights = encoder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    assert "weights" in refused(encoder=encoder)
+    assert "weights" in get_refusal(encoder=encoder)
 
 
-def test_a_limit_beyond_the_positions_of_the_encoder(refused, encoder):
-    said = refused(encoder=encoder, grid__optimization__limit=161)
+def test_a_limit_beyond_the_positions_of_the_encoder(get_refusal, encoder):
+    said = get_refusal(encoder=encoder, grid__optimization__limit=161)
     assert "encoder 'encoder'" in said
 
 
-def test_a_hub_name_without_a_network(refused, monkeypatch):
+def test_a_hub_name_without_a_network(get_refusal, monkeypatch):
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     def snapshot(*_, **__):
         raise LocalEntryNotFoundError("no network")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    said = refused(encoder="somebody/small-bert")
+    said = get_refusal(encoder="somebody/small-bert")
     assert said.startswith("somebody/small-bert: ")
 
 
-def test_a_download_that_is_interrupted(refused, monkeypatch):
+def test_a_download_that_is_interrupted(get_refusal, monkeypatch):
     def snapshot(*_, local_files_only=False, **__):
         from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -159,7 +159,7 @@ def test_a_download_that_is_interrupted(refused, monkeypatch):
         raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    said = refused(encoder="somebody/small-bert")
+    said = get_refusal(encoder="somebody/small-bert")
     assert "(ConnectionResetError" in said
     assert "command" in said
 
@@ -202,7 +202,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypa
 
 
 @pytest.fixture
-def damaged(tiny_runs, tmp_path):
+def damaged_runs(tiny_runs, tmp_path):
     """A copy of finished runs, and the record of one that is to be damaged."""
     runs = Path(shutil.copytree(tiny_runs, tmp_path / "runs"))
     return runs, min(runs.glob("*/record.json"))
@@ -210,8 +210,8 @@ def damaged(tiny_runs, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"id": "x"}'])
-def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
-    runs, record = damaged
+def test_a_record_damaged_by_hand_is_named(command, damaged_runs, damage):
+    runs, record = damaged_runs
     record.write_text(damage)
     message = command("show", record.parent.name, "--in", runs).message
     assert message.startswith(f"{record}:")
@@ -224,8 +224,8 @@ def test_a_record_damaged_by_hand_is_named(command, damaged, damage):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_damaged_record_is_set_aside_and_made_again(command, damaged, tmp_path):
-    runs, record = damaged
+def test_a_damaged_record_is_set_aside_and_made_again(command, damaged_runs, tmp_path):
+    runs, record = damaged_runs
     record.write_text("{")
     before = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
     again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1, "--no-report")
@@ -236,10 +236,10 @@ def test_a_damaged_record_is_set_aside_and_made_again(command, damaged, tmp_path
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_an_out_that_is_a_file(refused, tmp_path):
+def test_an_out_that_is_a_file(get_refusal, tmp_path):
     (tmp_path / "file").write_text("x")
-    assert "this is a file; runs need a folder" in refused("--out", tmp_path / "file")
-    assert "cannot write (Not a directory)" in refused("--out", tmp_path / "file" / "below")
+    assert "this is a file; runs need a folder" in get_refusal("--out", tmp_path / "file")
+    assert "cannot write (Not a directory)" in get_refusal("--out", tmp_path / "file" / "below")
 
 
 def test_a_recipe_that_is_a_folder(command, tmp_path):
@@ -308,10 +308,10 @@ def test_a_place_for_a_recipe_that_is_none(command, tmp_path):
 
 
 def test_a_file_of_the_system_that_nobody_expects_is_named(command, tmp_path, monkeypatch):
-    def refused(self, *_, **__):
+    def get_refusal(self, *_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
-    monkeypatch.setattr(Path, "glob", refused)
+    monkeypatch.setattr(Path, "glob", get_refusal)
     message = command("list", "runs", "--in", tmp_path).message
     assert message.startswith(f"{tmp_path}: Permission denied.")
 

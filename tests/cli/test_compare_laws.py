@@ -60,8 +60,8 @@ OURS = [0, 1, 2, 0, 0, 2, 1, 2, 0, 1, 0, 1]
 THEIRS = [1, 1, 2, 0, 0, 2, 0, 2, 1, 1, 0, 0]
 
 
-def contained(container, labels):
-    """Return labels in a container; None if the container cannot represent them."""
+def fill_container(container, labels):
+    """Return labels in a container. None if the container cannot represent them."""
     try:
         return CONTAINERS[container](labels)
     except (TypeError, ValueError, RuntimeError):
@@ -71,56 +71,56 @@ def contained(container, labels):
 def plain(labels):
     """Return the items of a container as Python values."""
     return [
-        one.item() if hasattr(one, "item") else one
-        for one in (labels.tolist() if hasattr(labels, "tolist") else labels)
+        label.item() if hasattr(label, "item") else label
+        for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
     ]
 
 
 def result(*sides, **options):
     """Return task, metric and both scores, or the refusal."""
     try:
-        found = isogloss.compare(*sides, **options)
+        comparison = isogloss.compare(*sides, **options)
     except IsoglossError as error:
         assert "\n" not in str(error)
         assert re.match(r"(compare|gold|system|baseline)\b", str(error)), error
         assert "--" not in str(error)
         assert "the line" not in str(error)
         return error
-    return found["task"], found["metric"], found["score"], found["baseline_score"]
+    return comparison["task"], comparison["metric"], comparison["score"], comparison["baseline_score"]
 
 
 REFERENCES = {
     "accuracy": metrics.accuracy_score,
-    "micro_f1": lambda gold, said: metrics.f1_score(gold, said, average="micro"),
-    "macro_f1": lambda gold, said: metrics.f1_score(gold, said, average="macro"),
-    "weighted_f1": lambda gold, said: metrics.f1_score(gold, said, average="weighted"),
+    "micro_f1": lambda gold, message: metrics.f1_score(gold, message, average="micro"),
+    "macro_f1": lambda gold, message: metrics.f1_score(gold, message, average="macro"),
+    "weighted_f1": lambda gold, message: metrics.f1_score(gold, message, average="weighted"),
     "mcc": metrics.matthews_corrcoef,
-    "spearman": lambda gold, said: stats.spearmanr(gold, said).statistic,
-    "pearson": lambda gold, said: stats.pearsonr(gold, said).statistic,
+    "spearman": lambda gold, message: stats.spearmanr(gold, message).statistic,
+    "pearson": lambda gold, message: stats.pearsonr(gold, message).statistic,
 }
 
 
 def expected_of_one_label(kind, metric):
-    """Return the task that is right for labels of a type and a metric; empty for a refusal."""
-    of_classes = metric in CLASSES
-    of_numbers = metric in ("spearman", "pearson")
+    """Return the task that is right for labels of a type and a metric. Empty for a refusal."""
+    has_classes = metric in CLASSES
+    has_numbers = metric in ("spearman", "pearson")
     if kind == "ignored":
-        return "regression" if of_numbers else ""
-    if kind in ("none", "nan", "mixed") or not (of_classes or of_numbers or metric == ""):
+        return "regression" if has_numbers else ""
+    if kind in ("none", "nan", "mixed") or not (has_classes or has_numbers or metric == ""):
         return ""
     if kind in ("text", "digits", "bool"):
-        return "" if of_numbers else "classification"
+        return "" if has_numbers else "classification"
     if kind == "int":
-        return "regression" if of_numbers else "classification"
+        return "regression" if has_numbers else "classification"
     if kind == "whole floats":
         return {(True, False): "classification", (False, True): "regression"}.get(
-            (of_classes, of_numbers), ""
+            (has_classes, has_numbers), ""
         )
-    return "" if of_classes else "regression"
+    return "" if has_classes else "regression"
 
 
 def check_one_label(kind, container, metric):
-    sides = [contained(container, TYPES[kind](numbers)) for numbers in (OURS, THEIRS, GOLD)]
+    sides = [fill_container(container, TYPES[kind](numbers)) for numbers in (OURS, THEIRS, GOLD)]
     if any(side is None for side in sides):
         return
     ours, theirs, gold = (plain(side) for side in sides)
@@ -130,15 +130,15 @@ def check_one_label(kind, container, metric):
         kind = {"int": "whole floats", "bool": "whole floats"}.get(kind, kind)
     if container in ("array", "scalars", "series", "tensor") and kind == "none" and None not in gold:
         kind = "nan"
-    found = result(*sides, metric=metric)
+    error = result(*sides, metric=metric)
     task = expected_of_one_label(kind, metric)
-    if isinstance(found, Exception):
-        assert not task, (kind, container, metric, found)
+    if isinstance(error, Exception):
+        assert not task, (kind, container, metric, error)
         return
-    assert found[0] == task, (kind, container, metric, found)
-    assert found[1] == (metric or {"classification": "accuracy", "regression": "spearman"}[task])
-    reference = REFERENCES[found[1]]
-    assert found[2:] == pytest.approx((reference(gold, ours), reference(gold, theirs)), abs=1e-9)
+    assert error[0] == task, (kind, container, metric, error)
+    assert error[1] == (metric or {"classification": "accuracy", "regression": "spearman"}[task])
+    reference = REFERENCES[error[1]]
+    assert error[2:] == pytest.approx((reference(gold, ours), reference(gold, theirs)), abs=1e-9)
 
 
 def tags_of(scheme):
@@ -158,31 +158,33 @@ def tags_of(scheme):
         ["B-LOC"],
         ["B-PER", "I-LOC", "O"],
     ]
-    return [[in_scheme(tags, scheme) for tags in side] for side in (ours, theirs, gold)]
+    return [[convert_tags(tags, scheme) for tags in side] for side in (ours, theirs, gold)]
 
 
-def in_scheme(tags, scheme):
+def convert_tags(tags, scheme):
     """Write BIO tags in a different scheme."""
     if scheme == "untyped":
         return [tag[0] for tag in tags]
     if scheme in ("BIO", "words"):
         return [tag[0] + "ABC"[len(tag) % 3] if scheme == "words" else tag for tag in tags]
-    last, single = {"IOBES": "ES", "BILOU": "LU", "BMES": "ES"}[scheme]
-    written = []
+    last_value, single = {"IOBES": "ES", "BILOU": "LU", "BMES": "ES"}[scheme]
+    text = []
     for place, tag in enumerate(tags):
         ends = tag != "O" and (place + 1 == len(tags) or tags[place + 1][0] != "I")
-        mark = {"B": single if ends else "B", "I": last if ends else "I"}.get(tag[0], "O")
+        mark = {"B": single if ends else "B", "I": last_value if ends else "I"}.get(tag[0], "O")
         mark = "M" if scheme == "BMES" and mark == "I" else mark
-        written.append(tag if tag == "O" else mark + tag[1:])
-    return written
+        text.append(tag if tag == "O" else mark + tag[1:])
+    return text
 
 
-def seqeval_scores(gold, said, scheme):
+def seqeval_scores(gold, message, scheme):
     """Return seqeval's F1 of spans, which knows schemes in strict mode, and IOBES and BIO in its own."""
     from seqeval.metrics import f1_score
 
     table = str.maketrans({"L": "E", "U": "S", "M": "I"}) if scheme in ("BILOU", "BMES") else {}
-    sides = [[[tag[:1].translate(table) + tag[1:] for tag in tags] for tags in side] for side in (gold, said)]
+    sides = [
+        [[tag[:1].translate(table) + tag[1:] for tag in tags] for tags in side] for side in (gold, message)
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return f1_score(*sides)
@@ -190,40 +192,40 @@ def seqeval_scores(gold, said, scheme):
 
 ROWS = {
     "lists": lambda side: side,
-    "tuples": lambda side: tuple(map(tuple, side)),
+    "tuples": lambda side: tuple(tuple(value) for value in side),
     "arrays": lambda side: [np.array(tags) for tags in side],
     "series": lambda side: pd.Series([list(tags) for tags in side]),
-    "one text": lambda side: [" ".join(map(str, tags)) for tags in side],
+    "one text": lambda side: [" ".join(str(value) for value in tags) for tags in side],
 }
 
 
 def check_tags(scheme, rows, metric, task=""):
     ours, theirs, gold = sides = tags_of(scheme)
-    found = result(*(ROWS[rows](side) for side in sides), metric=metric, task=task)
+    error = result(*(ROWS[rows](side) for side in sides), metric=metric, task=task)
     if rows == "one text":
         if scheme != "words" and not task:
-            assert isinstance(found, Exception) or found[0] == "qa", found
+            assert isinstance(error, Exception) or error[0] == "qa", error
         return
     spans = scheme != "words"
-    known = (*CLASSES, "seqeval_f1") if not spans else ("span_f1", "word_f1", "micro_f1", "accuracy")
+    known_classes = (*CLASSES, "seqeval_f1") if not spans else ("span_f1", "word_f1", "micro_f1", "accuracy")
     if metric == "exact_match" and not task:
-        assert found[:2] == ("multi-label-classification", "exact_match")
+        assert error[:2] == ("multi-label-classification", "exact_match")
         return
     if task == "word-tagging":
         spans = False
-        known = (*CLASSES, "seqeval_f1")
-    if metric and metric not in known:
-        assert isinstance(found, Exception), (scheme, metric, found)
+        known_classes = (*CLASSES, "seqeval_f1")
+    if metric and metric not in known_classes:
+        assert isinstance(error, Exception), (scheme, metric, error)
         return
-    assert found[0] == ("span-tagging" if spans else "word-tagging")
+    assert error[0] == ("span-tagging" if spans else "word-tagging")
     flat = [[tag for tags in side for tag in tags] for side in (gold, ours, theirs)]
-    if found[1] in ("span_f1", "seqeval_f1") or (spans and found[1] == "micro_f1"):
-        expected = [seqeval_scores(gold, said, scheme if spans else "") for said in (ours, theirs)]
-    elif found[1] == "word_f1":
+    if error[1] in ("span_f1", "seqeval_f1") or (spans and error[1] == "micro_f1"):
+        expected = [seqeval_scores(gold, message, scheme if spans else "") for message in (ours, theirs)]
+    elif error[1] == "word_f1":
         return
     else:
-        expected = [REFERENCES[found[1]](flat[0], said) for said in flat[1:]]
-    assert found[2:] == pytest.approx(expected, abs=1e-9), (scheme, rows, metric)
+        expected = [REFERENCES[error[1]](flat[0], message) for message in flat[1:]]
+    assert error[2:] == pytest.approx(expected, abs=1e-9), (scheme, rows, metric)
 
 
 SETS = (
@@ -233,51 +235,51 @@ SETS = (
 )
 SET_TYPES = {
     "sets": lambda side, _: side,
-    "frozensets": lambda side, _: [frozenset(one) for one in side],
-    "integers": lambda side, names: [{names.index(label) for label in one} for one in side],
+    "frozensets": lambda side, _: [frozenset(item) for item in side],
+    "integers": lambda side, names: [{names.index(label) for label in item} for item in side],
     "series": lambda side, _: pd.Series(side),
-    "marks": lambda side, names: np.array([[name in one for name in names] for one in side], dtype=int),
-    "truth values": lambda side, names: torch.tensor([[name in one for name in names] for one in side]),
+    "marks": lambda side, names: np.array([[name in item for name in names] for item in side], dtype=int),
+    "truth values": lambda side, names: torch.tensor([[name in item for name in names] for item in side]),
 }
 
 
 def check_sets(kind, metric, task):
-    names = sorted(set.union(*map(set, (label for side in SETS for label in side))))
-    found = result(*(SET_TYPES[kind](side, names) for side in SETS), metric=metric, task=task)
-    known = ("micro_f1", "macro_f1", "weighted_f1", "exact_match")
+    names = sorted(set.union(*(set(value) for value in (label for side in SETS for label in side))))
+    error = result(*(SET_TYPES[kind](side, names) for side in SETS), metric=metric, task=task)
+    known_texts = ("micro_f1", "macro_f1", "weighted_f1", "exact_match")
     marks = kind in ("marks", "truth values")
-    if (metric and metric not in known) or (marks and not task and metric != "exact_match"):
-        assert isinstance(found, Exception), (kind, metric, found)
+    if (metric and metric not in known_texts) or (marks and not task and metric != "exact_match"):
+        assert isinstance(error, Exception), (kind, metric, error)
         return
-    assert found[0] == "multi-label-classification"
+    assert error[0] == "multi-label-classification"
     tables = [MultiLabelBinarizer(classes=names).fit_transform(side) for side in SETS]
-    for said, score in zip(tables[:2], found[2:], strict=True):
-        if found[1] == "exact_match":
-            expected = metrics.accuracy_score(tables[2], said)
+    for table, score in zip(tables[:2], error[2:], strict=True):
+        if error[1] == "exact_match":
+            expected = metrics.accuracy_score(tables[2], table)
         else:
-            average = found[1].removesuffix("_f1")
-            expected = metrics.f1_score(tables[2], said, average=average, zero_division=0)
+            average = error[1].removesuffix("_f1")
+            expected = metrics.f1_score(tables[2], table, average=average, zero_division=0)
         assert score == pytest.approx(expected, abs=1e-9)
 
 
-def squad(gold, said):
+def squad(gold, message):
     """Return F1 and exact match of SQuAD's official script."""
 
     def normal(text):
-        text = "".join(one for one in text.lower() if one not in string.punctuation)
+        text = "".join(item for item in text.lower() if item not in string.punctuation)
         return re.sub(r"\b(a|an|the)\b", " ", text).split()
 
     def f1(right, words):
-        same = sum((Counter(right) & Counter(words)).values())
-        return 2 * same / (len(right) + len(words)) if same else float(right == words)
+        same_total = sum((Counter(right) & Counter(words)).values())
+        return 2 * same_total / (len(right) + len(words)) if same_total else float(right == words)
 
     pairs = [
-        ([normal(one) for one in ([right] if isinstance(right, str) else right)], normal(answer))
-        for right, answer in zip(gold, said, strict=True)
+        ([normal(item) for item in ([right] if isinstance(right, str) else right)], normal(answer))
+        for right, answer in zip(gold, message, strict=True)
     ]
     return {
-        "f1": np.mean([max(f1(one, words) for one in right) for right, words in pairs]),
-        "em": np.mean([max(one == words for one in right) for right, words in pairs]),
+        "f1": np.mean([max(f1(item, words) for item in right) for right, words in pairs]),
+        "em": np.mean([max(item == words for item in right) for right, words in pairs]),
     }
 
 
@@ -290,44 +292,44 @@ ANSWERS = (
 
 def check_answers(lists, metric, task):
     ours, theirs, gold = ANSWERS
-    gold = [[one, f"{one}!"] for one in gold] if lists else gold
-    found = result(ours, theirs, gold, metric=metric, task=task)
+    gold = [[item, f"{item}!"] for item in gold] if lists else gold
+    error = result(ours, theirs, gold, metric=metric, task=task)
     right = task == "qa" or lists or metric in ("f1", "em")
     if not right:
         if metric in CLASSES and not task:
-            assert found[:2] == ("classification", metric)
+            assert error[:2] == ("classification", metric)
         else:
-            assert isinstance(found, Exception), (metric, task, found)
+            assert isinstance(error, Exception), (metric, task, error)
         return
     if metric not in ("", "f1", "em"):
-        assert isinstance(found, Exception)
+        assert isinstance(error, Exception)
         return
-    assert found[:2] == ("qa", metric or "f1")
-    assert found[2:] == pytest.approx([squad(gold, said)[found[1]] for said in (ours, theirs)])
+    assert error[:2] == ("qa", metric or "f1")
+    assert error[2:] == pytest.approx([squad(gold, message)[error[1]] for message in (ours, theirs)])
 
 
 def check_files(command, folder, sides, metric):
     """The command line takes a file of the same labels as lists are taken, and refuses what they are."""
-    by_list = result(*sides, metric=metric)
+    error_by_list = result(*sides, metric=metric)
     ours, theirs, gold = sides
     key = "labels" if isinstance(gold[0], list) else "label"
     paths = []
-    for name, said in (("a", ours), ("b", theirs)):
+    for name, message in (("a", ours), ("b", theirs)):
         lines = [
             json.dumps({"id": n, key: answer, "gold": right})
-            for n, (answer, right) in enumerate(zip(said, gold, strict=True))
+            for n, (answer, right) in enumerate(zip(message, gold, strict=True))
         ]
         paths.append(folder / f"{name}.jsonl")
         paths[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = ("--measure", metric) if metric else ()
-    ended = command("compare", "--predictions", *paths, *options, "--json")
-    if isinstance(by_list, Exception):
-        assert ended.status == 2, (metric, by_list, ended.out)
+    response = command("compare", "--predictions", *paths, *options, "--json")
+    if isinstance(error_by_list, Exception):
+        assert response.status == 2, (metric, error_by_list, response.out)
         return
-    assert ended.status == 0, (metric, ended.err)
-    (row,) = ended.lines
-    assert (row["task"], row["measure"]) == by_list[:2]
-    assert (row["score"], row["baseline_score"]) == pytest.approx(by_list[2:])
+    assert response.status == 0, (metric, response.err)
+    (row,) = response.lines
+    assert (row["task"], row["measure"]) == error_by_list[:2]
+    assert (row["score"], row["baseline_score"]) == pytest.approx(error_by_list[2:])
 
 
 @pytest.mark.sample(3)

@@ -1,4 +1,4 @@
-"""compare --predictions: outputs made elsewhere are paired, scored and tested as runs; errors name lines."""
+"""compare --predictions: outputs made elsewhere are paired, scored and tested as runs. Errors name lines."""
 
 import json
 from itertools import product
@@ -17,7 +17,7 @@ def write_objects(tmp_path):
 
     def write(name, objects):
         path = tmp_path / name
-        path.write_text("".join(json.dumps(one) + "\n" for one in objects), encoding="utf-8")
+        path.write_text("".join(json.dumps(item) + "\n" for item in objects), encoding="utf-8")
         return path
 
     return write
@@ -29,12 +29,12 @@ def labels(right, gold="ab" * 20, language="sw", **more):
         {
             "id": f"x{n}",
             "text": "…",
-            "label": one if n in right else "c",
-            "gold": one,
+            "label": item if n in right else "c",
+            "gold": item,
             "language": language,
             **more,
         }
-        for n, one in enumerate(gold)
+        for n, item in enumerate(gold)
     ]
 
 
@@ -42,15 +42,16 @@ def corrected_by_holm(*p_values):
     """Correct by the definition: the k-th smallest times how many are left, never falling."""
     order = sorted(p_values)
     return [
-        max(min(1, p * (len(order) - k)) for k, p in enumerate(order[: order.index(one) + 1]))
-        for one in p_values
+        max(min(1, p * (len(order) - k)) for k, p in enumerate(order[: order.index(p_value) + 1]))
+        for p_value in p_values
     ]
 
 
 def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(command, write_objects):
-    good, poor = set(range(32)), {*range(20), 39}
-    ours = [*labels(good), *labels({*range(30)}, language="en")]
-    theirs = [*labels(poor), *labels({*range(29)}, language="en")]
+    good_ranges = set(range(32))
+    poor = {*range(20), 39}
+    ours = [*labels(good_ranges), *labels(set(range(30)), language="en")]
+    theirs = [*labels(poor), *labels(set(range(29)), language="en")]
     sw, en, mean = command(
         "compare",
         "--predictions",
@@ -59,7 +60,7 @@ def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(co
         "--json",
     ).lines
     assert (sw["language"], en["language"], mean["languages"]) == ("sw", "en", ["sw", "en"])
-    assert {one["paired_by"] for one in (sw, en, mean)} == {"id"}
+    assert {row["paired_by"] for row in (sw, en, mean)} == {"id"}
     assert (sw["measure"], sw["score"], sw["baseline_score"], sw["examples"]) == (
         "accuracy",
         32 / 40,
@@ -70,31 +71,34 @@ def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(co
     assert sw["p_examples"] == pytest.approx(binomtest(12, 13).pvalue, rel=1e-12)
     assert en["p_examples"] == 1 == binomtest(1, 1).pvalue
     # Equal ids are one example: the differences of both languages are averaged first.
-    halves = [[((n in one) + (n < side)) / 2 for n in range(40)] for one, side in ((good, 30), (poor, 29))]
+    halves = [
+        [((n in item) + (n < side)) / 2 for n in range(40)] for item, side in ((good_ranges, 30), (poor, 29))
+    ]
     assert mean["p_examples"] == pytest.approx(ttest_rel(*halves).pvalue, rel=1e-9)
     assert mean["difference"] == pytest.approx((11 / 40 + 1 / 40) / 2)
     expected = corrected_by_holm(sw["p_examples"], en["p_examples"], mean["p_examples"])
-    assert [one["p_examples_holm"] for one in (sw, en, mean)] == pytest.approx(expected, rel=1e-12)
+    assert [row["p_examples_holm"] for row in (sw, en, mean)] == pytest.approx(expected, rel=1e-12)
     assert sw["p_value"] is None
 
 
 def test_equivalence_of_outputs_is_tested_at_a_margin_in_points(command, write_objects):
-    ours, theirs = {*range(32)}, {*range(29), 39}
+    ours = set(range(32))
+    theirs = {*range(29), 39}
     files = write_objects("a.jsonl", labels(ours)), write_objects("b.jsonl", labels(theirs))
-    ((line,), plain) = (
+    ((line,), plain_lines) = (
         command("compare", "--predictions", *files, *more, "--json").lines for more in (["--margin", 20], [])
     )
-    right = [[float(number in side) for number in range(40)] for side in (ours, theirs)]
-    shifted = [[value + bound for value in right[1]] for bound in (0.2, -0.2)]
+    right = [[float(index in side) for index in range(40)] for side in (ours, theirs)]
+    shifted_value = [[value + bound for value in right[1]] for bound in (0.2, -0.2)]
     expected = max(
         ttest_rel(right[0], baseline, alternative=side).pvalue
-        for baseline, side in zip(shifted, ("less", "greater"), strict=True)
+        for baseline, side in zip(shifted_value, ("less", "greater"), strict=True)
     )
     assert (line["margin"], line["p_equivalence"]) == (0.2, pytest.approx(expected))
-    assert (plain[0]["margin"], plain[0]["p_equivalence"]) == (None, None)
-    printed = command("compare", "--predictions", *files, "--margin", 20).out
-    assert "p (equivalent)" in printed and f"{expected:.3f}" in printed
-    assert "less than 20 points" in " ".join(printed.split())
+    assert (plain_lines[0]["margin"], plain_lines[0]["p_equivalence"]) == (None, None)
+    output = command("compare", "--predictions", *files, "--margin", 20).out
+    assert "p (equivalent)" in output and f"{expected:.3f}" in output
+    assert "less than 20 points" in " ".join(output.split())
 
 
 def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, write_objects):
@@ -102,42 +106,43 @@ def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, write_objects)
     ours = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["O"], ["O", "B-LOC"], ["B-PER", "O", "O"]]
     theirs = [["B-PER", "O", "O"], ["B-LOC", "O"], ["B-ORG"], ["O", "O"], ["O", "O", "O"]]
     files = [
-        write_objects(name, [{"labels": one, "line": n} for n, one in enumerate(said)])
-        for name, said in (("a.jsonl", ours), ("b.jsonl", theirs))
+        write_objects(name, [{"labels": item, "line": n} for n, item in enumerate(message)])
+        for name, message in (("a.jsonl", ours), ("b.jsonl", theirs))
     ]
-    right = write_objects("gold.jsonl", [{"gold": one} for one in gold])
-    (found,) = command("compare", "--predictions", *files, "--gold", right, "--json").lines
-    assert (found["measure"], found["paired_by"], found["language"]) == ("span_f1", "order", "")
-    assert found["score"] == pytest.approx(f1_score(gold, ours))
-    assert found["baseline_score"] == pytest.approx(f1_score(gold, theirs))
-    seen = abs(f1_score(gold, ours) - f1_score(gold, theirs))
+    right = write_objects("gold.jsonl", [{"gold": item} for item in gold])
+    (line,) = command("compare", "--predictions", *files, "--gold", right, "--json").lines
+    assert (line["measure"], line["paired_by"], line["language"]) == ("span_f1", "order", "")
+    assert line["score"] == pytest.approx(f1_score(gold, ours))
+    assert line["baseline_score"] == pytest.approx(f1_score(gold, theirs))
+    difference = abs(f1_score(gold, ours) - f1_score(gold, theirs))
     swaps = [
-        zip(*((b, a) if swap else (a, b) for swap, a, b in zip(one, ours, theirs, strict=True)), strict=True)
-        for one in product((False, True), repeat=5)
+        zip(*((b, a) if swap else (a, b) for swap, a, b in zip(item, ours, theirs, strict=True)), strict=True)
+        for item in product((False, True), repeat=5)
     ]
     differences = [abs(f1_score(gold, list(a)) - f1_score(gold, list(b))) for a, b in swaps]
-    assert found["test"] == "permutation"
-    assert found["p_examples"] == sum(one > seen - 1e-9 for one in differences) / 32
+    assert line["test"] == "permutation"
+    assert line["p_examples"] == sum(item > difference - 1e-9 for item in differences) / 32
     # The gold file says no language; the outputs may, also those by id.
     for name, more in (("order", lambda n: {}), ("id", lambda n: {"id": n})):
         two = [
             write_objects(
                 f"{file.name}.{name}",
                 [
-                    {**json.loads(one), **more(n), "language": "ab"[n % 2]}
-                    for n, one in enumerate(file.read_text().splitlines())
+                    {**json.loads(item), **more(n), "language": "ab"[n % 2]}
+                    for n, item in enumerate(file.read_text().splitlines())
                 ],
             )
             for file in files
         ]
-        by = write_objects("by.jsonl", [{"gold": one, **more(n)} for n, one in enumerate(gold)])
-        a, b, mean = command("compare", "--predictions", *two, "--gold", by, "--json").lines
-        assert [one["paired_by"] for one in (a, b, mean)] == [name] * 3
+        path = write_objects("by.jsonl", [{"gold": item, **more(n)} for n, item in enumerate(gold)])
+        a, b, mean = command("compare", "--predictions", *two, "--gold", path, "--json").lines
+        assert [row["paired_by"] for row in (a, b, mean)] == [name] * 3
         assert a["score"] == pytest.approx(f1_score(gold[::2], ours[::2]))
         assert mean["score"] == pytest.approx((a["score"] + b["score"]) / 2)
-    short = write_objects("short.jsonl", [{"gold": gold[0]}])
+    short_path = write_objects("short.jsonl", [{"gold": gold[0]}])
     assert (
-        "5 outputs for 1 gold answers" in command("compare", "--predictions", *files, "--gold", short).message
+        "5 outputs for 1 gold answers"
+        in command("compare", "--predictions", *files, "--gold", short_path).message
     )
     words = command(
         "compare", "--predictions", *files, "--gold", right, "--measure", "word_f1", "--json"
@@ -160,23 +165,27 @@ def samples(values, **more):
 
 
 def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, write_objects):
-    ours, theirs = [0.9, 0.8, 0.75, 0.2, 0.6], [0.7, 0.1, 0.8, 0.1, 0.4]
+    ours = [0.9, 0.8, 0.75, 0.2, 0.6]
+    theirs = [0.7, 0.1, 0.8, 0.1, 0.4]
     files = write_objects("samples_a.jsonl", samples(ours)), write_objects("samples_b.jsonl", samples(theirs))
-    (found,) = command("compare", "--predictions", *files, "--json").lines
-    assert (found["measure"], found["score"], found["examples"]) == ("exact_match,strict", 4 / 5, 5)
-    (found,) = command("compare", "--predictions", *files, "--measure", "score,strict", "--json").lines
-    assert found["score"] == pytest.approx(sum(ours) / 5)
-    assert found["test"] == "paired t"
-    assert found["p_examples"] == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-9)
+    (line,) = command("compare", "--predictions", *files, "--json").lines
+    assert (line["measure"], line["score"], line["examples"]) == ("exact_match,strict", 4 / 5, 5)
+    (line,) = command("compare", "--predictions", *files, "--measure", "score,strict", "--json").lines
+    assert line["score"] == pytest.approx(sum(ours) / 5)
+    assert line["test"] == "paired t"
+    assert line["p_examples"] == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-9)
     # Earlier versions list no metrics and know no filters; a metric that is no number is no mean.
     older = [
         {"doc_id": n, "doc": {}, "target": "", "arguments": [], "resps": [], "filtered_resps": [],
          "bleu": ["a", "b"], "acc": n % 2}
         for n in range(4)
     ]  # fmt: skip
-    old = write_objects("old.jsonl", older), write_objects("flat.jsonl", [{**one, "acc": 0} for one in older])
-    (found,) = command("compare", "--predictions", *old, "--json").lines
-    assert (found["measure"], found["score"], found["baseline_score"]) == ("acc", 0.5, 0)
+    old_paths = (
+        write_objects("old.jsonl", older),
+        write_objects("flat.jsonl", [{**item, "acc": 0} for item in older]),
+    )
+    (line,) = command("compare", "--predictions", *old_paths, "--json").lines
+    assert (line["measure"], line["score"], line["baseline_score"]) == ("acc", 0.5, 0)
 
 
 def every_eval_ever(scores, model="a/b", result=None, **more):
@@ -194,7 +203,8 @@ def every_eval_ever(scores, model="a/b", result=None, **more):
     ]  # fmt: skip
 
 
-OURS, THEIRS = [0.9, 0.8, 0.75, 0.2, 0.6], [0.7, 0.1, 0.8, 0.1, 0.4]
+OURS = [0.9, 0.8, 0.75, 0.2, 0.6]
+THEIRS = [0.7, 0.1, 0.8, 0.1, 0.4]
 
 
 def test_samples_of_every_eval_ever_have_a_score_or_the_results_they_belong_to(command, write_objects):
@@ -246,45 +256,48 @@ def test_a_log_of_inspect_has_a_measure_for_each_scorer_over_its_epochs(command,
 
 
 def test_broken_samples_are_named(command, write_objects, tmp_path):
-    good = write_objects("good.jsonl", every_eval_ever(OURS))
+    good_path = write_objects("good.jsonl", every_eval_ever(OURS))
     twice = write_objects("twice.jsonl", every_eval_ever(OURS) * 2)
-    bare = write_objects("bare.jsonl", every_eval_ever(OURS, evaluation={"is_correct": True}))
-    other = write_objects("other.jsonl", every_eval_ever(OURS, input={"raw": "q", "reference": []}))
-    log, unscored = inspect_log(tmp_path / "log.json", OURS), tmp_path / "unscored.json"
-    unscored.write_text(json.dumps({"samples": [{"id": 7, "scores": None}]}), encoding="utf-8")
+    bare_path = write_objects("bare.jsonl", every_eval_ever(OURS, evaluation={"is_correct": True}))
+    other_path = write_objects("other.jsonl", every_eval_ever(OURS, input={"raw": "q", "reference": []}))
+    log = inspect_log(tmp_path / "log.json", OURS)
+    unscored_path = tmp_path / "unscored.json"
+    unscored_path.write_text(json.dumps({"samples": [{"id": 7, "scores": None}]}), encoding="utf-8")
     binary = tmp_path / "log.eval"
     binary.write_bytes(b"PK")
-    for first, message in (
+    for first_item, message in (
         (twice, "twice.jsonl:6:"),
-        (bare, "bare.jsonl:1: evaluation {'is_correct':"),
-        (other, "other.jsonl:1: "),
-        (unscored, "unscored.json: sample 7 with the scores None; expected scores that are grades"),
+        (bare_path, "bare.jsonl:1: evaluation {'is_correct':"),
+        (other_path, "other.jsonl:1: "),
+        (unscored_path, "unscored.json: sample 7 with the scores None; expected scores that are grades"),
         (binary, "log.eval:"),
     ):
-        shown = command("compare", "--predictions", first, good).message
-        assert message in shown
-    changed = inspect_log(tmp_path / "changed.json", OURS, target="y")
-    assert "examples" in command("compare", "--predictions", log, changed).message
+        text = command("compare", "--predictions", first_item, good_path).message
+        assert message in text
+    changed_path = inspect_log(tmp_path / "changed.json", OURS, target="y")
+    assert "examples" in command("compare", "--predictions", log, changed_path).message
 
 
 def test_answers_are_scored_as_the_official_script_scores_them(command, write_objects):
     gold = [["the Nile", "Nile"], "in 1990"]
-    both = [
+    paths = [
         write_objects(
             name,
             [
-                {"id": n, "answer": one, "gold": right}
-                for n, (one, right) in enumerate(zip(said, gold, strict=True))
+                {"id": n, "answer": item, "gold": right}
+                for n, (item, right) in enumerate(zip(texts, gold, strict=True))
             ],
         )
-        for name, said in (("a.jsonl", ("nile!", "1990")), ("b.jsonl", ("Rhine", "1990")))
+        for name, texts in (("a.jsonl", ("nile!", "1990")), ("b.jsonl", ("Rhine", "1990")))
     ]
-    (f1,) = command("compare", "--predictions", *both, "--json").lines
-    (em,) = command("compare", "--predictions", *both, "--json", "--measure", "em").lines
+    (f1,) = command("compare", "--predictions", *paths, "--json").lines
+    (em,) = command("compare", "--predictions", *paths, "--json", "--measure", "em").lines
     assert (f1["score"], f1["baseline_score"]) == pytest.approx(((1 + 2 / 3) / 2, (2 / 3) / 2))
     assert (em["score"], em["baseline_score"]) == (0.5, 0)
-    said = "mlqa_f1"
-    assert "no measure of both files" in command("compare", "--predictions", *both, "--measure", said).message
+    text = "mlqa_f1"
+    assert (
+        "no measure of both files" in command("compare", "--predictions", *paths, "--measure", text).message
+    )
     german = [
         write_objects(f"{answer}.jsonl", [{"id": 1, "answer": answer, "gold": "der Rhein", "language": "de"}])
         for answer in ("Rhein", "Nil")
@@ -298,113 +311,121 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, write_ob
 
 def test_several_labels_numbers_and_options_have_measures_of_their_own(command, write_objects):
     sets = [["joy"], ["joy", "fear"], [], ["fear"]]
-    ours = [{"id": n, "label": one, "gold": one} for n, one in enumerate(sets)]
-    theirs = [{**one, "label": ["joy"]} for one in ours]
+    ours = [{"id": n, "label": item, "gold": item} for n, item in enumerate(sets)]
+    theirs = [{**item, "label": ["joy"]} for item in ours]
     files = write_objects("a.jsonl", ours), write_objects("b.jsonl", theirs)
-    (found,) = command("compare", "--predictions", *files, "--json").lines
-    assert (found["measure"], found["score"], found["baseline_score"]) == ("micro_f1", 1, 4 / 8)
-    (found,) = command("compare", "--predictions", *files, "--json", "--measure", "exact_match").lines
-    assert found["baseline_score"] == 1 / 4
-    gold, said = [0.5, 3, 1, 4.5, 2, 5, 0], [1, 2.5, 2, 3, 2.2, 4, 2]
+    (line,) = command("compare", "--predictions", *files, "--json").lines
+    assert (line["measure"], line["score"], line["baseline_score"]) == ("micro_f1", 1, 4 / 8)
+    (line,) = command("compare", "--predictions", *files, "--json", "--measure", "exact_match").lines
+    assert line["baseline_score"] == 1 / 4
+    gold = [0.5, 3, 1, 4.5, 2, 5, 0]
+    message = [1, 2.5, 2, 3, 2.2, 4, 2]
     ours = [
-        {"id": n, "label": one, "gold": right} for n, (one, right) in enumerate(zip(said, gold, strict=True))
+        {"id": n, "label": item, "gold": right}
+        for n, (item, right) in enumerate(zip(message, gold, strict=True))
     ]
     files = (
         write_objects("c.jsonl", ours),
-        write_objects("d.jsonl", [{**one, "label": -one["id"]} for one in ours]),
+        write_objects("d.jsonl", [{**row, "label": -row["id"]} for row in ours]),
     )
-    (found,) = command("compare", "--predictions", *files, "--json").lines
-    assert (found["measure"], found["test"]) == ("spearman", "paired t")
-    assert found["score"] == pytest.approx(spearmanr(gold, said).statistic)
-    assert found["baseline_score"] == pytest.approx(spearmanr(gold, range(0, -7, -1)).statistic)
+    (line,) = command("compare", "--predictions", *files, "--json").lines
+    assert (line["measure"], line["test"]) == ("spearman", "paired t")
+    assert line["score"] == pytest.approx(spearmanr(gold, message).statistic)
+    assert line["baseline_score"] == pytest.approx(spearmanr(gold, range(0, -7, -1)).statistic)
     ours = [{"id": n, "options": ["a", "b", "c"], "label": n % 3, "gold": 0} for n in range(6)]
     theirs = [{"id": n, "label": 0, "gold": 0} for n in range(6)]  # which options there are, one file says
     files = write_objects("e.jsonl", ours), write_objects("f.jsonl", theirs)
-    (found,) = command("compare", "--predictions", *files, "--json").lines
-    assert (found["measure"], found["score"], found["baseline_score"]) == ("accuracy", 2 / 6, 1)
+    (line,) = command("compare", "--predictions", *files, "--json").lines
+    assert (line["measure"], line["score"], line["baseline_score"]) == ("accuracy", 2 / 6, 1)
 
 
 def test_people_are_told_how_it_was_paired_and_tested(command, write_objects):
     files = write_objects("a.jsonl", labels(set(range(40)))), write_objects("b.jsonl", labels(set(range(10))))
-    ended = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
-    assert ended.status == 0
-    assert f"{files[1]} against {files[0]}: classification by accuracy, paired by order" in ended.out
-    assert "-75.0 °" in ended.out
-    assert "McNemar's exact test" in ended.out
+    result = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
+    assert result.status == 0
+    assert f"{files[1]} against {files[0]}: classification by accuracy, paired by order" in result.out
+    assert "-75.0 °" in result.out
+    assert "McNemar's exact test" in result.out
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "messages"),
     [
-        (lambda one: one[:-1], "b.jsonl:40: example 'x39' of sw, which {a} lacks"),
-        (lambda one: [*one, one[3]], "{a}:41: id 'x3' a second time (line 4); expected each once."),
-        (lambda one: [{**one[0], "gold": "b"}, *one[1:]], "{a}:1: label 'b'; expected {b}:1 has: label 'a'."),
-        (lambda one: [{**one[0], "gold": 3}, *one[1:]], "{a}:1: label 3; expected {b}:1 has: label 'a'."),
+        (lambda item: item[:-1], "b.jsonl:40: example 'x39' of sw, which {a} lacks"),
+        (lambda item: [*item, item[3]], "{a}:41: id 'x3' a second time (line 4); expected each once."),
         (
-            lambda one: [*one[:2], {"text": "…"}, *one[3:]],
+            lambda item: [{**item[0], "gold": "b"}, *item[1:]],
+            "{a}:1: label 'b'; expected {b}:1 has: label 'a'.",
+        ),
+        (lambda item: [{**item[0], "gold": 3}, *item[1:]], "{a}:1: label 3; expected {b}:1 has: label 'a'."),
+        (
+            lambda item: [*item[:2], {"text": "…"}, *item[3:]],
             "{a}:3: the keys text; expected labels or label or answer",
         ),
         (
-            lambda one: [*one[:2], {**one[2], "label": None}],
+            lambda item: [*item[:2], {**item[2], "label": None}],
             "{a}:3: label 'None'; expected a text, a number, a truth value, or a list of texts",
         ),
         (
-            lambda one: [{**two, "label": ["a"]} for two in one],
+            lambda item: [{**two, "label": ["a"]} for two in item],
             """{a}:1: gold 'a'; expected what fits label""",
         ),
         (
-            lambda one: [{**one[0], "label": ["a", 1]}, *one[1:]],
+            lambda item: [{**item[0], "label": ["a", 1]}, *item[1:]],
             """{a}:1: label "['a', 1]"; expected a text, a number, a truth value, or a list of texts""",
         ),
-        (lambda one: [{**one[0], "label": float("nan")}, *one[1:]], "{a}:1: label 'nan'; expected a text"),
+        (lambda item: [{**item[0], "label": float("nan")}, *item[1:]], "{a}:1: label 'nan'; expected a text"),
         (
-            lambda one: [{"id": "x0", "labels": [1, "a"]}, *one[1:]],
+            lambda item: [{"id": "x0", "labels": [1, "a"]}, *item[1:]],
             """{a}:1: labels "[1, 'a']"; expected a list of""",
         ),
-        (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
-        (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
+        (lambda item: [*item[:2], 7], "{a}:3: '7'; expected a JSON object."),
+        (lambda item: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (
-            lambda one: [{**two, "gold": None} for two in one],
+            lambda item: [{**two, "gold": None} for two in item],
             "{a}:1: no gold; expected a key gold next to the answer. Add it, or give --gold FILE.",
         ),
     ],
 )
-def test_what_does_not_fit_is_named_with_file_and_line(command, write_objects, change, said):
-    a, b = write_objects("a.jsonl", change(labels({1}))), write_objects("b.jsonl", labels({2}))
+def test_what_does_not_fit_is_named_with_file_and_line(command, write_objects, change, messages):
+    a = write_objects("a.jsonl", change(labels({1})))
+    b = write_objects("b.jsonl", labels({2}))
     message = command("compare", "--predictions", a, b).message
-    assert said.format(a=a, b=b) in message
+    assert messages.format(a=a, b=b) in message
 
 
 def test_languages_are_the_same_however_they_are_written(command, write_objects):
-    a, b = write_objects("a.jsonl", labels({1}, language="swh_Latn")), write_objects("b.jsonl", labels({2}))
-    (found,) = command("compare", "--predictions", a, b, "--json").lines
-    assert found["language"] == "sw"
+    a = write_objects("a.jsonl", labels({1}, language="swh_Latn"))
+    b = write_objects("b.jsonl", labels({2}))
+    (line,) = command("compare", "--predictions", a, b, "--json").lines
+    assert line["language"] == "sw"
 
 
 def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
-    a, b = write_objects("a.jsonl", labels({1})), write_objects("b.jsonl", labels({2}))
-    plain = write_objects("plain.jsonl", [{"label": "a"}] * 40)
+    a = write_objects("a.jsonl", labels({1}))
+    b = write_objects("b.jsonl", labels({2}))
+    plain_path = write_objects("plain.jsonl", [{"label": "a"}] * 40)
     nameless = write_objects("nameless.jsonl", [{"id": None, "label": "a"}] * 40)
     harness = write_objects("samples.jsonl", samples([0.1]))
-    other = write_objects("other.jsonl", samples([0.1], doc_hash="other"))
+    other_path = write_objects("other.jsonl", samples([0.1], doc_hash="other"))
     unlike = write_objects("unlike.jsonl", samples([0.1], metrics=["bleu"], bleu=0.1))
     numbers = [write_objects(name, [{"label": 1.5, "gold": ["a"]}]) for name in ("number.jsonl", "n.jsonl")]
-    for arguments, said in (
+    for arguments, message in (
         ((a, b, "--measure", "acuracy"), "no measure of both files 'acuracy'. Did you mean 'accuracy'?"),
         ((a, b, "--by", "ids"), "no way to pair examples 'ids'. Did you mean 'id'?"),
         ((a,), "one file alone"),
-        ((plain, plain.with_name("none.jsonl")), "cannot be read"),
-        ((plain, b, "--by", "id"), f"{plain}:1: no id; expected an id on every line"),
+        ((plain_path, plain_path.with_name("none.jsonl")), "cannot be read"),
+        ((plain_path, b, "--by", "id"), f"{plain_path}:1: no id; expected an id on every line"),
         ((nameless, b, "--by", "id"), f"{nameless}:1: no id; expected an id on every line"),
         (
-            (plain, write_objects("p.jsonl", [{"label": "b"}] * 40)),
+            (plain_path, write_objects("p.jsonl", [{"label": "b"}] * 40)),
             "plain.jsonl:1: no gold; expected a key gold",
         ),
-        ((harness, other), "samples.jsonl:1: doc_id d0; expected"),
+        ((harness, other_path), "samples.jsonl:1: doc_id d0; expected"),
         ((harness, unlike), f"{harness}:"),
-        ((*numbers,), "number.jsonl:1: gold \"['a']\"; expected what fits label 1.5"),
+        (tuple(numbers), "number.jsonl:1: gold \"['a']\"; expected what fits label 1.5"),
     ):
-        assert said in command("compare", "--predictions", *arguments).message
+        assert message in command("compare", "--predictions", *arguments).message
     assert "outputs" in command("compare", a, "--against", "x", "--by", "id").message
 
 
@@ -424,16 +445,18 @@ LACKS = {
 def test_a_sample_without_the_metric_is_named_and_never_compared_by_another(
     command, write_objects, lacks, side
 ):
-    whole = samples([0.1, 0.9, 0.4], filter="none")[:3]
-    for broken in ([1], [0, 1, 2]):
-        if len(broken) == 3 and lacks not in ("NaN", "infinity"):
+    whole_samples = samples([0.1, 0.9, 0.4], filter="none")[:3]
+    for broken_value in ([1], [0, 1, 2]):
+        if len(broken_value) == 3 and lacks not in ("NaN", "infinity"):
             continue  # A metric that no sample has is none of that file's.
-        changed = [LACKS[lacks](sample) if n in broken else sample for n, sample in enumerate(whole)]
-        lines = {"a": whole, "b": whole, side: changed}
+        changed_samples = [
+            LACKS[lacks](sample) if n in broken_value else sample for n, sample in enumerate(whole_samples)
+        ]
+        lines = {"a": whole_samples, "b": whole_samples, side: changed_samples}
         files = [write_objects(f"{name}.jsonl", lines[name]) for name in ("a", "b")]
         message = command("compare", "--predictions", *files).message
         where = files["ab".index(side)]
-        assert f"{where}:{broken[0] + 1}: sample '{broken[0]}' with exact_match" in message
+        assert f"{where}:{broken_value[0] + 1}: sample '{broken_value[0]}' with exact_match" in message
         assert "name another measure (score)" in message
         (row,) = command("compare", "--predictions", *files, "--measure", "score", "--json").lines
         assert (row["task"], row["measure"], row["examples"]) == ("values", "score", 3)
@@ -453,7 +476,7 @@ def test_a_single_path_is_one_file_alone(write_objects):
 def test_spans_in_other_schemes_are_read_and_mixed_schemes_refused(command, write_objects):
     gold = [["B-PER", "E-PER", "O"], ["S-LOC", "O"]]
     ours = [{"id": n, "labels": tags, "gold": tags} for n, tags in enumerate(gold)]
-    theirs = [{**one, "labels": ["O"] * len(one["gold"])} for one in ours]
+    theirs = [{**item, "labels": ["O"] * len(item["gold"])} for item in ours]
     files = write_objects("a.jsonl", ours), write_objects("b.jsonl", theirs)
     (row,) = command("compare", "--predictions", *files, "--json").lines
     assert (row["task"], row["measure"], row["score"]) == ("span-tagging", "span_f1", 1)

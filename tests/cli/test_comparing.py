@@ -9,14 +9,14 @@ from isogloss.core.records import PREDICTIONS
 
 
 def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, tiny_runs):
-    ended = command("compare", tiny_runs, "--against", "source-only")
-    assert (ended.status, ended.err) == (0, "")
-    assert "wikiann ner, shipped, source qaa: bilingual against source-only, span_f1 on dev" in ended.out
+    result = command("compare", tiny_runs, "--against", "source-only")
+    assert (result.status, result.err) == (0, "")
+    assert "wikiann ner, shipped, source qaa: bilingual against source-only, span_f1 on dev" in result.out
     for head in ("language", "baseline", "difference", "interval", "p (Holm)", "needed"):
-        assert head in ended.out
-    assert "permutation test that swaps whole sentences of all seeds" in ended.out
-    assert "1 point with 80 % power" in ended.out.replace("\n", " ")
-    assert "equivalent" not in ended.out
+        assert head in result.out
+    assert "permutation test that swaps whole sentences of all seeds" in result.out
+    assert "1 point with 80 % power" in result.out.replace("\n", " ")
+    assert "equivalent" not in result.out
 
 
 def test_compare_gives_machines_a_line_a_comparison(command, tiny_runs):
@@ -35,16 +35,16 @@ def test_compare_tests_equivalence_at_a_margin_in_points(command, tiny_runs):
     request = ("compare", tiny_runs, "--against", "source-only")
     expected = isogloss.compare_runs(tiny_runs, against="source-only", margin=0.3).frame
     lines = command(*request, "--margin", 30, "--json").lines
-    assert [line["p_equivalence"] for line in lines] == pytest.approx([*expected["p_equivalence"]])
+    assert [line["p_equivalence"] for line in lines] == pytest.approx(list(expected["p_equivalence"]))
     assert {line["margin"] for line in lines} == {0.3}
-    printed = command(*request, "--margin", 30).out
-    assert "p (equivalent)" in printed and "less than 30 points" in " ".join(printed.split())
+    output = command(*request, "--margin", 30).out
+    assert "p (equivalent)" in output and "less than 30 points" in " ".join(output.split())
     assert "--margin: found 0;" in command(*request, "--margin", 0).message
 
 
 def test_compare_takes_a_measure_beside_the_metric(command, tiny_runs):
-    asked = ("compare", tiny_runs, "--against", "source-only", "--measure", "word_f1", "--json")
-    assert {line["measure"] for line in command(*asked).lines} == {"word_f1"}
+    texts = ("compare", tiny_runs, "--against", "source-only", "--measure", "word_f1", "--json")
+    assert {line["measure"] for line in command(*texts).lines} == {"word_f1"}
 
 
 @pytest.mark.slow
@@ -68,13 +68,13 @@ def test_compare_of_runs_without_predictions_tests_seeds_and_says_which(command,
 
 def test_compare_explains_every_p(study, command):
     folder = study("transfer").runs[0].folder.parent
-    printed = command("compare", folder, "--against", "source-only")
-    text = " ".join(printed.out.split())
-    for said in (
+    result = command("compare", folder, "--against", "source-only")
+    text = " ".join(result.out.split())
+    for message in (
         "(95 %)",
         "ud upos, shipped, source qaa: bilingual against source-only, accuracy on test",
     ):
-        assert said in text
+        assert message in text
     assert "1 point with 80 % power" in text
 
 

@@ -12,8 +12,8 @@ from isogloss.planning.plan import Begun
 
 
 def test_help_has_every_verb_in_a_group(command):
-    shown = command("--help").out
-    groups = re.findall(r"─ ([A-Z][a-z]+) ─", shown)
+    output = command("--help").out
+    groups = re.findall(r"─ ([A-Z][a-z]+) ─", output)
     assert sorted(groups) == ["Data", "Models", "Options", "Setup", "Study"]
 
 
@@ -26,12 +26,12 @@ def test_every_verb_has_an_example_that_begins_with_it():
             assert verb.epilog.startswith(f"Example: isogloss {name}"), verb.callback.__name__
     assert len(verbs) > 20
     for verb in verbs:
-        shown = verb.name or verb.callback.__name__.rstrip("_")
-        assert f" {shown}" in verb.epilog, shown
+        text = verb.name or verb.callback.__name__.rstrip("_")
+        assert f" {text}" in verb.epilog, text
 
 
 @pytest.mark.parametrize(
-    ("complete", "typed", "expected"),
+    ("complete", "typed_language", "expected"),
     [
         (completion.lists, "me", ["methods"]),
         (completion.recipes, "quicks", ["quickstart"]),
@@ -41,9 +41,9 @@ def test_every_verb_has_an_example_that_begins_with_it():
         (completion.translators, "c", ["ctranslate2"]),
     ],
 )
-def test_values_are_completed(complete, typed, expected, tmp_path, monkeypatch):
+def test_values_are_completed(complete, typed_language, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert complete(typed) == expected
+    assert complete(typed_language) == expected
 
 
 def test_recipes_here_are_completed_too(tmp_path, monkeypatch):
@@ -66,7 +66,7 @@ def test_described_corpora_and_folders_are_completed(tmp_path, monkeypatch):
     (tmp_path / "runs/quickstart").mkdir(parents=True)
     (tmp_path / "runs/file").write_text("")
     monkeypatch.chdir(tmp_path)
-    assert {"masakhaner", "masakhaner2", "masakhapos"} <= {*completion.corpora("masakha")}
+    assert {"masakhaner", "masakhaner2", "masakhapos"} <= set(completion.corpora("masakha"))
     assert completion.folders("ru") == ["runs/"]
     assert completion.folders("runs/") == ["runs/quickstart/"]
 
@@ -88,15 +88,15 @@ def test_progress_has_columns_of_fixed_widths_and_the_latest_score_below(monkeyp
     lines = text.getvalue().splitlines()
     assert len(lines) == 3
     assert len({line.index("7/99") for line in lines[:2]}) == 1
-    assert max(map(len, lines)) <= 80 and lines[-1].startswith("latest: ")
+    assert max(len(value) for value in lines) <= 80 and lines[-1].startswith("latest: ")
 
 
 def test_the_list_of_claims_is_short_and_machines_have_all_of_it(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    shown = command("list", "claims").out.splitlines()
-    assert "rule" not in shown[0].split()
-    assert len(shown) < 2.5 * 48
-    assert {"claim", "in the paper", "what", "rule"} == {*command("list", "claims", "--json").lines[0]}
+    lines = command("list", "claims").out.splitlines()
+    assert "rule" not in lines[0].split()
+    assert len(lines) < 2.5 * 48
+    assert {"claim", "in the paper", "what", "rule"} == set(command("list", "claims", "--json").lines[0])
 
 
 def test_piped_tables_have_no_trailing_blanks_and_heed_columns(command, monkeypatch):
@@ -108,8 +108,8 @@ def test_piped_tables_have_no_trailing_blanks_and_heed_columns(command, monkeypa
 
 def test_show_ends_with_what_can_be_done_next(command, tiny_runs):
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
-    ended = command("show", run.name, "--in", tiny_runs).out.splitlines()
-    assert ended[-3:] == [
+    lines = command("show", run.name, "--in", tiny_runs).out.splitlines()
+    assert lines[-3:] == [
         f"Next: isogloss predict {run} FILE",
         f"Next: isogloss evaluate {run} --corpus NAME --language CODE",
         f"Next: isogloss report {tiny_runs}",
@@ -118,10 +118,10 @@ def test_show_ends_with_what_can_be_done_next(command, tiny_runs):
 
 @pytest.mark.slow
 def test_a_report_prints_scores_by_language_and_the_sentences_of_claims(command, study_folder):
-    shown = command("report", study_folder("transfer")).out
-    assert "accuracy" in shown or "span_f1" in shown
-    assert re.search(r"source-only +\d+\.\d", shown)
-    assert "Report: " in shown.splitlines()[-1]
+    output = command("report", study_folder("transfer")).out
+    assert "accuracy" in output or "span_f1" in output
+    assert re.search(r"source-only +\d+\.\d", output)
+    assert "Report: " in output.splitlines()[-1]
 
 
 def test_jobs_have_a_bar_each_below_that_of_all_runs():

@@ -38,17 +38,17 @@ def model(runs):
     return min(path.parent for path in runs.glob("*/model"))
 
 
-def rewritten(folder: Path, change: Callable[[Content], object]) -> Path:
+def rewrite_record(folder: Path, change: Callable[[Content], object]) -> Path:
     """Change a record as somebody would who wants it to be read: under the id of what it holds now."""
     body = json.loads((folder / RECORD).read_text())
     change(body)
     key = body["id"] = identity(body["run"])
-    new = folder.rename(folder.with_name(key))
-    (new / CHECKSUMS).unlink()
-    (new / RECORD).write_text(json.dumps(body))
-    plan = new.parent / PLAN
+    new_table = folder.rename(folder.with_name(key))
+    (new_table / CHECKSUMS).unlink()
+    (new_table / RECORD).write_text(json.dumps(body))
+    plan = new_table.parent / PLAN
     plan.write_text(plan.read_text().replace(folder.name, key))
-    return new
+    return new_table
 
 
 DEEP = "a place for what is deep"
@@ -89,7 +89,7 @@ each_damage = pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
 
 
 @pytest.fixture
-def damaged(model):
+def damage_record(model):
     """Damage the record of the model."""
 
     def change(damage):
@@ -105,8 +105,8 @@ def damaged(model):
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", READ_ALONE.values(), ids=READ_ALONE)
 @each_damage
-def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, damaged, damage, verb):
-    damaged(damage)
+def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, damage_record, damage, verb):
+    damage_record(damage)
     message = command(*verb(runs, model)).message
     assert message.startswith(f"{model / RECORD}:")
     assert message.endswith("Delete the file and run again; only this run is repeated.")
@@ -116,9 +116,9 @@ def test_a_damaged_record_ends_what_is_about_it_in_a_line(command, runs, model, 
 
 @pytest.mark.slow
 @each_damage
-def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, model, damaged, damage):
+def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, model, damage_record, damage):
     intact = command("list", "runs", "--in", runs, "--json").lines
-    damaged(damage)
+    damage_record(damage)
     lines = command("list", "runs", "--in", runs, "--json").lines
     assert [line["run"] for line in lines] == [line["run"] for line in intact]
     assert [line for line in lines if line not in intact] == [
@@ -131,12 +131,12 @@ def test_a_list_of_runs_names_the_damaged_one_among_the_others(command, runs, mo
 
 @pytest.mark.slow
 @each_damage
-def test_a_damaged_record_is_set_aside_by_what_reads_all(command, runs, model, damaged, damage):
-    damaged(damage)
-    ended = command("compare", runs, "--against", "source-only")
-    assert ended.status == 0
-    assert ended.err.startswith("isogloss:")
-    assert ended.err.count("\n") == 1
+def test_a_damaged_record_is_set_aside_by_what_reads_all(command, runs, model, damage_record, damage):
+    damage_record(damage)
+    result = command("compare", runs, "--against", "source-only")
+    assert result.status == 0
+    assert result.err.startswith("isogloss:")
+    assert result.err.count("\n") == 1
     read = isogloss.read(runs)
     assert [run.id for run in read.runs if run.state == "damaged"] == [model.name]
     assert len(read.frame("scores")) > 0
@@ -165,22 +165,24 @@ NOT_OURS: dict[str, Callable[[Content], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", NOT_OURS.values(), ids=NOT_OURS)
 def test_a_run_that_is_none_of_ours_is_set_aside_and_cannot_be_used(command, runs, model, change):
-    new = rewritten(model, change)
+    new_path = rewrite_record(model, change)
     states = {run.id: run for run in isogloss.read(runs).runs}
-    assert states[new.name].state == "damaged"
-    assert f"…/{RECORD}: this record is damaged (its run is none of isogloss's: " in states[new.name].error
+    assert states[new_path.name].state == "damaged"
+    assert (
+        f"…/{RECORD}: this record is damaged (its run is none of isogloss's: " in states[new_path.name].error
+    )
     assert command("list", "runs", "--in", runs).status == 0
-    ended = command("predict", new, "-")
-    assert (ended.status, ended.err.count("\n")) in ((0, 0), (2, 1)), ended
+    result = command("predict", new_path, "-")
+    assert (result.status, result.err.count("\n")) in ((0, 0), (2, 1)), result
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damaged):
-    damaged(DAMAGED["deep"])
-    ended = command("report", runs, "--quiet")
-    assert (ended.status, ended.err.count("\n")) == (0, 1)
-    assert ended.err.startswith(f"isogloss: Run {model.name} could not be read: …/{RECORD}: ")
+def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damage_record):
+    damage_record(DAMAGED["deep"])
+    result = command("report", runs, "--quiet")
+    assert (result.status, result.err.count("\n")) == (0, 1)
+    assert result.err.startswith(f"isogloss: Run {model.name} could not be read: …/{RECORD}: ")
     assert "could not be read" in (runs / "report.html").read_text()
 
 
@@ -208,7 +210,7 @@ def test_a_damaged_plan_is_said_and_the_runs_are_read(command, runs, text):
     (runs / PLAN).write_text(text)
     read = isogloss.read(runs)
     assert {run.state for run in read.runs} == {"finished"}
-    assert len(read.runs) == len([*runs.glob(f"*/{RECORD}")])
+    assert len(read.runs) == len(list(runs.glob(f"*/{RECORD}")))
     assert read.measurements.warnings[0].startswith(f"…/{PLAN}:")
     assert command("compare", runs, "--against", "source-only").status == 0
 
@@ -242,22 +244,23 @@ def test_nor_is_it_beside_the_records(runs, model, make, name):
 @pytest.mark.slow
 def test_a_damaged_state_of_the_last_report_is_that_of_none(runs):
     (runs / "tables").mkdir(exist_ok=True)
-    written = runs / "tables" / ".written"
-    written.write_text('{"files": ["\\u0000"]}')
+    path = runs / "tables" / ".written"
+    path.write_text('{"files": ["\\u0000"]}')
     assert api.report(runs).runs.startswith("12 of 12")
-    whole = json.loads(written.read_text())
+    whole_data = json.loads(path.read_text())
     assert finished_report(runs) and last_verdicts(runs)
     for text in ("", '{"files": 3}', '{"files": ["\\u0000"]}', "x" * 300, "[" * 3000):
-        written.write_text(text)
+        path.write_text(text)
         assert (finished_report(runs), last_verdicts(runs)) == (None, []), text
-    written.write_text(json.dumps(whole))
+    path.write_text(json.dumps(whole_data))
     assert finished_report(runs)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_predictions_of_another_shape_allow_no_test_over_examples(command, runs):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     path = min(runs.glob(f"*/{PREDICTIONS}"))
     table = parquet.read_table(path)
     for change in (
@@ -299,24 +302,26 @@ WRONG = (
 
 def mutate(body: Content, draw: random.Random) -> None:
     """Remove, replace or insert a value, or swap two values."""
-    way = draw.choice([*mutations(body)])
+    way = draw.choice(list(mutations(body)))
     place = body
     for name in way[:-1]:
         place = place[name]
-    how, last = draw.randrange(4), way[-1]
-    if how == 0:
-        del place[last]
-    elif how == 1 and isinstance(place, dict):
+    position = draw.randrange(4)
+    last_value = way[-1]
+    if position == 0:
+        del place[last_value]
+    elif position == 1 and isinstance(place, dict):
         place[draw.choice(["kind", "seed", "fields", "source", "languages"])] = draw.choice(WRONG)
-    elif how == 2 and isinstance(place, dict):
-        other = draw.choice([*place])
-        place[last], place[other] = place[other], place[last]
+    elif position == 2 and isinstance(place, dict):
+        other_choice = draw.choice(list(place))
+        place[last_value] = place[other_choice]
+        place[other_choice] = place[last_value]
     else:
-        place[last] = draw.choice(WRONG)
+        place[last_value] = draw.choice(WRONG)
 
 
 @pytest.fixture(scope="module")
-def stored() -> dict[str, Content]:
+def stored_records() -> dict[str, Content]:
     """The records of a study that was really run."""
     with ZipFile(STUDY) as file:
         return {
@@ -326,17 +331,17 @@ def stored() -> dict[str, Content]:
         }
 
 
-def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) -> None:
+def write_mutated(path: Path, stored_value: dict[str, Content], draw: random.Random) -> None:
     """Write some records, one of them mutated, most often with the id that fits."""
-    shutil.rmtree(out, ignore_errors=True)
-    for number, key in enumerate(draw.sample([*stored], 8)):
-        body = json.loads(json.dumps(stored[key]))
-        if number == 0:
+    shutil.rmtree(path, ignore_errors=True)
+    for index, key in enumerate(draw.sample(list(stored_value), 8)):
+        body = json.loads(json.dumps(stored_value[key]))
+        if index == 0:
             mutate(body, draw)
             run = body.get("run")
             if isinstance(run, dict) and draw.random() < 0.9:
                 body["id"] = identity(run)
-        folder = out / (body["id"] if isinstance(body.get("id"), str) and len(body["id"]) == 12 else key)
+        folder = path / (body["id"] if isinstance(body.get("id"), str) and len(body["id"]) == 12 else key)
         folder.mkdir(parents=True)
         (folder / RECORD).write_text(json.dumps(body))
 
@@ -344,11 +349,11 @@ def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) ->
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
+def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored_records, seed):
     draw = random.Random(seed)
     states = []
     for _ in range(25):
-        write_mutated(tmp_path / "out", stored, draw)
+        write_mutated(tmp_path / "out", stored_records, draw)
         study = isogloss.read(tmp_path / "out")
         assert all(study.frame(name) is not None for name in study.measurements.frames)
         states += [run.state for run in study.runs]
@@ -358,13 +363,13 @@ def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored):
+def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored_records):
     draw = random.Random(7)
-    written = 0
+    text = 0
     for _ in range(4):
-        write_mutated(tmp_path / "out", stored, draw)
+        write_mutated(tmp_path / "out", stored_records, draw)
         try:
-            written += api.report(tmp_path / "out").html.is_file()
+            text += api.report(tmp_path / "out").html.is_file()
         except IsoglossError as error:
             assert str(tmp_path / "out") in str(error)
-    assert written
+    assert text

@@ -50,13 +50,14 @@ def table(rows: list[tuple[object, ...]], separator: str) -> bytes:
 
 def body(release: Release) -> bytes:
     """Give a file in the official layout, of pairs of a built-in language."""
-    ((language,), (split,)) = release.languages, release.splits
+    (language,) = release.languages
+    (split,) = release.splits
     pairs = list(islice(examples("xnli", MADE_OF[language], split), COUNTS[split]))
     if release.corpus == "sib200":
-        rows = [(number, TOPICS[pair.label], pair.first) for number, pair in enumerate(pairs)]
+        rows = [(index, TOPICS[pair.label], pair.first) for index, pair in enumerate(pairs)]
         return table([("index_id", "category", "text"), *rows], "\t")
     if release.corpus == "nusax-senti":
-        rows = [(number, pair.first, FEELINGS[pair.label]) for number, pair in enumerate(pairs)]
+        rows = [(index, pair.first, FEELINGS[pair.label]) for index, pair in enumerate(pairs)]
         return table([("id", "text", "label"), *rows], ",")
     rows = [{"premise": pair.first, "hypothesis": pair.second, "label": pair.label} for pair in pairs]
     return json.dumps(rows, indent=1).encode()
@@ -75,8 +76,8 @@ def hub() -> Iterator[LocalHub]:
 @pytest.fixture
 def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
     """Run a command in the folder in a separate process."""
-    found = {name: str(tmp_path / "home" / name) for name in ("XDG_CACHE_HOME", "HF_HOME")}
-    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0", **found}
+    texts = {name: str(tmp_path / "home" / name) for name in ("XDG_CACHE_HOME", "HF_HOME")}
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0", **texts}
 
     def run(*arguments: str) -> str:
         command = [sys.executable, "-c", START, *arguments]
@@ -84,9 +85,9 @@ def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
         folder.mkdir(exist_ok=True)
         streams = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
         running = Forked(command, cwd=folder, env=environment, **streams)
-        printed, errors = running.communicate()
+        output, errors = running.communicate()
         assert running.returncode == 0, errors
-        return printed + errors
+        return output + errors
 
     return run
 
@@ -94,14 +95,14 @@ def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
 @pytest.mark.nightly
 def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
     for name, (source, target) in SUITES.items():
-        printed = isogloss("fetch", name, "--language", f"{source},{target}", "--to", "data")
-        assert f"data: 6 files of {name}; " in printed
-        asked = ("--corpus", name, "--source", source, "--target", target, "--seeds", "1", "--data", "data")
-        isogloss("init", f"{name}.toml", *asked)
-        asked = ("--scale", "small", "--data", "data", "--out", f"runs/{name}", "--no-report")
-        isogloss("run", f"{name}.toml", *asked)
+        output = isogloss("fetch", name, "--language", f"{source},{target}", "--to", "data")
+        assert f"data: 6 files of {name}; " in output
+        texts = ("--corpus", name, "--source", source, "--target", target, "--seeds", "1", "--data", "data")
+        isogloss("init", f"{name}.toml", *texts)
+        texts = ("--scale", "small", "--data", "data", "--out", f"runs/{name}", "--no-report")
+        isogloss("run", f"{name}.toml", *texts)
         isogloss("report", f"runs/{name}")
-        (records,) = [[*(tmp_path / f"empty/runs/{name}").glob("*/record.json")]]
+        (records,) = [list((tmp_path / f"empty/runs/{name}").glob("*/record.json"))]
         assert len(records) >= 2
         assert (tmp_path / f"empty/runs/{name}/report.html").is_file()
 
@@ -110,14 +111,15 @@ def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
 @pytest.mark.slow
 def test_data_hub_makes_the_runs_of_fetched_files(isogloss, hub, tmp_path):
     isogloss("fetch", "sib200", "--language", "en,yo", "--to", "data")
-    asked = ("--corpus", "sib200", "--source", "en", "--target", "yo", "--seeds", "1", "--data", "hub")
-    isogloss("init", "topics.toml", *asked)
+    texts = ("--corpus", "sib200", "--source", "en", "--target", "yo", "--seeds", "1", "--data", "hub")
+    isogloss("init", "topics.toml", *texts)
     plans = [
         isogloss("run", "topics.toml", "--dry-run", "--json", "--data", data, "--out", f"runs/{data}")
         for data in ("data", "hub")
     ]
     ids = [
-        sorted(line["run"] for line in map(json.loads, plan.splitlines()) if "run" in line) for plan in plans
+        sorted(line["run"] for line in (json.loads(value) for value in plan.splitlines()) if "run" in line)
+        for plan in plans
     ]
     assert ids[0] == ids[1] != []
     assert (tmp_path / "home/XDG_CACHE_HOME/isogloss/hub/sib200/yor_Latn/train.tsv").is_file()

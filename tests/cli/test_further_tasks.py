@@ -43,10 +43,10 @@ def test_a_run_is_one_model_of_all_its_tasks(runs_of, command):
     assert (score["corpus"], score["score"]) == ("ud", rows["parsing"]["score"])
     assert len(parser.predict([["ka", "la"]])) == 1
     options = ("--corpus", "ud", "--language", "qaa", "--split", "dev", "--json")
-    (evaluated,) = command("evaluate", folder, *options).lines
-    assert evaluated["score"] == pytest.approx(rows["parsing"]["score"], abs=1e-6)
+    (evaluated_line,) = command("evaluate", folder, *options).lines
+    assert evaluated_line["score"] == pytest.approx(rows["parsing"]["score"], abs=1e-6)
     assert load_model(folder.parent / "nli").predict([("ka la", "mi")])[0] in TASKS["nli"].labels
-    exported = parser.export(runs.parent / "exported")
-    assert load_model(exported).predict([["ka", "la"]]) == parser.predict([["ka", "la"]])
-    ended = command("predict", folder.parent / "ner", "-")
-    assert "no further task 'ner'. Known: nli, parsing" in ended.message
+    exported_path = parser.export(runs.parent / "exported")
+    assert load_model(exported_path).predict([["ka", "la"]]) == parser.predict([["ka", "la"]])
+    result = command("predict", folder.parent / "ner", "-")
+    assert "no further task 'ner'. Known: nli, parsing" in result.message

@@ -95,19 +95,19 @@ def files_in(folder: Path) -> dict[str, bytes]:
     }
 
 
-def begin(here: Path) -> None:
-    here.mkdir()
-    (here / "text.txt").write_text("a b c\nd e\n", encoding="utf-8")
-    (here / "sw-train.tsv").write_text("label\ttext\nloc\ta b\nper\tc d\n", encoding="utf-8")
-    (here / "own.toml").write_text(DESCRIPTION)
+def begin(path: Path) -> None:
+    path.mkdir()
+    (path / "text.txt").write_text("a b c\nd e\n", encoding="utf-8")
+    (path / "sw-train.tsv").write_text("label\ttext\nloc\ta b\nper\tc d\n", encoding="utf-8")
+    (path / "own.toml").write_text(DESCRIPTION)
 
 
-def call(here: Path, verb: str, number: int = 0) -> int:
-    """Run a verb and kill it at a step, if that is not 0; return how it ended."""
-    words = [word.replace("HERE", str(here)) for word in VERBS[verb]]
+def call(path: Path, verb: str, index: int = 0) -> int:
+    """Run a verb and kill it at a step, if that is not 0. Return how it ended."""
+    words = [word.replace("HERE", str(path)) for word in VERBS[verb]]
     process = Forked(
-        [sys.executable, "-c", KILLED, str(number), f"{here}/", f"{here}.calls", *words],
-        cwd=here, env={**os.environ, "XDG_CACHE_HOME": f"{here}.cache"}, stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", KILLED, str(index), f"{path}/", f"{path}.calls", *words],
+        cwd=path, env={**os.environ, "XDG_CACHE_HOME": f"{path}.cache"}, stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
     return process.wait()
@@ -115,21 +115,23 @@ def call(here: Path, verb: str, number: int = 0) -> int:
 
 def check_killed(tmp_path: Path, verb: str, share: float) -> None:
     """Kill a verb at a share of its steps, and repeat it each time."""
-    whole = tmp_path / "whole"
-    begin(whole)
-    assert call(whole, verb) == 0
-    expected = files_in(whole)
-    calls = int(Path(f"{whole}.calls").read_text())
-    for number in range(1, calls + 1, max(1, round(1 / share)) if share < 1 else 1):
-        here = tmp_path / f"killed-{number}"
-        begin(here)
-        assert call(here, verb, number) == -signal.SIGKILL
-        left = files_in(here)
-        named = {name: content for name, content in left.items() if not Path(name).name.startswith(".")}
-        half = [name for name, content in named.items() if name in expected and content != expected[name]]
-        assert half == [], number
-        assert call(here, verb) == 0, number
-        assert files_in(here) == expected, number
+    whole_folder = tmp_path / "whole"
+    begin(whole_folder)
+    assert call(whole_folder, verb) == 0
+    expected = files_in(whole_folder)
+    calls = int(Path(f"{whole_folder}.calls").read_text())
+    for index in range(1, calls + 1, max(1, round(1 / share)) if share < 1 else 1):
+        folder = tmp_path / f"killed-{index}"
+        begin(folder)
+        assert call(folder, verb, index) == -signal.SIGKILL
+        left = files_in(folder)
+        contents = {name: content for name, content in left.items() if not Path(name).name.startswith(".")}
+        half_names = [
+            name for name, content in contents.items() if name in expected and content != expected[name]
+        ]
+        assert half_names == [], index
+        assert call(folder, verb) == 0, index
+        assert files_in(folder) == expected, index
 
 
 @pytest.mark.nightly

@@ -51,31 +51,31 @@ def folder(tmp_path):
 
 
 def test_the_check_of_a_corpus_counts_rules(folder, command):
-    checked = command("corpus", "check", folder / "verse-lemmas.toml")
-    assert checked.status == 0 and "lemmas, read as conllu" in checked.out
-    assert "Labels: 4 rules from word to lemma" in checked.out and "lower | -1 8" in checked.out
-    assert "lemmas" in checked.out
+    checked_result = command("corpus", "check", folder / "verse-lemmas.toml")
+    assert checked_result.status == 0 and "lemmas, read as conllu" in checked_result.out
+    assert "Labels: 4 rules from word to lemma" in checked_result.out and "lower | -1 8" in checked_result.out
+    assert "lemmas" in checked_result.out
 
 
 def test_init_describes_the_lemmas_of_a_file(folder, command):
     text = "\n".join("\n".join(LINES).replace("og", letter) for letter in ascii_lowercase)
     (folder / "words.conllu").write_text(text, encoding="utf-8")
-    made = command(
+    result = command(
         *("init", folder / "mine.toml", "--from", folder / "words.conllu", "--label", "LEMMA"),
         *("--source", "en", "--target", f"de={folder / 'words.conllu'}"),
     )
-    assert made.status == 0, made.err
-    (described,) = folder.glob("words/words.toml")
-    assert 'predicts = "lemma"' in described.read_text(encoding="utf-8")
-    assert "lower | 52" in made.out + made.err
-    planned = command("run", folder / "mine.toml", "--dry-run")
-    assert planned.status == 0 and "lemmas" in planned.out
+    assert result.status == 0, result.err
+    (described_path,) = folder.glob("words/words.toml")
+    assert 'predicts = "lemma"' in described_path.read_text(encoding="utf-8")
+    assert "lower | 52" in result.out + result.err
+    planned_result = command("run", folder / "mine.toml", "--dry-run")
+    assert planned_result.status == 0 and "lemmas" in planned_result.out
     assert command("run", folder / "further.toml", "--dry-run").out.endswith("\n1 run: 0 done, 1 to make\n")
-    refused = command(
+    refused_result = command(
         *("init", folder / "other.toml", "--from", folder / "en.dev.conllu", "--label", "LEMA"),
         *("--source", "en", "--target", f"de={folder / 'words.conllu'}"),
     )
-    assert "Did you mean 'LEMMA'" in refused.message
+    assert "Did you mean 'LEMMA'" in refused_result.message
 
 
 @pytest.mark.nightly
@@ -90,25 +90,31 @@ def test_lemmas_are_learned_in_addition_to_tags_and_predicted_into_their_column(
         "accuracy",
     )
     gold = folder / "de.test.conllu"
-    predicted = command("predict", head, gold, "--scores").out
-    read, written = (
-        [line.split("\t") for line in text.splitlines()] for text in (gold.read_text(), predicted)
+    predicted_output = command("predict", head, gold, "--scores").out
+    read, parts = (
+        [line.split("\t") for line in text.splitlines()] for text in (gold.read_text(), predicted_output)
     )
-    assert len(read) == len(written)
+    assert len(read) == len(parts)
     assert all(
-        line[:2] + line[3:9] == other[:2] + other[3:9] for line, other in zip(read, written, strict=True)
+        line[:2] + line[3:9] == other_part[:2] + other_part[3:9]
+        for line, other_part in zip(read, parts, strict=True)
     )
-    words = [line for line in written if line[0].isdigit()]
+    words = [line for line in parts if line[0].isdigit()]
     assert len(words) == 32 and all("Score=" in line[9] and line[2] != "_" for line in words)
-    (evaluated,) = command(
+    (evaluated_line,) = command(
         *("evaluate", head, "--corpus", folder / "verse-lemmas.toml", "--language", "de", "--json"),
     ).lines
-    right = sum(line[2] == other[2] for line, other in zip(read, written, strict=True) if line[0].isdigit())
-    assert evaluated["score"] == pytest.approx(right / 32) and evaluated["task"] == find_task("lemmas").name
+    right = sum(
+        line[2] == other_part[2] for line, other_part in zip(read, parts, strict=True) if line[0].isdigit()
+    )
+    assert (
+        evaluated_line["score"] == pytest.approx(right / 32)
+        and evaluated_line["task"] == find_task("lemmas").name
+    )
 
 
 def test_lemmas_are_not_translated(folder, command):
-    refused = command(
+    refused_result = command(
         *(
             "translate",
             folder / "verse-lemmas.toml",
@@ -121,4 +127,4 @@ def test_lemmas_are_not_translated(folder, command):
         ),
         *("--translator", "built-in"),
     )
-    assert "lemmas" in refused.message
+    assert "lemmas" in refused_result.message

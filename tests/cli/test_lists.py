@@ -33,19 +33,19 @@ def test_an_entry_has_the_name_of_its_object(table):
 def test_an_entry_says_in_a_sentence_what_it_is(table):
     summaries = {name: table.read_summary(name) for name in table}
     assert {name: text for name, text in summaries.items() if not text.endswith((".", "?"))} == {}
-    assert len({*summaries.values()}) == len(summaries)
+    assert len(set(summaries.values())) == len(summaries)
 
 
 def test_a_summary_read_from_source_is_the_docstring_of_the_class():
     for name, diagnostic in DIAGNOSTICS.items():
-        first = " ".join((diagnostic.__doc__ or "").partition("\n\n")[0].split())
-        assert DIAGNOSTICS.read_summary(name) == first.replace("``", "")
+        first_text = " ".join((diagnostic.__doc__ or "").partition("\n\n")[0].split())
+        assert DIAGNOSTICS.read_summary(name) == first_text.replace("``", "")
         assert DIAGNOSTICS.read_constant(name, "subject") == diagnostic.subject
 
 
 def test_a_registry_imports_an_entry_when_it_is_looked_up():
     table = Registry({"there": "json:dumps", "absent": "no_such_module:part"})
-    assert [*table] == ["there", "absent"] and "absent" in table and len(table) == 2
+    assert list(table) == ["there", "absent"] and "absent" in table and len(table) == 2
     assert table["there"]([1]) == "[1]"
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         table["absent"]
@@ -55,13 +55,13 @@ def test_a_registry_imports_an_entry_when_it_is_looked_up():
 
 @pytest.mark.parametrize("name", WITHOUT_TORCH)
 def test_a_list_imports_no_torch(name):
-    code = (
+    program = (
         "import sys; from pathlib import Path; from isogloss.cli.lists import LISTS;"
         f"heads, rows = LISTS[{name!r}](Path());"
         "assert rows and {len(row) for row in rows} == {len(heads)};"
         "assert 'torch' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=100)
     assert name in LISTS
 
 

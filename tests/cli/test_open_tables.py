@@ -1,4 +1,4 @@
-"""Packages add aligners, translators, families, engines, tables and commands; a broken one harms none."""
+"""Packages add aligners, translators, families, engines, tables and commands. A broken one harms none."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ from isogloss.reports.sections import make_added_parts
 from isogloss.runs.align import Align
 from isogloss.translators import TRANSLATORS
 from says import says
-from tiny import of, tiny
+from tiny import select_kind, tiny
 
 CODE = '''
 from collections.abc import Iterable, Iterator, Sequence
@@ -97,13 +97,13 @@ POINTS = {
 }
 
 
-def write_package(folder: Path, name: str, module: str, code: str, points: dict[str, str]) -> None:
-    about = folder / f"{name}-1.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+def write_package(folder: Path, name: str, module: str, language: str, points: dict[str, str]) -> None:
+    options = folder / f"{name}-1.dist-info"
+    options.mkdir(parents=True)
+    (options / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
     text = "\n".join(f"[isogloss.{group}]\n{point}\n" for group, point in points.items())
-    (about / "entry_points.txt").write_text(text)
-    (folder / f"{module}.py").write_text(code)
+    (options / "entry_points.txt").write_text(text)
+    (folder / f"{module}.py").write_text(language)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,7 @@ TABLES = {"aligners": ALIGNERS, "translators": TRANSLATORS, "families": FAMILIES
 def test_names_of_packages_are_listed_without_an_import_and_looked_up_with_one(group):
     name = POINTS[group].partition(" ")[0]
     table = TABLES[group]
-    assert [*table][-2:] == ["broken", name] and name in table and len(table) == len(table.places) + 2
+    assert list(table)[-2:] == ["broken", name] and name in table and len(table) == len(table.places) + 2
     assert "open_extras" not in sys.modules
     assert table[name] is not None
     with says(ConfigError, "broken_extras:Thing", "ZeroDivisionError", "no such thing"):
@@ -137,10 +137,10 @@ def test_names_of_packages_are_listed_without_an_import_and_looked_up_with_one(g
         table["nothing"]
 
 
-@pytest.mark.parametrize("what", ["aligners", "encoders", "translators"])
-def test_lists_show_what_packages_add_and_which_cannot_be_used(what):
-    rows = {row[0]: row[-1] for row in LISTS[what](Path())[1]}
-    name = POINTS["families" if what == "encoders" else what].partition(" ")[0]
+@pytest.mark.parametrize("kind", ["aligners", "encoders", "translators"])
+def test_lists_show_what_packages_add_and_which_cannot_be_used(kind):
+    rows = {row[0]: row[-1] for row in LISTS[kind](Path())[1]}
+    name = POINTS["families" if kind == "encoders" else kind].partition(" ")[0]
     assert rows[name].endswith("[open_extras 1]")
     assert rows["broken"].startswith("cannot be used: plug-in broken_extras:Thing")
 
@@ -166,7 +166,7 @@ precision = "float32"
 """
     study = isogloss.run(tiny(tmp_path, text), out=tmp_path / "runs", jobs=1, report=False)
     assert not study.outcome.failed
-    (align,) = of(Align, plan_recipe(str(tmp_path / "tiny.toml"), out=tmp_path / "runs").runs)
+    (align,) = select_kind(Align, plan_recipe(str(tmp_path / "tiny.toml"), out=tmp_path / "runs").runs)
     assert content(align.aligner)["package"]  # Another version, or other code, makes other runs.
     with says(ConfigError, "align", "skp", "skip"):
         isogloss.run(tiny(tmp_path, text.replace("skip", "skp")), out=tmp_path / "other", report=False)
@@ -181,9 +181,9 @@ def test_a_family_of_a_package_is_loaded_and_measured(tmp_path, bert_folder):
     model = ElectraModel(ElectraConfig(vocab_size=len(tokenizer), num_hidden_layers=2, **sizes)).eval()
     for part in (model, tokenizer):
         part.save_pretrained(tmp_path / "electra")
-    loaded, own = isogloss.load_encoder(str(tmp_path / "electra"))
+    loaded_encoder, own_encoder = isogloss.load_encoder(str(tmp_path / "electra"))
     texts = ["the slowly unhappening casual", "slowly the casual"]
-    states = isogloss.states(loaded, own, texts)
+    states = isogloss.states(loaded_encoder, own_encoder, texts)
     inputs = tokenizer(texts[0], return_tensors="pt")
     with torch.no_grad():
         hidden = model(**inputs, output_hidden_states=True).hidden_states[-1]
@@ -206,15 +206,17 @@ def test_tables_of_a_package_are_in_the_report_and_a_broken_one_is_a_note(site, 
     assert (tmp_path / "runs" / "tables" / "open-scores.csv").exists()
     sys.modules.pop("open_extras")
     (site / "open_extras.py").write_text(CODE.replace('m.frame("scores")', 'm.frame("scores")["nothing"]'))
-    added = make_added_parts(read_measurements(tmp_path / "runs"))
-    assert not added.parts and any("its tables failed (KeyError" in error for error in added.errors)
+    added_parts = make_added_parts(read_measurements(tmp_path / "runs"))
+    assert not added_parts.parts and any(
+        "its tables failed (KeyError" in error for error in added_parts.errors
+    )
 
 
 def test_a_translator_of_a_package_translates_a_text(tmp_path, command):
     (tmp_path / "text.txt").write_text("ka lomi\n")
     words = ("translate", "--text", str(tmp_path / "text.txt"), "--from", "qaa", "--into", "qad")
-    ended = command(*words, "--translator", "shout", "--out", str(tmp_path / "out.txt"))
-    assert ended.status == 0, ended.err
+    result = command(*words, "--translator", "shout", "--out", str(tmp_path / "out.txt"))
+    assert result.status == 0, result.err
     assert (tmp_path / "out.txt").read_text() == "KA LOMI\n"
 
 
@@ -229,11 +231,13 @@ def test_a_command_of_a_package_is_called_with_its_words_and_a_broken_one_fails_
             capture_output=True, text=True, env=environment, check=False,
         )  # fmt: skip
 
-    ended = call("greet", "--loud", "you")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "greetings --loud you\n", "")
-    listed = call("--help")
-    assert listed.returncode == 0 and "A command of the package open_extras 1" in listed.stdout
-    broken = call("broken")
+    result = call("greet", "--loud", "you")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "greetings --loud you\n", "")
+    listed_result = call("--help")
+    assert listed_result.returncode == 0 and "A command of the package open_extras 1" in listed_result.stdout
+    broken_result = call("broken")
     assert (
-        broken.returncode == 2 and broken.stderr.count("\n") == 1 and "broken_extras:Thing" in broken.stderr
+        broken_result.returncode == 2
+        and broken_result.stderr.count("\n") == 1
+        and "broken_extras:Thing" in broken_result.stderr
     )

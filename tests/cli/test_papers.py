@@ -25,10 +25,10 @@ def papers(tmp_path, monkeypatch):
 
 def test_a_recipe_of_a_paper_is_found_by_paper_and_item(papers):
     assert list(packaged_recipes()) == ["papers/made-up/table-1", "papers/made-up/table-2", "quickstart"]
-    planned = plan_recipe("papers/made-up/table-1")
-    assert len(planned.runs) == RUNS
-    assert planned.store.root == Path("runs/papers/made-up-table-1")
-    assert planned.recipe.title == "Table 1"
+    plan = plan_recipe("papers/made-up/table-1")
+    assert len(plan.runs) == RUNS
+    assert plan.store.root == Path("runs/papers/made-up-table-1")
+    assert plan.recipe.title == "Table 1"
 
 
 def test_names_of_recipes_of_papers_have_their_nearest_match(papers):
@@ -37,57 +37,58 @@ def test_names_of_recipes_of_papers_have_their_nearest_match(papers):
 
 
 def test_what_extends_a_recipe_of_a_paper_has_its_published_numbers(papers, tmp_path):
-    own = tmp_path / "deep" / "own.toml"
-    own.parent.mkdir()
-    own.write_text('extends = "papers/made-up/table-1"\n', encoding="utf-8")
-    for recipe in ("papers/made-up/table-1", "papers/made-up/table-2", str(own)):
+    own_path = tmp_path / "deep" / "own.toml"
+    own_path.parent.mkdir()
+    own_path.write_text('extends = "papers/made-up/table-1"\n', encoding="utf-8")
+    for recipe in ("papers/made-up/table-1", "papers/made-up/table-2", str(own_path)):
         name = tomllib.loads(recipe_text(recipe)[0])["published"]
         assert published_file(recipe, name).read_text(encoding="utf-8") == NUMBERS, recipe
     beside = tmp_path / "base.toml"
     beside.write_text(f'published = "own.csv"\n{TINY}', encoding="utf-8")
-    own.write_text('extends = "../base.toml"\n', encoding="utf-8")
-    name = tomllib.loads(recipe_text(str(own))[0])["published"]
-    assert published_file(own, name).resolve() == tmp_path / "own.csv"
+    own_path.write_text('extends = "../base.toml"\n', encoding="utf-8")
+    name = tomllib.loads(recipe_text(str(own_path))[0])["published"]
+    assert published_file(own_path, name).resolve() == tmp_path / "own.csv"
 
 
 def test_published_numbers_beside_a_recipe_go_before_those_of_the_package(tmp_path):
-    mine = tmp_path / "papers" / "mine.csv"
-    mine.parent.mkdir()
-    mine.write_text(NUMBERS, encoding="utf-8")
-    base, own = tmp_path / "base.toml", tmp_path / "deep" / "own.toml"
+    mine_path = tmp_path / "papers" / "mine.csv"
+    mine_path.parent.mkdir()
+    mine_path.write_text(NUMBERS, encoding="utf-8")
+    base = tmp_path / "base.toml"
+    own_path = tmp_path / "deep" / "own.toml"
     base.write_text(f'published = "papers/mine.csv"\n{TINY}', encoding="utf-8")
-    own.parent.mkdir()
-    own.write_text('extends = "../base.toml"\n', encoding="utf-8")
-    for recipe in (base, own):
+    own_path.parent.mkdir()
+    own_path.write_text('extends = "../base.toml"\n', encoding="utf-8")
+    for recipe in (base, own_path):
         name = tomllib.loads(recipe_text(str(recipe))[0])["published"]
-        assert published_file(recipe, name).resolve() == mine
+        assert published_file(recipe, name).resolve() == mine_path
 
 
 def test_an_empty_table_of_a_scale_empties_that_of_the_recipe(papers, tmp_path):
     name = "papers/made-up/table-1"
     assert len(plan_recipe(name, scale="built-in").runs) == RUNS
-    own = tmp_path / "own.toml"
-    own.write_text(f'{TINY}\n[scale.plain]\n"grid.optimization" = {{}}\n', encoding="utf-8")
-    assert plan_recipe(own).recipe.grid.optimization
-    assert plan_recipe(own, scale="plain").recipe.grid.optimization == {}
+    own_path = tmp_path / "own.toml"
+    own_path.write_text(f'{TINY}\n[scale.plain]\n"grid.optimization" = {{}}\n', encoding="utf-8")
+    assert plan_recipe(own_path).recipe.grid.optimization
+    assert plan_recipe(own_path, scale="plain").recipe.grid.optimization == {}
 
 
 def test_a_copy_of_a_recipe_of_a_paper_has_its_numbers_beside_it(papers, tmp_path, command):
-    ended = command("recipes", "copy", "papers/made-up/table-1", "--to", tmp_path / "mine.toml")
-    assert ended.out.splitlines() == [str(tmp_path / "table-1.csv"), str(tmp_path / "mine.toml")]
+    result = command("recipes", "copy", "papers/made-up/table-1", "--to", tmp_path / "mine.toml")
+    assert result.out.splitlines() == [str(tmp_path / "table-1.csv"), str(tmp_path / "mine.toml")]
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ONE
     assert (tmp_path / "table-1.csv").read_text(encoding="utf-8") == NUMBERS
 
 
 def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
     arguments = ("run", "papers/made-up/table-1", "--scale", "published")
-    shown = command(*arguments, "--dry-run", "--json")
-    assert shown.status == 0
+    result = command(*arguments, "--dry-run", "--json")
+    assert result.status == 0
     counts = {"runs": 4, "done": 0, "to make": 4, "operations": 0, "unknown": 2}
     counts |= {"models": 2, "model bytes": None}
-    assert shown.lines[-1] == {**counts, "hours left": 0, "unlike": 4}
-    assert "machine: xnli" in shown.err
-    assert "owner/encoder: " in shown.err
+    assert result.lines[-1] == {**counts, "hours left": 0, "unlike": 4}
+    assert "machine: xnli" in result.err
+    assert "owner/encoder: " in result.err
     assert "Give --data DIR" in command(*arguments).message
     (tmp_path / "empty").mkdir()
     absent = command(*arguments, "--dry-run", "--data", tmp_path / "empty").message
@@ -95,17 +96,17 @@ def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
 
 
 def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
-    planned = plan_recipe("papers/made-up/table-1", scale="published", out=tmp_path / "out", assume=True)
+    plan = plan_recipe("papers/made-up/table-1", scale="published", out=tmp_path / "out", assume=True)
     with pytest.raises(ConfigError, match="Plan"):
-        planned.write("a command")
+        plan.write("a command")
     with pytest.raises(ConfigError, match="Plan"):
-        make_planned(planned, Execution(jobs=1))
+        make_planned(plan, Execution(jobs=1))
     assert not (tmp_path / "out").exists()
 
 
 def plan_of_described(corpus, source, target):
-    own = {"corpus": corpus, "source": source, "targets": [target], "method": [{"name": "source-only"}]}
-    changes = {"measure": [], **{f"grid.{key}": value for key, value in own.items()}}
+    fields = {"corpus": corpus, "source": source, "targets": [target], "method": [{"name": "source-only"}]}
+    changes = {"measure": [], **{f"grid.{key}": value for key, value in fields.items()}}
     return partial(plan_recipe, "papers/made-up/table-1", scale="published", changes=changes)
 
 
@@ -113,11 +114,11 @@ def plan_of_described(corpus, source, target):
     ("corpus", "task"), [("masakhaner", "span-tagging"), ("afrisenti", "text-classification")]
 )
 def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, corpus, task):
-    planned = plan_of_described(corpus, "en", "ha")
-    (model,) = planned(assume=True).runs
+    plan = plan_of_described(corpus, "en", "ha")
+    (model,) = plan(assume=True).runs
     assert model.task == task
     with pytest.raises(InputError):
-        planned()
+        plan()
 
 
 def test_what_a_description_does_not_have_is_not_assumed(papers):
@@ -126,7 +127,7 @@ def test_what_a_description_does_not_have_is_not_assumed(papers):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "system,value\n",
@@ -138,9 +139,9 @@ def test_what_a_description_does_not_have_is_not_assumed(papers):
         (f"{NUMBERS}published,source-only,,,qab,span_f1,0.6,3\n", "this number is there twice"),
     ],
 )
-def test_published_numbers_that_do_not_fit_are_refused(papers, text, said):
+def test_published_numbers_that_do_not_fit_are_refused(papers, text, message):
     (papers / "table-1.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+    with pytest.raises(ConfigError, match=re.escape(message)) as error:
         plan_recipe("papers/made-up/table-1")
     assert str(error.value).startswith("papers/made-up/table-1: ")
 
@@ -154,55 +155,63 @@ def test_published_numbers_that_are_not_there_are_refused(papers):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
-    out = tmp_path / "out"
+    folder = tmp_path / "out"
     options = ("--scale", "built-in", "--jobs", 1, "-q", "--set", 'measure=[{name="scores", examples=8}]')
-    ended = command("run", "papers/made-up/table-1", "--out", out, *options)
-    assert ended.status == 0, ended.err
-    found = pd.read_csv(out / "tables" / "published.csv").set_index(["system", "language"])
-    (scores,) = map(pd.read_csv, (out / "tables").glob("scores-*-span-f1.csv"))
-    own = scores.set_index(["system", "column"])["mean"]
-    assert found.loc[("source-only", "qab"), "mean"] == pytest.approx(own["source-only", "qab"])
-    assert found.loc[("bilingual", "qab"), "mean"] == pytest.approx(own["bilingual", "qab"])
-    assert (found["difference"].dropna() == found["mean"] - found["value"]).all()
-    page = (out / "report.html").read_text(encoding="utf-8")
+    result = command("run", "papers/made-up/table-1", "--out", folder, *options)
+    assert result.status == 0, result.err
+    table = pd.read_csv(folder / "tables" / "published.csv").set_index(["system", "language"])
+    (scores,) = (pd.read_csv(path) for path in (folder / "tables").glob("scores-*-span-f1.csv"))
+    own_mean = scores.set_index(["system", "column"])["mean"]
+    assert table.loc[("source-only", "qab"), "mean"] == pytest.approx(own_mean["source-only", "qab"])
+    assert table.loc[("bilingual", "qab"), "mean"] == pytest.approx(own_mean["bilingual", "qab"])
+    assert (table["difference"].dropna() == table["mean"] - table["value"]).all()
+    page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Published next to ours" in page
     assert "only the order of systems and the sign of differences can be compared" in page
-    (row,) = pd.read_csv(out / "tables" / "published-differences.csv").to_dict("records")
+    (row,) = pd.read_csv(folder / "tables" / "published-differences.csv").to_dict("records")
     assert row["published"] == pytest.approx(0.612 - 0.501)
-    assert row["ours"] == pytest.approx(own["bilingual", "qab"] - own["source-only", "qab"])
+    assert row["ours"] == pytest.approx(own_mean["bilingual", "qab"] - own_mean["source-only", "qab"])
 
 
 def test_a_plan_says_how_many_operations_and_hours_its_trainings_take(papers, command, tmp_path):
-    far = ("--set", "encoder=FacebookAI/xlm-roberta-base", "--speed", 10)
-    shown = command("run", "papers/made-up/table-1", "--scale", "published", "--dry-run", "--json", *far)
-    *runs, total = shown.lines
+    far_texts = ("--set", "encoder=FacebookAI/xlm-roberta-base", "--speed", 10)
+    result = command(
+        "run", "papers/made-up/table-1", "--scale", "published", "--dry-run", "--json", *far_texts
+    )
+    *runs, total = result.lines
     counts = [float(run["operations"]) for run in runs if run["operations"]]
     assert len(counts) == 2
     assert total["operations"] == pytest.approx(sum(counts), rel=0.05)
     assert total["hours"] == pytest.approx(total["operations"] / 10e12 / 3600)
     assert total["unknown"] == 0
-    assert "FacebookAI/xlm-roberta-base: " in shown.err
-    assert "Its published size is assumed." in shown.err
-    assert "training examples" in shown.err
-    unknown = command("run", "papers/made-up/table-1", "--scale", "published", "--dry-run")
-    assert "unknown" in unknown.out
+    assert "FacebookAI/xlm-roberta-base: " in result.err
+    assert "Its published size is assumed." in result.err
+    assert "training examples" in result.err
+    unknown_result = command("run", "papers/made-up/table-1", "--scale", "published", "--dry-run")
+    assert "unknown" in unknown_result.out
 
 
 def test_papers_are_listed_with_their_scales_numbers_and_runs(papers, command, tmp_path):
-    about = 'title = "Made up"\nauthors = "Nobody"\nwithout-recipe = { figure-1 = "It shows no result." }\n'
-    (papers.parent / "papers.toml").write_text(f"[made-up]\n{about}", encoding="utf-8")
-    planned = plan_recipe("papers/made-up/table-1", scale="built-in", out=tmp_path / "made-up-table-1")
-    planned.write("a command")
-    (tmp_path / "made-up-table-1" / identity(planned.runs[0])).mkdir()
-    (tmp_path / "made-up-table-1" / identity(planned.runs[0]) / "record.json").touch()
-    paper, none, one, two = command("list", "papers", "--in", tmp_path, "--json").lines
+    text = 'title = "Made up"\nauthors = "Nobody"\nwithout-recipe = { figure-1 = "It shows no result." }\n'
+    (papers.parent / "papers.toml").write_text(f"[made-up]\n{text}", encoding="utf-8")
+    plan = plan_recipe("papers/made-up/table-1", scale="built-in", out=tmp_path / "made-up-table-1")
+    plan.write("a command")
+    (tmp_path / "made-up-table-1" / identity(plan.runs[0])).mkdir()
+    (tmp_path / "made-up-table-1" / identity(plan.runs[0]) / "record.json").touch()
+    paper, none, line, two = command("list", "papers", "--in", tmp_path, "--json").lines
     assert paper["title"] == "Made up (Nobody)"
     assert none["title"] == "(no recipe) It shows no result."
-    assert {**one, "title": ""} == {
-        **{"paper": "made-up", "item": "table-1", "title": "", "scales": "least built-in published"},
-        **{"published": "3", "run here at": "built-in", "finished": f"1 of {RUNS}", "claims": ""},
+    assert {**line, "title": ""} == {
+        "paper": "made-up",
+        "item": "table-1",
+        "title": "",
+        "scales": "least built-in published",
+        "published": "3",
+        "run here at": "built-in",
+        "finished": f"1 of {RUNS}",
+        "claims": "",
     }
     assert (two["item"], two["run here at"]) == ("table-2", "")
-    shown = command("list", "papers", "--in", tmp_path).out
-    assert f"1 of {RUNS}" in shown
-    assert "claims" not in shown  # No row has one.
+    output = command("list", "papers", "--in", tmp_path).out
+    assert f"1 of {RUNS}" in output
+    assert "claims" not in output  # No row has one.

@@ -25,7 +25,7 @@ from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import _check_claim, all_claims
 from isogloss.reports.verdicts import judge
 from isogloss.runs.fine_tune import FineTune
-from tiny import TINY, of
+from tiny import TINY, select_kind
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plug_ins.md").read_text(encoding="utf-8")
 (CODE,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
@@ -124,7 +124,7 @@ methods = ["label-smoothing"]
 
 
 def models(folder: Path, text: str = RECIPE) -> list[FineTune]:
-    return of(FineTune, plan_recipe(str(recipe(folder, text)), out=folder / "runs").runs)
+    return select_kind(FineTune, plan_recipe(str(recipe(folder, text)), out=folder / "runs").runs)
 
 
 @pytest.mark.slow
@@ -203,18 +203,20 @@ def test_task_and_corpus_of_a_package_are_planned_with_its_version(installed_plu
     text = text.replace('"qaa"', '"en"').replace('["qab"]', '["de"]')
     path = recipe(tmp_path, text)
 
-    def planned():
-        return of(FineTune, plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path / "data").runs)
+    def plan_runs():
+        return select_kind(
+            FineTune, plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path / "data").runs
+        )
 
-    model, _ = planned()
+    model, _ = plan_runs()
     assert (model.task, model.package) == ("word-sentiment", "transfer-extras 1.2")
     assert model.solves.labels == ("neg", "none", "pos")
     monkeypatch.setattr("isogloss.planning.tasks.package_named", lambda *_: "transfer-extras 1.3")
-    assert identity(planned()[0]) != identity(model)
+    assert identity(plan_runs()[0]) != identity(model)
     monkeypatch.undo()
     monkeypatch.syspath_prepend(installed_plug_ins)
     monkeypatch.setattr("isogloss.data.sources.package_named", lambda *_: "transfer-extras 1.3")
-    assert planned()[0].data != model.data
+    assert plan_runs()[0].data != model.data
 
 
 def test_another_version_of_a_package_is_another_run(installed_plug_ins, tmp_path):

@@ -19,29 +19,29 @@ VERBS = {
 @pytest.fixture(params=VERBS)
 def verb_and_progress(request, study_folder):
     folder = study_folder("transfer")
-    words, told = VERBS[request.param]
+    words, verb = VERBS[request.param]
     places = {"FOLDER": folder, "RUN": min(path.parent.name for path in folder.glob(f"*/{RECORD}"))}
-    return [places.get(word, word) for word in words], told
+    return [places.get(word, word) for word in words], verb
 
 
 def test_what_takes_over_two_seconds_tells_progress(command, verb_and_progress, monkeypatch):
-    words, told = verb_and_progress
+    words, messages = verb_and_progress
     quiet = command(*words, "--quiet")
     monkeypatch.setattr(display, "FIRST_LINE_SECONDS", SECONDS)
     seconds = iter(range(1, 10_000))
     monkeypatch.setattr(display.time, "monotonic", lambda: next(seconds))
-    ended = command(*words)
-    assert (ended.status, ended.out) == (quiet.status, quiet.out)
-    first = ended.err.splitlines()[0]
-    assert first.startswith(f"  {told[0]}: 2/")
+    result = command(*words)
+    assert (result.status, result.out) == (quiet.status, quiet.out)
+    first_line = result.err.splitlines()[0]
+    assert first_line.startswith(f"  {messages[0]}: 2/")
     assert SECONDS == 2
 
 
 @pytest.mark.usefixtures("impatient")
 def test_all_that_is_read_or_computed_is_told(command, verb_and_progress):
-    words, told = verb_and_progress
+    words, messages = verb_and_progress
     lines = command(*words).err.splitlines()
-    assert {line.strip().partition(":")[0] for line in lines} >= {*told}
+    assert {line.strip().partition(":")[0] for line in lines} >= set(messages)
 
 
 @pytest.mark.each_value
@@ -49,6 +49,6 @@ def test_all_that_is_read_or_computed_is_told(command, verb_and_progress):
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
 def test_quiet_verbs_and_machines_are_told_nothing(command, verb_and_progress, option):
     words, _ = verb_and_progress
-    ended = command(*words, option)
-    assert ended.err == "" or ended.message
-    assert "progress" not in ended.out
+    result = command(*words, option)
+    assert result.err == "" or result.message
+    assert "progress" not in result.out

@@ -46,9 +46,9 @@ BEGUN = (*FROM, "rows.tsv", *TO)
     ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
 )
 def test_options_and_files_that_cannot_be(command, files, words, message):
-    before = sorted(path.name for path in files.iterdir())
+    names_before = sorted(path.name for path in files.iterdir())
     assert message in command(*words).message
-    assert sorted(path.name for path in files.iterdir()) == before
+    assert sorted(path.name for path in files.iterdir()) == names_before
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_options_and_files_that_cannot_be(command, files, words, message):
 )
 def test_outputs_that_do_not_fit_their_gold_answers(command, tmp_path, outputs, gold, message):
     paths = [tmp_path / name for name in ("ours.jsonl", "theirs.jsonl", "gold.jsonl")]
-    answers = [{"id": key, "gold": one} for key, one in zip("ab", gold, strict=True)]
+    answers = [{"id": key, "gold": item} for key, item in zip("ab", gold, strict=True)]
     for path, rows in zip(paths, (outputs, outputs, answers), strict=True):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("compare", "--predictions", paths[0], paths[1], "--gold", paths[2])
@@ -74,18 +74,19 @@ def test_outputs_that_do_not_fit_their_gold_answers(command, tmp_path, outputs, 
 
 
 def test_samples_and_answers_in_one_file_are_refused(command, tmp_path):
-    path, other = tmp_path / "mixed.jsonl", tmp_path / "other.jsonl"
-    other.touch()
+    path = tmp_path / "mixed.jsonl"
+    other_path = tmp_path / "other.jsonl"
+    other_path.touch()
     path.write_text('{"doc_id": 1, "doc": {}, "target": "x", "acc": 1.0}\n{"id": "b", "label": "y"}\n')
-    assert f"{path}:2: a line without " in command("compare", "--predictions", path, other).message
+    assert f"{path}:2: a line without " in command("compare", "--predictions", path, other_path).message
 
 
 def test_runs_without_scores_or_another_system_are_not_compared(command, tiny_runs, tmp_path):
     (tmp_path / "empty").mkdir()
     message = command("compare", tmp_path / "empty", "--against", "source-only").message
     assert "scores" in message or "no " in message
-    alone = command("compare", tiny_runs, "--against", "source-only", "--task", "none")
-    assert alone.status == 2
+    single_result = command("compare", tiny_runs, "--against", "source-only", "--task", "none")
+    assert single_result.status == 2
 
 
 def test_a_table_of_published_numbers_with_a_quote_inside_is_refused_with_its_line(tmp_path):

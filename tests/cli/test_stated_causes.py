@@ -1,4 +1,4 @@
-"""A message that states a cause is true; exit codes of signals are used for nothing else."""
+"""A message that states a cause is true. Exit codes of signals are used for nothing else."""
 
 import errno
 import io
@@ -18,7 +18,7 @@ NETWORK = ("ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EPIPE", "EBADF")
 
 
 @pytest.fixture
-def ended(monkeypatch, capsys) -> Callable[[BaseException], tuple[int, str]]:
+def end_with(monkeypatch, capsys) -> Callable[[BaseException], tuple[int, str]]:
     """Return the exit code and the line of a command whose code raises an error."""
 
     def run(error: BaseException) -> tuple[int, str]:
@@ -36,13 +36,13 @@ def ended(monkeypatch, capsys) -> Callable[[BaseException], tuple[int, str]]:
 
 @pytest.mark.parametrize("path", ["", "/somewhere/x"])
 @pytest.mark.parametrize("kind", [*DISK, *NETWORK])
-def test_an_error_of_something_else_is_not_said_of_standard_output(ended, kind, path):
-    number = getattr(errno, kind)
-    status, line = ended(OSError(number, os.strerror(number), *([path] if path else [])))
+def test_an_error_of_something_else_is_not_said_of_standard_output(end_with, kind, path):
+    index = getattr(errno, kind)
+    status, line = end_with(OSError(index, os.strerror(index), *([path] if path else [])))
     assert status in (1, 2)
     assert "standard output" not in line
     assert path in line
-    assert os.strerror(number) in line
+    assert os.strerror(index) in line
     assert ("bug in isogloss" in line) == (not path and kind in NETWORK)
 
 
@@ -65,23 +65,23 @@ def test_an_output_that_cannot_be_written_is_said(kind, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(0), SystemExit(130), SystemExit(None)])
-def test_code_that_ends_the_process_is_no_interruption_and_no_success(ended, error):
-    status, line = ended(error)
+def test_code_that_ends_the_process_is_no_interruption_and_no_success(end_with, error):
+    status, line = end_with(error)
     assert status == 1
     assert type(error).__name__ in line
     assert "interrupted." not in line
 
 
-def test_a_pipe_of_something_else_that_is_closed_is_no_success(ended):
+def test_a_pipe_of_something_else_that_is_closed_is_no_success(end_with):
     error = SystemExit(1)
     error.__context__ = BrokenPipeError(errno.EPIPE, "Broken pipe")
-    assert ended(error)[0] == 1
+    assert end_with(error)[0] == 1
 
 
-def test_an_input_that_ends_before_an_answer_is_no_interruption(ended):
+def test_an_input_that_ends_before_an_answer_is_no_interruption(end_with):
     error = typer.Abort()
     error.__context__ = EOFError()
-    status, line = ended(error)
+    status, line = end_with(error)
     assert (status, "standard input ended" in line) == (2, True)
 
 
@@ -93,8 +93,8 @@ def test_an_input_that_ends_before_an_answer_is_no_interruption(ended):
         ImportError("libcudart.so.12: cannot open shared object file", name="torch._C"),
     ],
 )
-def test_too_little_memory_and_packages_that_cannot_be_loaded_are_no_bugs(ended, error):
-    status, line = ended(error)
+def test_too_little_memory_and_packages_that_cannot_be_loaded_are_no_bugs(end_with, error):
+    status, line = end_with(error)
     assert status == 2
     assert "bug in isogloss" not in line
     assert (
@@ -102,8 +102,8 @@ def test_too_little_memory_and_packages_that_cannot_be_loaded_are_no_bugs(ended,
     )
 
 
-def test_a_name_that_isogloss_lacks_is_a_bug(ended):
-    assert "bug in isogloss" in ended(ImportError("cannot import name 'x'", name="isogloss.core"))[1]
+def test_a_name_that_isogloss_lacks_is_a_bug(end_with):
+    assert "bug in isogloss" in end_with(ImportError("cannot import name 'x'", name="isogloss.core"))[1]
 
 
 CLEANS_UP = """
@@ -130,19 +130,19 @@ cli.main()
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
 @pytest.mark.parametrize(
-    ("grace", "seconds", "said"), [(600, 0.5, "interrupted."), (0, 600, "ended at once")]
+    ("grace", "seconds", "message"), [(600, 0.5, "interrupted."), (0, 600, "ended at once")]
 )
-def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, said):
+def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, message):
     """Cleanup is finished first. If it takes long, a further Ctrl-C ends the process at once."""
-    code = CLEANS_UP.format(seconds=seconds, grace=grace)
-    running = Forked([sys.executable, "-c", code, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program = CLEANS_UP.format(seconds=seconds, grace=grace)
+    running = Forked([sys.executable, "-c", program, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == "begun\n"
     running.send_signal(2)
     assert running.stdout.readline() == "ending\n"
     for _ in range(3):
         running.send_signal(2)
-    printed, errors = running.communicate()
+    output, errors = running.communicate()
     assert running.returncode == 130
-    assert ("cleaned up" in printed) == bool(grace)
-    assert errors.startswith(f"isogloss: {said}")
+    assert ("cleaned up" in output) == bool(grace)
+    assert errors.startswith(f"isogloss: {message}")
     assert errors.count("\n") == 1

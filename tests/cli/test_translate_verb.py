@@ -13,7 +13,7 @@ BETWEEN = ("--from", "qaa", "--into", "qad", "--translator", "built-in")
 
 @pytest.fixture
 def text(tmp_path):
-    lines = [one.text for one in Sources().examples("rawtext", "qaa", "dev", examples=3)]
+    lines = [example.text for example in Sources().examples("rawtext", "qaa", "dev", examples=3)]
     path = tmp_path / "text.txt"
     path.write_text("\n".join([lines[0], "", *lines[1:], "  "]) + "\n", encoding="utf-8")
     return path, [lines[0], "", *lines[1:], "  "]
@@ -25,42 +25,42 @@ def test_every_line_gives_one_line_and_an_empty_one_an_empty_one(command, text):
     expected = [translator.translate(line) if line.strip() else "" for line in lines]
     perfect = (*BETWEEN, "--set", "noise=0.0")
     assert command("translate", "--text", path, *perfect).out.splitlines() == expected
-    piped = command(
+    piped_result = command(
         "translate", "--text", "-", *perfect, "--out", "-", stdin=path.read_text(encoding="utf-8")
     )
-    assert piped.out.splitlines() == expected
+    assert piped_result.out.splitlines() == expected
     as_json = command("translate", "--text", path, *perfect, "--json")
     assert [line["text"] for line in as_json.lines] == expected
-    out = path.with_name("out.txt")
-    ended = command("translate", "--text", path, *perfect, "--out", out, "--quiet")
-    assert (ended.status, ended.out) == (0, "")
-    assert out.read_text(encoding="utf-8").splitlines() == expected
-    assert sorted(one.name for one in out.parent.iterdir()) == ["out.txt", "text.txt"]
+    folder = path.with_name("out.txt")
+    result = command("translate", "--text", path, *perfect, "--out", folder, "--quiet")
+    assert (result.status, result.out) == (0, "")
+    assert folder.read_text(encoding="utf-8").splitlines() == expected
+    assert sorted(field.name for field in folder.parent.iterdir()) == ["out.txt", "text.txt"]
 
 
 def test_a_split_is_translated_with_its_labels_and_once(command, tmp_path):
-    asked = ("translate", "xnli", *BETWEEN, "--split", "dev", "--examples", 5, "--out", tmp_path / "runs")
-    (row,) = command(*asked, "--json").lines
+    texts = ("translate", "xnli", *BETWEEN, "--split", "dev", "--examples", 5, "--out", tmp_path / "runs")
+    (row,) = command(*texts, "--json").lines
     assert (row["examples"], row["translated"], row["lost"], row["warnings"]) == (5, 5, 0, [])
     file = Path(row["file"])
-    found = list(read_examples(file))
-    assert found == Sources().examples("xnli", "qaa-qad", "dev", examples=5)
-    before = file.stat().st_mtime_ns
-    again = command(*asked)
+    examples = list(read_examples(file))
+    assert examples == Sources().examples("xnli", "qaa-qad", "dev", examples=5)
+    time_before = file.stat().st_mtime_ns
+    again = command(*texts)
     assert again.out.splitlines()[-1] == row["file"]
     assert "built-in" in again.out
-    assert file.stat().st_mtime_ns == before
-    assert command(*asked, "--quiet").out == row["file"] + "\n"
+    assert file.stat().st_mtime_ns == time_before
+    assert command(*texts, "--quiet").out == row["file"] + "\n"
 
 
 @pytest.mark.slow
 def test_bitext_is_scored_and_what_is_lost_is_told(command, tmp_path):
-    out = ("--examples", 20, "--split", "dev", "--out", tmp_path)
-    (row,) = command("translate", "bitext", *BETWEEN, *out, "--json").lines
+    texts = ("--examples", 20, "--split", "dev", "--out", tmp_path)
+    (row,) = command("translate", "bitext", *BETWEEN, *texts, "--json").lines
     assert row["metric"] == "chrf"
     assert 0.5 < row["score"] <= 1
-    ended = command("translate", "squad", *BETWEEN, *out, "--set", "noise=0.4")
-    assert "examples" in ended.err
+    result = command("translate", "squad", *BETWEEN, *texts, "--set", "noise=0.4")
+    assert "examples" in result.err
 
 
 @pytest.mark.nightly
@@ -72,20 +72,22 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
         'pairs = ["qaa-qad"]\nexamples = 30\nsteps = 2\nbatch_subwords = 128\nlayers = 1\n'
         "dim = 16\nheads = 2\nfeed_forward = 16\nvocabulary = 200\nlongest = 40\n"
     )
-    alone = ("--engine", "serial", "--quiet", "--no-report")
-    assert command("run", recipe, "--out", tmp_path / "runs", *alone).status == 0
+    single_texts = ("--engine", "serial", "--quiet", "--no-report")
+    assert command("run", recipe, "--out", tmp_path / "runs", *single_texts).status == 0
     (record,) = (tmp_path / "runs").glob("*/record.json")
     path, lines = text
-    asked = ("--from", "qaa", "--into", "qad", "--model", record.parent, "--set", "longest=16")
-    ended = command("translate", "--text", path, *asked)
-    assert ended.status == 0, ended
-    assert len(ended.out.splitlines()) == len(lines)
-    refused = command("translate", "--text", path, "--from", "qaa", "--into", "qab", "--model", record.parent)
-    assert "'qab'" in refused.message
+    texts = ("--from", "qaa", "--into", "qad", "--model", record.parent, "--set", "longest=16")
+    result = command("translate", "--text", path, *texts)
+    assert result.status == 0, result
+    assert len(result.out.splitlines()) == len(lines)
+    refused_result = command(
+        "translate", "--text", path, "--from", "qaa", "--into", "qab", "--model", record.parent
+    )
+    assert "'qab'" in refused_result.message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("xnli --from qaa", "--into"),
         ("xnli --into qab", "--from is missing"),
@@ -125,15 +127,15 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
         ("--text x --from qaa --into qab --translator built-in --out y.gz", "output"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):
+def test_what_cannot_be_is_refused_in_one_line(command, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_text("a\n")
-    assert said in command("translate", *arguments.split()).message
-    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+    assert message in command("translate", *arguments.split()).message
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 def test_a_text_of_another_language_is_refused_and_leaves_no_file(command, tmp_path):
     (tmp_path / "x").write_text("hello there\n")
-    ended = command("translate", "--text", tmp_path / "x", *BETWEEN, "--out", tmp_path / "y")
-    assert "hello" in ended.message
-    assert [one.name for one in tmp_path.iterdir()] == ["x"]
+    result = command("translate", "--text", tmp_path / "x", *BETWEEN, "--out", tmp_path / "y")
+    assert "hello" in result.message
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -62,13 +62,36 @@ VERBS = {
     "results": ["folder", "--as", "--to", "--organization", "--quiet -q", "--debug"],
     "explore": ["runs", "--data", "--port", "--open", "--quiet -q", "--debug"],
     "export": [
-        *("run", "folder", "--onnx", "--int8", "--adapter", "--data", "--force", "--quiet -q", "--debug"),
+        "run",
+        "folder",
+        "--onnx",
+        "--int8",
+        "--adapter",
+        "--data",
+        "--force",
+        "--quiet -q",
+        "--debug",
     ],
     "attach": [
-        *("encoder", "folder", "--language", "--task", "--leave-out", "--pickle", "--quiet -q", "--debug"),
+        "encoder",
+        "folder",
+        "--language",
+        "--task",
+        "--leave-out",
+        "--pickle",
+        "--quiet -q",
+        "--debug",
     ],
     "push": [
-        *("run", "name", "--private", "--revision", "--update", "--dry-run", "--to", "--quiet -q", "--debug"),
+        "run",
+        "name",
+        "--private",
+        "--revision",
+        "--update",
+        "--dry-run",
+        "--to",
+        "--quiet -q",
+        "--debug",
     ],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
@@ -109,38 +132,38 @@ VERBS = {
 
 
 def test_verbs_and_options_are_those_promised():
-    found = {}
+    texts = {}
 
-    def walk(group, before):
+    def walk(group, text_before):
         for name, verb in group.commands.items():
-            found[f"{before}{name}"] = [" ".join(part.opts) for part in verb.params]
-            walk(verb, f"{before}{name} ") if hasattr(verb, "commands") else None
+            texts[f"{text_before}{name}"] = [" ".join(part.opts) for part in verb.params]
+            walk(verb, f"{text_before}{name} ") if hasattr(verb, "commands") else None
 
     walk(typer.main.get_command(app), "")
-    assert found == VERBS
+    assert texts == VERBS
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("verb", ["", *VERBS])
 @pytest.mark.parametrize("ask", ["--help", "-h"])
 def test_every_verb_explains_itself(command, verb, ask):
-    ended = command(*verb.split(), ask)
-    assert (ended.status, ended.err) == (0, "")
-    assert all(option.split()[0] in ended.out for option in VERBS.get(verb, []) if option.startswith("--"))
+    result = command(*verb.split(), ask)
+    assert (result.status, result.err) == (0, "")
+    assert all(option.split()[0] in result.out for option in VERBS.get(verb, []) if option.startswith("--"))
 
 
 def test_every_option_and_argument_has_its_help():
-    def parts(group, before=""):
+    def parts(group, text_before=""):
         for name, verb in getattr(group, "commands", {"": group}).items():
             yield from (
-                parts(verb, f"{before}{name} ")
+                parts(verb, f"{text_before}{name} ")
                 if hasattr(verb, "commands")
                 else ((name, part) for part in verb.params)
             )
 
-    without = [(name, part.name) for name, part in parts(typer.main.get_command(app)) if not part.help]
-    assert without == []
-    assert len([*parts(typer.main.get_command(app))]) > 100
+    plain_names = [(name, part.name) for name, part in parts(typer.main.get_command(app)) if not part.help]
+    assert plain_names == []
+    assert len(list(parts(typer.main.get_command(app)))) > 100
 
 
 def test_help_names_every_list(command):
@@ -148,18 +171,18 @@ def test_help_names_every_list(command):
 
 
 def test_the_version_is_that_of_the_installed_package(command):
-    ended = command("--version")
-    assert (ended.status, ended.out, ended.err) == (0, f"isogloss {version('isogloss')}\n", "")
+    result = command("--version")
+    assert (result.status, result.out, result.err) == (0, f"isogloss {version('isogloss')}\n", "")
 
 
 def test_no_verb_at_all_shows_the_help(command):
-    ended = command()
-    assert ended.status == 0
-    assert all(verb in ended.out for verb in VERBS if " " not in verb)
+    result = command()
+    assert result.status == 0
+    assert all(verb in result.out for verb in VERBS if " " not in verb)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("rum tiny.toml", "no such command 'rum'. Did you mean 'run'? See: isogloss --help"),
         ("qickstart", "no such command 'qickstart'. Did you mean 'quickstart'?"),
@@ -240,15 +263,16 @@ def test_no_verb_at_all_shows_the_help(command):
     ],
 )
 def test_wrong_use_is_one_line_with_the_nearest_match(
-    command, arguments, said, bert_folder, tmp_path, monkeypatch
+    command, arguments, message, bert_folder, tmp_path, monkeypatch
 ):
     (tmp_path / "runs").mkdir()  # As quickstart leaves one.
     monkeypatch.chdir(tmp_path)
-    assert said in command(*arguments.format(bert=bert_folder).split()).message
+    assert message in command(*arguments.format(bert=bert_folder).split()).message
 
 
 def test_debug_shows_the_traceback_and_nothing_else_does(command):
-    quiet, loud = command("list", "method"), command("list", "method", "--debug")
+    quiet = command("list", "method")
+    loud = command("list", "method", "--debug")
     assert quiet.status == loud.status == 2
     assert "Traceback" not in quiet.err
     assert "Traceback" in loud.err
@@ -256,29 +280,29 @@ def test_debug_shows_the_traceback_and_nothing_else_does(command):
 
 
 def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatch):
-    def broken(_):
+    def fail_in_two_lines(_):
         raise ValueError("two\nlines")
 
-    monkeypatch.setitem(LISTS, "tasks", broken)
-    ended = command("list", "tasks")
-    assert ended.status == 1
-    assert ended.err == (
+    monkeypatch.setitem(LISTS, "tasks", fail_in_two_lines)
+    result = command("list", "tasks")
+    assert result.status == 1
+    assert result.err == (
         "isogloss: this is a bug in isogloss (ValueError: two lines). "
         "Run again with --debug and report what it prints.\n"
     )
 
 
 def test_no_secret_is_printed_by_an_error_of_ours_nor_by_debug(command, monkeypatch):
-    def broken(_):
+    def fail_with_secrets(_):
         raise ValueError("Bearer s3cr3t at https://me:s3cr3t@host?token=s3cr3t, and open sesame")
 
     monkeypatch.setenv("HF_TOKEN", "open sesame")
-    monkeypatch.setitem(LISTS, "tasks", broken)
-    ended = command("list", "tasks", "--debug")
-    assert "Traceback" in ended.err
-    assert "ValueError: Bearer ***" in ended.err
-    assert "s3cr3t" not in ended.err
-    assert "sesame" not in ended.err
+    monkeypatch.setitem(LISTS, "tasks", fail_with_secrets)
+    result = command("list", "tasks", "--debug")
+    assert "Traceback" in result.err
+    assert "ValueError: Bearer ***" in result.err
+    assert "s3cr3t" not in result.err
+    assert "sesame" not in result.err
 
 
 ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
@@ -287,9 +311,9 @@ ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 @pytest.fixture
 def interruptible_process():
     """Ctrl-C ends a program: a job in a shell's background begins with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal_before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal_before)
 
 
 @pytest.mark.parametrize(("sign", "status"), ENDS)
@@ -297,19 +321,19 @@ def interruptible_process():
 def test_an_interruption_says_what_the_same_command_does(
     command, tmp_path, monkeypatch, interruptible_process, sign, status
 ):
-    def interrupted(*_, **__):
+    def interrupt_soon(*_, **__):
         os.kill(os.getpid(), sign)
         time.sleep(10)  # The handler may run a little later.
 
-    monkeypatch.setitem(LISTS, "tasks", interrupted)
-    monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupted)
+    monkeypatch.setitem(LISTS, "tasks", interrupt_soon)
+    monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupt_soon)
     (tmp_path / "r.toml").write_text(TINY)
-    for given in (("list", "tasks"), ("run", tmp_path / "r.toml", "--out", tmp_path)):
-        before = signal.getsignal(sign)
-        ended = command(*given)
-        assert ended.status == status
-        assert ended.err.strip().splitlines()[-1].startswith("isogloss: interrupted. ")
-        assert signal.getsignal(sign) == before
+    for texts in (("list", "tasks"), ("run", tmp_path / "r.toml", "--out", tmp_path)):
+        getsignal_before = signal.getsignal(sign)
+        result = command(*texts)
+        assert result.status == status
+        assert result.err.strip().splitlines()[-1].startswith("isogloss: interrupted. ")
+        assert signal.getsignal(sign) == getsignal_before
         assert not interruption_requested()  # Nothing heeded it, and nothing later in this process is to.
 
 
@@ -331,5 +355,5 @@ def test_a_reader_who_has_enough_is_no_error():
     import subprocess
 
     writing = f"{sys.executable} -m isogloss languages --json | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", writing], capture_output=True, text=True, check=True)
-    assert (done.stdout.strip(), done.stderr) == ("0", "")
+    process = subprocess.run(["bash", "-c", writing], capture_output=True, text=True, check=True)
+    assert (process.stdout.strip(), process.stderr) == ("0", "")

@@ -11,7 +11,7 @@ from tiny import tiny
 
 
 def shown_warnings(capsys, *warnings, **display) -> list[str]:
-    records = [SimpleNamespace(id=f"run{n}", warnings=some) for n, some in enumerate(warnings)]
+    records = [SimpleNamespace(id=f"run{n}", warnings=warning) for n, warning in enumerate(warnings)]
     _show_outcome(SimpleNamespace(outcome=Outcome(), records=records), Display(**display))
     return capsys.readouterr().err.splitlines()[1:]
 
@@ -40,10 +40,10 @@ def test_quiet_prints_none(capsys):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_stuck_at_chance_is_told_of_when_it_is_made_and_when_it_was_there(command, tmp_path):
-    out = ("--out", tmp_path / "runs", "--jobs", 1, "--no-report", "--scale", "least")
+    texts = ("--out", tmp_path / "runs", "--jobs", 1, "--no-report", "--scale", "least")
     stuck = ("--set", "grid.optimization.learning_rate=1e-9")
     for _ in range(2):
-        lines = command("run", tiny(tmp_path), *out, *stuck).err.splitlines()
-        told = [line for line in lines if "stuck at chance" in line]
-        assert len(told) == 1
-        assert told[0].startswith("isogloss: run ")
+        lines = command("run", tiny(tmp_path), *texts, *stuck).err.splitlines()
+        messages = [line for line in lines if "stuck at chance" in line]
+        assert len(messages) == 1
+        assert messages[0].startswith("isogloss: run ")

@@ -36,26 +36,26 @@ def test_a_file_that_fails_leaves_what_was_there(tmp_path):
     assert names(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("whole", [atomic_file, atomic_folder])
-def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
+@pytest.mark.parametrize("whole_atomic_file", [atomic_file, atomic_folder])
+def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole_atomic_file):
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    ended = f"{host()}-{process.pid}-1"
-    (tmp_path / f".[a].{ended}.tmp").mkdir()
-    (tmp_path / f".[a].{ended}.old").write_text("half")
+    text = f"{host()}-{process.pid}-1"
+    (tmp_path / f".[a].{text}.tmp").mkdir()
+    (tmp_path / f".[a].{text}.old").write_text("half")
     elsewhere = f".[a].another-{process.pid}-1.tmp"
-    kept = [
+    kept_places = [
         elsewhere,
         f".[a].{host()}-{os.getppid()}.tmp",
-        f".b.{ended}.tmp",
+        f".b.{text}.tmp",
         ".[a].x.tmp",
-        f".[a].{ended}.txt",
+        f".[a].{text}.txt",
     ]
-    for name in kept:
+    for name in kept_places:
         (tmp_path / name).write_text("other")
-    with whole(tmp_path, "[a]"):
+    with whole_atomic_file(tmp_path, "[a]"):
         pass
-    assert sorted(names(tmp_path)) == sorted([*kept, "[a]"])
+    assert sorted(names(tmp_path)) == sorted([*kept_places, "[a]"])
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
@@ -110,12 +110,12 @@ def test_a_folder_that_another_process_makes_at_the_same_time_is_taken(tmp_path,
     assert (names(path), names(tmp_path)) == (["file"], ["folder"])
 
 
-@pytest.mark.parametrize("whole", [atomic_file, atomic_folder])
-def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole):
+@pytest.mark.parametrize("whole_atomic_file", [atomic_file, atomic_folder])
+def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole_atomic_file):
     def check():
         raise Interrupted
 
-    with pytest.raises(Interrupted), stopping_if_lost(check), whole(tmp_path, "lost"):
+    with pytest.raises(Interrupted), stopping_if_lost(check), whole_atomic_file(tmp_path, "lost"):
         pass
     assert names(tmp_path) == []
 
@@ -151,14 +151,14 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
 @pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
 @pytest.mark.parametrize("umask", [0o002, 0o022, 0o077])
 def test_files_of_a_folder_get_the_mode_that_the_umask_gives(tmp_path, umask):
-    before = os.umask(umask)
+    umask_before = os.umask(umask)
     try:
-        with atomic_folder(tmp_path, "folder") as new:
-            (new / "deep").mkdir()
-            (new / "deep" / "weights").touch(mode=0o600)
-            (new / "link").symlink_to(tmp_path / "outside")
+        with atomic_folder(tmp_path, "folder") as new_atomic_folder:
+            (new_atomic_folder / "deep").mkdir()
+            (new_atomic_folder / "deep" / "weights").touch(mode=0o600)
+            (new_atomic_folder / "link").symlink_to(tmp_path / "outside")
             (tmp_path / "outside").touch(mode=0o600)
     finally:
-        os.umask(before)
+        os.umask(umask_before)
     assert (tmp_path / "folder" / "deep" / "weights").stat().st_mode & 0o777 == 0o666 & ~umask
     assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o600 & ~umask

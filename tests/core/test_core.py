@@ -31,8 +31,8 @@ def test_a_message_keeps_its_ends_and_is_never_endless(text, size):
     assert message.startswith("recipe.toml: found ")
     assert message.endswith("do this.") or "x" * 290 in message
     assert len(message) <= 1403
-    short = f"recipe.toml: {text[:40]}"
-    assert str(ConfigError(short)) == " ".join(short.splitlines())
+    short_text = f"recipe.toml: {text[:40]}"
+    assert str(ConfigError(short_text)) == " ".join(short_text.splitlines())
 
 
 def test_a_quoted_value_of_70000_letters_is_cut_and_the_advice_stays():
@@ -69,8 +69,8 @@ def test_a_seed_is_a_63_bit_number_that_follows_from_its_purpose(seed, purpose):
 
 
 def test_purposes_and_seeds_do_not_collide():
-    drawn = [derive(seed, purpose, step) for seed in range(20) for purpose in "ab" for step in range(50)]
-    assert len(set(drawn)) == len(drawn)
+    samples = [derive(seed, purpose, step) for seed in range(20) for purpose in "ab" for step in range(50)]
+    assert len(set(samples)) == len(samples)
     assert derive(1, "ab") != derive(1, "a", "b")
     assert derive(1, 2) != derive(12)
 
@@ -85,9 +85,9 @@ def test_seeds_are_golden():
 
 
 @given(st.from_regex(r"[a-z]{2,3}", fullmatch=True))
-def test_every_code_of_two_or_three_letters_is_a_language(code):
-    assert check_language(code, "here") == code
-    assert language_name(code) == NAMES.get(code, code)
+def test_every_code_of_two_or_three_letters_is_a_language(language):
+    assert check_language(language, "here") == language
+    assert language_name(language) == NAMES.get(language, language)
 
 
 @given(
@@ -95,19 +95,19 @@ def test_every_code_of_two_or_three_letters_is_a_language(code):
         lambda text: "_" not in text and not (text.isascii() and text.isalpha() and text.islower())
     )
 )
-def test_anything_else_is_no_language_and_the_message_says_what_is(code):
+def test_anything_else_is_no_language_and_the_message_says_what_is(language):
     with pytest.raises(ConfigError, match=r"recipe: .*ISO 639-1"):
-        check_language(code, "recipe")
+        check_language(language, "recipe")
 
 
-@pytest.mark.parametrize("code", ["en\n", "EN", "e", "engl", "e1", ""])
-def test_near_misses_are_no_languages(code):
+@pytest.mark.parametrize("language", ["en\n", "EN", "e", "engl", "e1", ""])
+def test_near_misses_are_no_languages(language):
     with pytest.raises(ConfigError):
-        check_language(code, "here")
+        check_language(language, "here")
 
 
 @pytest.mark.parametrize(
-    ("tag", "code"),
+    ("tag", "language"),
     [
         *[("zh-Hant", "zh_Hant"), ("sr-Latn", "sr_Latn"), ("eng_Latn", "en"), ("pt-BR", "pt_BR")],
         *[("aaa", "aaa"), ("en-sw", "en-sw"), ("qaa-qab-qaa", "qaa-qab-qaa"), ("zh_Hant", "zh_Hant")],
@@ -159,15 +159,15 @@ def test_near_misses_are_no_languages(code):
         *[("en-zh-Hant", "en-zh_Hant"), ("zho_Hant-eng_Latn", "zh_Hant-en"), ("ar+zh-Hant", "ar+zh_Hant")],
     ],
 )
-def test_tags_of_bcp_47_are_languages_and_leave_the_hyphen_to_pairs(tag, code):
-    assert canonical_language(tag) == code
-    assert canonical_language(code) == code
-    assert all(check_language(one, "here") == one for one in code.replace("+", "-").split("-"))
+def test_tags_of_bcp_47_are_languages_and_leave_the_hyphen_to_pairs(tag, language):
+    assert canonical_language(tag) == language
+    assert canonical_language(language) == language
+    assert all(check_language(part, "here") == part for part in language.replace("+", "-").split("-"))
 
 
-@pytest.mark.parametrize("code", ["he", "id", "yi", "jv", "ro"])
-def test_files_may_spell_a_language_by_its_retired_code(code):
-    assert {"iw", "in", "ji", "jw", "mo"} & {*spellings(code)}
+@pytest.mark.parametrize("language", ["he", "id", "yi", "jv", "ro"])
+def test_files_may_spell_a_language_by_its_retired_code(language):
+    assert {"iw", "in", "ji", "jw", "mo"} & set(spellings(language))
 
 
 @pytest.mark.parametrize("tag", ["zh-Hant", "sr-Latn", "pt-Latn-BR", "eng-Latn", "en-zh-Hant", "spa-Latn-MX"])
@@ -189,7 +189,9 @@ def test_a_script_is_part_of_the_name():
 
 def test_the_built_in_languages_are_nine_codes_of_the_private_range():
     letters = "abcdefghijklmnopqrstuvwxyz"
-    found = [a + b + c for a in letters for b in letters for c in letters if is_built_in(a + b + c)]
-    assert (found[0], found[-1], len(found)) == ("qaa", "qai", 9)
-    assert not any(map(is_built_in, ("qa", "qaj", "qtd", "qfn", "qhe", "qpm", "qte", "qti", "qtz")))
-    assert not any(is_built_in(code) for code in NAMES)
+    result = [a + b + c for a in letters for b in letters for c in letters if is_built_in(a + b + c)]
+    assert (result[0], result[-1], len(result)) == ("qaa", "qai", 9)
+    assert not any(
+        is_built_in(value) for value in ("qa", "qaj", "qtd", "qfn", "qhe", "qpm", "qte", "qti", "qtz")
+    )
+    assert not any(is_built_in(language) for language in NAMES)

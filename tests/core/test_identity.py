@@ -48,10 +48,10 @@ def test_id_does_not_depend_on_the_order_of_entries(entries, random):
 
 @given(st.permutations(["a", "b", "c", "d"]), st.lists(PLAIN, min_size=4, max_size=4))
 def test_id_does_not_depend_on_the_order_of_fields(order, values):
-    given = dict(zip("abcd", values, strict=True))
-    one = make_dataclass("Part", [(name, object) for name in "abcd"], frozen=True)(**given)
-    other = make_dataclass("Part", [(name, object) for name in order], frozen=True)(**given)
-    assert identity(one) == identity(other)
+    inputs = dict(zip("abcd", values, strict=True))
+    item = make_dataclass("Part", [(name, object) for name in "abcd"], frozen=True)(**inputs)
+    other_item = make_dataclass("Part", [(name, object) for name in order], frozen=True)(**inputs)
+    assert identity(item) == identity(other_item)
 
 
 def test_kinds_without_fields_have_ids_of_their_own():
@@ -69,13 +69,13 @@ def test_a_field_called_kind_hides_no_kind():
 
 
 def test_a_raised_version_changes_the_id_and_version_one_is_no_version():
-    def part(**known):
-        return make_dataclass("Part", [("x", int)], frozen=True, namespace=known)(1)
+    def part(**known_values):
+        return make_dataclass("Part", [("x", int)], frozen=True, namespace=known_values)(1)
 
     assert identity(part()) == identity(part(version=1))
     assert identity(part()) != identity(part(version=2))
-    of_ones = property(lambda made: 1 if made.x == 1 else 2)
-    assert identity(part()) == identity(part(version=of_ones)) != identity(part(version=2))
+    one_property = property(lambda result: 1 if result.x == 1 else 2)
+    assert identity(part()) == identity(part(version=one_property)) != identity(part(version=2))
 
 
 @given(st.lists(PLAIN, max_size=4))
@@ -84,14 +84,14 @@ def test_tuples_and_lists_are_the_same_content(values):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
-def test_different_floats_have_different_ids(one, other):
-    assert (identity(one) == identity(other)) == (one == other)
+def test_different_floats_have_different_ids(left, right):
+    assert (identity(left) == identity(right)) == (left == right)
 
 
-@pytest.mark.parametrize("whole", [0, 1])
-def test_equal_parts_have_equal_ids_also_where_a_fraction_is_written_whole(whole):
-    assert Architecture(dropout=whole) == Architecture(dropout=float(whole))
-    assert identity(Architecture(dropout=whole)) == identity(Architecture(dropout=float(whole)))
+@pytest.mark.parametrize("whole_result", [0, 1])
+def test_equal_parts_have_equal_ids_also_where_a_fraction_is_written_whole(whole_result):
+    assert Architecture(dropout=whole_result) == Architecture(dropout=float(whole_result))
+    assert identity(Architecture(dropout=whole_result)) == identity(Architecture(dropout=float(whole_result)))
 
 
 def test_true_is_not_one():
@@ -129,7 +129,7 @@ def test_numbers_that_are_none_are_refused():
 
 
 def test_a_part_changes_the_id_of_the_whole():
-    def tuned(dropout):
+    def tune(dropout):
         encoder = Pretrain(
             text=("bible",),
             languages=("en",),
@@ -138,8 +138,8 @@ def test_a_part_changes_the_id_of_the_whole():
         )
         return FineTune(encoder=encoder, corpus="ud", task="upos", method=First(), source=("en",))
 
-    assert identity(tuned(0.1)) == identity(tuned(0.1))
-    assert identity(tuned(0.1)) != identity(tuned(0.2))
+    assert identity(tune(0.1)) == identity(tune(0.1))
+    assert identity(tune(0.1)) != identity(tune(0.2))
 
 
 def test_golden_id():

@@ -38,13 +38,13 @@ CODES = {
 
 @pytest.mark.parametrize("codes", CODES)
 def test_any_code_of_a_language_finds_its_facts(codes):
-    facts = {language_facts(code) for code in codes.split()}
+    facts = {language_facts(language) for language in codes.split()}
     assert {fact[:3] for fact in facts} == {CODES[codes]} and len(facts) == 1
 
 
-@pytest.mark.parametrize("code", ["qaa", "xx", "zz_", "", "de+en", "tlh"])
-def test_what_is_not_in_the_table_is_unknown(code):
-    assert language_facts(code) == LanguageFacts(UNKNOWN, UNKNOWN, UNKNOWN)
+@pytest.mark.parametrize("language", ["qaa", "xx", "zz_", "", "de+en", "tlh"])
+def test_what_is_not_in_the_table_is_unknown(language):
+    assert language_facts(language) == LanguageFacts(UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 def test_a_script_is_known_from_the_code_of_an_unknown_language():
@@ -53,10 +53,10 @@ def test_a_script_is_known_from_the_code_of_an_unknown_language():
 
 def test_classes_are_those_of_the_paper():
     for resources, codes in TABLE_1.items():
-        assert {language_facts(code).resources for code in codes.split()} == {resources}
-    sizes = {"2": 19, "3": 28, "4": 18, "5": 7}  # Table 1; of the lower classes the table has a part
-    found = [one.resources for one in all_language_facts().values()]
-    assert {resources: found.count(resources) for resources in sizes} == sizes
+        assert {language_facts(language).resources for language in codes.split()} == {resources}
+    sizes = {"2": 19, "3": 28, "4": 18, "5": 7}  # Table 1, which lists only a part of the lower classes
+    result = [language_fact.resources for language_fact in all_language_facts().values()]
+    assert {resources: result.count(resources) for resources in sizes} == sizes
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,18 @@ def test_classes_are_those_of_the_paper():
     ],
 )
 def test_orders_are_those_of_wals(order, codes):
-    assert {language_facts(code).order for code in codes.split()} == {order}
+    assert {language_facts(language).order for language in codes.split()} == {order}
 
 
 def test_the_table_has_one_well_formed_row_a_language():
     facts = all_language_facts()
     assert 300 < len(facts) < 500
     assert list(facts) == sorted(facts)
-    for code, (family, script, resources, order) in facts.items():
+    for language, (family, script, resources, order) in facts.items():
         assert order in {UNKNOWN, "SVO", "SOV", "VSO"}
-        assert Language.get(standardize_tag(code, macro=True)).to_alpha3() == code, "else it is never found"
+        assert Language.get(standardize_tag(language, macro=True)).to_alpha3() == language, (
+            "else it is never found"
+        )
         assert family != UNKNOWN and re.fullmatch(r"[A-Z][A-Za-z -]+", family)
         assert script == UNKNOWN or re.fullmatch("[A-Z][a-z]{3}", script)
         assert resources in {UNKNOWN, *"012345"}

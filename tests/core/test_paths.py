@@ -57,16 +57,16 @@ def test_nothing_else_is_written_where_runs_are(tmp_path, inside):
     check_outside_runs(tmp_path / "elsewhere")
 
 
-@pytest.mark.parametrize("number", ["9" * 500, "-" + "9" * 5000, '{"a": [' + "9" * 100_000 + "]}"])
-def test_numbers_of_thousands_of_digits_are_refused(number):
+@pytest.mark.parametrize("text", ["9" * 500, "-" + "9" * 5000, '{"a": [' + "9" * 100_000 + "]}"])
+def test_numbers_of_thousands_of_digits_are_refused(text):
     with pytest.raises(ValueError, match=r"[0-9,]+ digits"):
-        parse_json(number)
+        parse_json(text)
 
 
-@pytest.mark.parametrize("number", ["\u00b2", "\u0661", "9" * 5000, "9" * 30, "0", "-1", "", "1.0", "1 "])
-def test_the_name_of_a_process_with_an_odd_number_is_of_none_that_ended(number):
-    assert not has_ended(f"{host()}-{number}-1")
-    assert not has_ended(f"{host()}-{number}")
+@pytest.mark.parametrize("name", ["\u00b2", "\u0661", "9" * 5000, "9" * 30, "0", "-1", "", "1.0", "1 "])
+def test_the_name_of_a_process_with_an_odd_number_is_of_none_that_ended(name):
+    assert not has_ended(f"{host()}-{name}-1")
+    assert not has_ended(f"{host()}-{name}")
 
 
 def test_bytes_that_are_not_utf8_are_shown_and_paths_with_them_refused_for_weights(tmp_path):

@@ -87,17 +87,22 @@ def test_a_record_is_strict_json(tmp_path):
 
 
 WHOLE = {
-    **{"id": identity(RUN), "kind": "measure", "title": "t", "run": RUN},
-    **{"needs": [], "rows": [], "warnings": []},
+    "id": identity(RUN),
+    "kind": "measure",
+    "title": "t",
+    "run": RUN,
+    "needs": [],
+    "rows": [],
+    "warnings": [],
 }
 
 
-def of(run):
+def write_whole(run):
     """Give a whole record of a run, with its id."""
     return json.dumps({**WHOLE, "run": run, "id": identity(run)})
 
 
-def without(name):
+def drop_field(name):
     return {key: value for key, value in WHOLE.items() if key != name}
 
 
@@ -114,7 +119,7 @@ DAMAGED = [
     "{}",
     "[" * 100_000,
     json.dumps(WHOLE)[:-1],
-    *(json.dumps(without(name)) for name in WHOLE),
+    *(json.dumps(drop_field(name)) for name in WHOLE),
     *(json.dumps({**WHOLE, name: None}) for name in WHOLE),
     *(json.dumps({**WHOLE, name: 3}) for name in WHOLE),
     json.dumps({**WHOLE, "more": 1}),
@@ -125,29 +130,29 @@ DAMAGED = [
     json.dumps({**WHOLE, "warnings": "text"}),
     json.dumps({**WHOLE, "run": {**RUN, "x": [2]}}),
     json.dumps({**WHOLE, "kind": "align"}),
-    of({"kind": 3}),
-    of({}),
+    write_whole({"kind": 3}),
+    write_whole({}),
     json.dumps({**WHOLE, "title": "\ud800"}),
     json.dumps({**WHOLE, "rows": [{"a": "\udfff"}]}),
     json.dumps({**WHOLE, "rows": [{"a": LARGEST_INTEGER + 1}]}),
     json.dumps({**WHOLE, "rows": [{"a": math.nan}]}),
     json.dumps(WHOLE).replace('"rows": []', '"rows": [{"a": 1e999}]'),
     json.dumps(WHOLE).replace('"rows": []', f'"rows": [{{"a": {"9" * 5000}}}]'),
-    of({**RUN, "x": DEEP}),
+    write_whole({**RUN, "x": DEEP}),
 ]
 
 
 @pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_record_is_an_error_that_names_the_file(tmp_path, text):
-    named = re.search(r'"id": "(\w{12})"', text)
-    folder = tmp_path / (named[1] if named else WHOLE["id"])
+    names = re.search(r'"id": "(\w{12})"', text)
+    folder = tmp_path / (names[1] if names else WHOLE["id"])
     folder.mkdir()
     (folder / RECORD).write_text(text)
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError) as error:
         read_record(folder)
-    assert str(caught.value).startswith(f"{folder / RECORD}:")
-    assert len(str(caught.value)) < 400
-    assert "repeated" in str(caught.value)
+    assert str(error.value).startswith(f"{folder / RECORD}:")
+    assert len(str(error.value)) < 400
+    assert "repeated" in str(error.value)
 
 
 def test_the_undamaged_one_is_read(folder):
@@ -188,9 +193,9 @@ def test_a_record_that_is_not_there_is_an_error_that_names_the_file(tmp_path):
 
 
 def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed(tmp_path):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    (tmp_path / f".file.{host()}-{ended.pid}-1.tmp").touch()
+    process = subprocess.Popen(["true"])
+    process.wait()
+    (tmp_path / f".file.{host()}-{process.pid}-1.tmp").touch()
     (tmp_path / ".file.another-7-7.tmp").touch()
     write_text(tmp_path, "file", "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".file.another-7-7.tmp", "file"]
@@ -215,8 +220,8 @@ def full(*_, **__):
 OPEN = os.open
 
 
-def full_for_new_files(path, flags, *args, **how):
-    return full() if flags & os.O_CREAT else OPEN(path, flags, *args, **how)
+def full_for_new_files(path, flags, *args, **options):
+    return full() if flags & os.O_CREAT else OPEN(path, flags, *args, **options)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +229,11 @@ def full_for_new_files(path, flags, *args, **how):
 )
 def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path, monkeypatch, failing, fails):
     monkeypatch.setattr(failing, fails)
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError) as error:
         write_text(tmp_path / "x", "file.json", "text")
-    assert str(tmp_path / "x" / "file.json") in str(caught.value)
-    assert "No space left on device" in str(caught.value)
-    assert "command" in str(caught.value)
+    assert str(tmp_path / "x" / "file.json") in str(error.value)
+    assert "No space left on device" in str(error.value)
+    assert "command" in str(error.value)
     assert list((tmp_path / "x").iterdir()) == []
 
 
@@ -255,10 +260,10 @@ def test_a_file_in_the_place_of_the_folder_is_a_storage_error(tmp_path):
     ],
 )
 def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, advice):
-    def refused(*_, **__):
+    def refuse_access(*_, **__):
         raise OSError(getattr(errno, kind), "no")
 
-    monkeypatch.setattr(os, "fsync", refused)
+    monkeypatch.setattr(os, "fsync", refuse_access)
     with pytest.raises(StorageError, match=f"{advice}"):
         write_text(tmp_path, "file", "new")
 
@@ -271,15 +276,17 @@ def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_records_need_no_torch():
-    code = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
+    program = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
     place = os.environ | {"PYTHONPATH": ":".join(sys.path)}
-    assert subprocess.run([sys.executable, "-c", code], env=place, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], env=place, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"x": ', "}")])
 def test_json_is_read_to_its_depth_and_no_deeper(brackets):
-    first, last = brackets
-    texts = [first * depth + "[]" + last * depth for depth in (MAX_JSON_DEPTH - 1, MAX_JSON_DEPTH)]
+    first_bracket, last_bracket = brackets
+    texts = [
+        first_bracket * depth + "[]" + last_bracket * depth for depth in (MAX_JSON_DEPTH - 1, MAX_JSON_DEPTH)
+    ]
     assert json.dumps(parse_json(texts[0])) == texts[0]
     with pytest.raises(ValueError, match=f"nested.*{MAX_JSON_DEPTH}"):
         parse_json(texts[1])
@@ -291,9 +298,9 @@ def test_files_of_runs_are_those_in_the_folders_below(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.touch()
-    found = run_files(tmp_path, "record.json", "failed.json")
-    assert sorted(path.relative_to(tmp_path).as_posix() for path in found) == [
+    files = run_files(tmp_path, "record.json", "failed.json")
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in files) == [
         ".b/failed.json",
         "a/record.json",
     ]
-    assert not [*run_files(tmp_path / "none", "record.json")]
+    assert not list(run_files(tmp_path / "none", "record.json"))

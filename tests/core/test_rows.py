@@ -11,23 +11,23 @@ from isogloss.diagnostics import DIAGNOSTICS
 KINDS = list(dict.fromkeys(kind for kinds in ROWS.values() for kind in kinds))
 
 
-def instance(kind, *, whole):
+def instance(kind, *, whole_result):
     """Create a row. A whole row also has values in the optional fields."""
-    return kind(**{one.name: 1 for one in fields(kind) if whole or one.default is MISSING})
+    return kind(**{field.name: 1 for field in fields(kind) if whole_result or field.default is MISSING})
 
 
 def test_every_kind_has_a_frame_of_its_own():
     assert len({kind.frame for kind in KINDS}) == len(KINDS)
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("whole_result", [True, False])
 @pytest.mark.parametrize("name", ROWS)
-def test_no_row_is_taken_for_one_of_another_kind(name, whole):
+def test_no_row_is_taken_for_one_of_another_kind(name, whole_result):
     for kind in each(ROWS[name]):
-        row = as_row(instance(kind, whole=whole))
+        row = as_row(instance(kind, whole_result=whole_result))
         assert row_class(name, tuple(row)) is kind
-        needed = {field for field in row if row[field] == 1}
-        assert row_class(name, tuple(needed)) is kind
+        needed_fields = {field for field in row if row[field] == 1}
+        assert row_class(name, tuple(needed_fields)) is kind
 
 
 def test_what_is_no_row_of_these_has_no_kind():
@@ -41,7 +41,7 @@ def test_rows_of_every_diagnostic_are_declared():
 @pytest.mark.parametrize("name", DIAGNOSTICS)
 def test_rows_of_diagnostics_hold_ids_and_no_names(name):
     for kind in each(ROWS[name]):
-        names = {one.name for one in fields(kind)}
+        names = {field.name for field in fields(kind)}
         assert names & {"model", "models", "start", "origin"}
         assert not names & {"corpus", "task", "encoder", "method", "source", "target", "seed", "label"}
 
@@ -50,7 +50,7 @@ ROW = {"model": "m", "language": "qaa", "split": "dev", "metric": "accuracy", "m
 
 
 @pytest.mark.parametrize(
-    ("changed", "wrong"),
+    ("changes", "wrong"),
     [
         ({}, ""),
         ({"score": 1}, ""),
@@ -68,9 +68,9 @@ ROW = {"model": "m", "language": "qaa", "split": "dev", "metric": "accuracy", "m
         ({"language": ["x" * 99]}, f"language is ['{'x' * 38}"),
     ],
 )
-def test_a_value_of_a_row_is_of_its_fields_type(changed, wrong):
+def test_a_value_of_a_row_is_of_its_fields_type(changes, wrong):
     right = {**ROW, "score": 0.5}
-    assert wrong_value("scores", [right, {**right, **changed}, right]) == wrong
+    assert wrong_value("scores", [right, {**right, **changes}, right]) == wrong
 
 
 def test_rows_that_no_kind_has_are_of_plain_values():

@@ -20,7 +20,7 @@ from isogloss.recipes.checking import build_checked
 OWNERS = {
     kind.__name__: kind
     for kind in (Optimization, *{**PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}.values())
-    if any(map(is_nested, fields(kind)))
+    if any(is_nested(value) for value in fields(kind))
 }
 
 
@@ -40,9 +40,9 @@ class Outer:
 def test_fields_of_a_nested_value_stand_among_its_owners():
     assert keys_of(Outer) == ("steps", "rate", "size")
     assert values_of(Outer()) == {"steps": 3, "rate": 0.5, "size": 2}
-    about = content(Outer())
-    assert about.pop("package")  # It is not of the house, nor is its nested value.
-    assert about == {"kind": "Outer", "steps": 3, "rate": 0.5, "size": 2}
+    options = content(Outer())
+    assert options.pop("package")  # It is not of the house, nor is its nested value.
+    assert options == {"kind": "Outer", "steps": 3, "rate": 0.5, "size": 2}
 
 
 def test_a_table_reaches_inside_and_keeps_the_owners_defaults():
@@ -54,10 +54,10 @@ def test_a_table_reaches_inside_and_keeps_the_owners_defaults():
 @pytest.mark.parametrize("name", OWNERS)
 def test_no_field_of_an_owner_is_called_like_one_inside(name):
     names = keys_of(OWNERS[name])
-    assert len({*names}) == len(names) > 4
+    assert len(set(names)) == len(names) > 4
 
 
 def test_a_rate_is_declared_once():
     kinds = {**METHODS, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}.values()
-    assert not [kind for kind in kinds if "learning_rate" in {one.name for one in fields(kind)}]
+    assert not [kind for kind in kinds if "learning_rate" in {item.name for item in fields(kind)}]
     assert len(OWNERS) == 9

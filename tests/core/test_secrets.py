@@ -1,4 +1,4 @@
-"""Tokens, keys and passwords are masked wherever they may be shown; other words stay."""
+"""Tokens, keys and passwords are masked wherever they may be shown. Other words stay."""
 
 import json
 import traceback

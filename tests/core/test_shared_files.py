@@ -19,17 +19,17 @@ RUN = "0123456789ab"
 Act = Callable[[Path, str], object]
 
 
-def filled(folder: Path, name: str) -> None:
+def fill_folder(folder: Path, name: str) -> None:
     with atomic_folder(folder, name) as new:
         (new / "x").write_text("theirs")
 
 
-def written(folder: Path, name: str) -> None:
+def write_file(folder: Path, name: str) -> None:
     with atomic_file(folder, name) as file:
         file.write("theirs")
 
 
-def held(folder: Path, name: str) -> None:
+def hold_lock(folder: Path, name: str) -> None:
     with shared.lock_file(folder, name, wait=True):
         pass
 
@@ -40,11 +40,11 @@ WRITES: dict[str, Act] = {
     "append": lambda folder, name: shared.append_file(folder, name, b"theirs"),
     "new": lambda folder, name: os.close(shared.open_new_file(folder, name)),
     "write": lambda folder, name: write_bytes(folder, name, b"theirs"),
-    "write text": written,
-    "fill a folder": filled,
+    "write text": write_file,
+    "fill a folder": fill_folder,
     "make folders": lambda folder, name: shared.make_folders(folder, f"{name}/inside"),
     "make a new folder": shared.make_new_folder,
-    "lock": held,
+    "lock": hold_lock,
     "remove": shared.remove,
     "rename": lambda folder, name: shared.rename(folder, name, f"{name}-new"),
     "sweep": sweep_folder,

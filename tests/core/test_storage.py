@@ -40,19 +40,21 @@ def test_an_error_of_a_folder_that_answers_says_whether_it_may_go_by(tmp_path, k
     assert not is_reachable(tmp_path / "elsewhere", "mark")
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
-@pytest.mark.parametrize("explained", [reading_error, storage_error])
+@pytest.mark.parametrize("error_number", [errno.EACCES, errno.EPERM])
+@pytest.mark.parametrize("explained_reading_error", [reading_error, storage_error])
 @pytest.mark.parametrize("name", ["file", "file/missing", "missing/deeper"])
-def test_a_refusal_says_whose_the_file_is_and_what_its_owner_can_do(tmp_path, explained, number, name):
+def test_a_refusal_says_whose_the_file_is_and_what_its_owner_can_do(
+    tmp_path, explained_reading_error, error_number, name
+):
     (tmp_path / "file").touch()
     (tmp_path / "file").chmod(0o640)
     tmp_path.chmod(0o2750)
     is_missing = name.startswith("missing")
     refuses, mode = (tmp_path, "drwxr-s---") if is_missing else (tmp_path / "file", "-rw-r-----")
-    message = str(explained(tmp_path / name, OSError(number, os.strerror(number))))
+    message = str(explained_reading_error(tmp_path / name, OSError(error_number, os.strerror(error_number))))
     for fact in (
         f"{tmp_path / name}: cannot",
-        os.strerror(number),
+        os.strerror(error_number),
         f"{refuses} belongs to ",
         mode,
         "chmod -R g+rwX",

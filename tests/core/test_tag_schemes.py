@@ -29,7 +29,7 @@ SPANS = st.lists(
 )
 
 
-def decided(*sentences, name=""):
+def run_decision(*sentences, name=""):
     counts = TagCounts()
     for tags in sentences:
         counts.add(tags)
@@ -40,7 +40,7 @@ def spans_of(tags, scheme):
     return [(span.type, span.stop - span.start) for span in find_spans(tags, scheme)]
 
 
-@given(SPANS, st.sampled_from([*LETTERS]))
+@given(SPANS, st.sampled_from(list(LETTERS)))
 def test_spans_are_the_same_in_every_scheme(spans, name):
     tags = Notation(name).tags(spans)
     scheme = TagScheme(name=name)
@@ -66,7 +66,7 @@ def check_notation(notation, filler):
     """Check that spans are found in a file of seven words and others outside of spans."""
     spans = small_spans(notation)
     tags = [*notation.tags(spans), *[notation.outside] * filler]
-    scheme = decided(tags)
+    scheme = run_decision(tags)
     assert scheme.marks_spans, notation
     assert find_misfit(tags, scheme) is None, notation
     assert spans_of(tags, scheme) == [(type_name, length) for type_name, length, _ in spans], notation
@@ -75,7 +75,7 @@ def check_notation(notation, filler):
 @pytest.mark.parametrize("name", LETTERS)
 def test_a_second_outside_symbol_does_not_fit(name):
     tags = [*Notation(name).tags([("PER", 3, 1), ("LOC", 1, 0), ("LOC", 2, 1)]), "0"]
-    scheme = decided(tags)
+    scheme = run_decision(tags)
     assert scheme.name == name
     assert find_misfit(tags, scheme) == len(tags) - 1
 
@@ -93,7 +93,7 @@ def test_a_second_outside_symbol_does_not_fit(name):
     ],
 )
 def test_labels_of_words_are_no_spans(tags):
-    assert decided(tags) == NO_SCHEME
+    assert run_decision(tags) == NO_SCHEME
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def check_against_seqeval(sentence, scheme, table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = get_entities([tag[:1].translate(table) + tag[1:] for tag in sentence])
-    assert [(*span,) for span in find_spans(sentence, scheme)] == [
+    assert [tuple(span) for span in find_spans(sentence, scheme)] == [
         (type_name, start, end + 1) for type_name, start, end in expected
     ]
     bio = as_bio(sentence, scheme)
@@ -144,14 +144,16 @@ def check_against_seqeval(sentence, scheme, table):
 )  # fmt: skip
 def test_two_tags_in_a_cell_do_not_fit(tags):
     file = [tags, "I-PER", "O", "B-LOC", "B-PER", "I-PER"]
-    scheme = decided(file)
+    scheme = run_decision(file)
     assert scheme == PLAIN_BIO
     assert find_misfit(file, scheme) == 0
 
 
 @pytest.mark.parametrize("name", ["BIO", "IOBES"])
 def test_a_stated_scheme_keeps_the_notation_of_the_file(name):
-    assert decided(["B_PER", "I_PER", "0"], name=name) == TagScheme(name=name, separator="_", outside="0")
+    assert run_decision(["B_PER", "I_PER", "0"], name=name) == TagScheme(
+        name=name, separator="_", outside="0"
+    )
 
 
 def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
@@ -163,7 +165,7 @@ def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
 
 
 @pytest.mark.parametrize(
-    ("labels", "plain"),
+    ("labels", "plain_texts"),
     [
         (["O", "B-PER", "I-PER", "E-PER", "S-PER"], ["O", "B-PER", "I-PER", "E-PER", "S-PER"]),
         (["O", "B-PER", "I-PER", "L-PER", "U-PER"], ["O", "B-PER", "I-PER", "E-PER", "S-PER"]),
@@ -173,20 +175,20 @@ def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
         (["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"]),
     ],
 )
-def test_inventories_are_written_in_one_notation(labels, plain):
-    assert list(normalize_tags(labels)) == plain
+def test_inventories_are_written_in_one_notation(labels, plain_texts):
+    assert list(normalize_tags(labels)) == plain_texts
 
 
 def test_remarks_name_what_was_decided():
-    assert [*decide_scheme(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()] == [
+    assert list(decide_scheme(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()) == [
         "IOBES read as BIO",
         "'0' read as O",
         "'B_TYPE' read as 'B-TYPE'",
     ]
-    assert [*PLAIN_BIO.remarks()] == []
+    assert list(PLAIN_BIO.remarks()) == []
 
 
 def test_iob1_is_told_from_bio_by_its_beginnings():
-    assert decided(["I-PER", "I-PER", "B-PER", "O"]).name == IOB1
-    assert decided(["B-PER", "I-PER", "I-LOC", "O"]).name == BIO
+    assert run_decision(["I-PER", "I-PER", "B-PER", "O"]).name == IOB1
+    assert run_decision(["B-PER", "I-PER", "I-LOC", "O"]).name == BIO
     assert Counter(spans_of(["I-PER", "B-PER"], TagScheme(name=IOB1))) == {("PER", 1): 2}

@@ -22,17 +22,17 @@ def fixtures() -> DiskFolder:
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Callable[..., DiskFolder]:
+def put_files(tmp_path: Path) -> Callable[..., DiskFolder]:
     """Write files, given as path=text pairs in a dict, and give their folder."""
 
-    def put(files: dict[str, str | bytes]) -> DiskFolder:
+    def write_files(files: dict[str, str | bytes]) -> DiskFolder:
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return DiskFolder(tmp_path)
 
-    return put
+    return write_files
 
 
 @pytest.fixture(scope="session")
@@ -52,17 +52,19 @@ def server(running_server: Server) -> Server:
 
 
 @pytest.fixture
-def own(put: Callable[..., DiskFolder]) -> Callable[..., DescribedCorpus]:
+def own_corpus(put_files: Callable[..., DiskFolder]) -> Callable[..., DescribedCorpus]:
     """Write the description of a corpus with its files (rows: as parquet), and return the corpus."""
 
-    def own(body: str, files: dict[str, str | list[dict[str, object]]] | None = None) -> DescribedCorpus:
+    def write_corpus(
+        body: str, files: dict[str, str | list[dict[str, object]]] | None = None
+    ) -> DescribedCorpus:
         contents = {
             name: parquet(content) if isinstance(content, list) else content
             for name, content in (files or {}).items()
         }
-        return describe_corpus(put({**contents, "own.toml": body}).path / "own.toml")
+        return describe_corpus(put_files({**contents, "own.toml": body}).path / "own.toml")
 
-    return own
+    return write_corpus
 
 
 def parquet(rows: list[dict[str, object]]) -> bytes:
@@ -75,27 +77,27 @@ def parquet(rows: list[dict[str, object]]) -> bytes:
 
 
 @pytest.fixture
-def message(put: Callable[..., DiskFolder]) -> Callable[..., str]:
+def message(put_files: Callable[..., DiskFolder]) -> Callable[..., str]:
     """Give the message of the error that reading these files raises."""
 
     def message(
         corpus: Corpus, files: dict[str, str | bytes], language: str = "en", split: str = "train"
     ) -> str:
         with pytest.raises(InputError) as caught:
-            list(corpus.read(put(files), language, split))
+            list(corpus.read(put_files(files), language, split))
         return str(caught.value)
 
     return message
 
 
 @pytest.fixture
-def again(put: Callable[..., DiskFolder]) -> Callable[..., list[Example]]:
+def again(put_files: Callable[..., DiskFolder]) -> Callable[..., list[Example]]:
     """Write examples in the native format and read them back."""
 
     def again(
         corpus: Corpus, examples: list[Example], language: str = "en", split: str = "train"
     ) -> list[Example]:
         text = "".join(line + "\n" for line in corpus.write(examples, language))
-        return list(corpus.read(put({corpus.path(language, split): text}), language, split))
+        return list(corpus.read(put_files({corpus.path(language, split): text}), language, split))
 
     return again

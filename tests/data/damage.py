@@ -54,23 +54,23 @@ def splice(where: float, length: int, instead: bytes) -> Damage:
     """Put bytes in the place of others."""
 
     def change(text: bytes) -> bytes:
-        at = int(where * len(text))
-        return text[:at] + instead + text[at + length :]
+        position = int(where * len(text))
+        return text[:position] + instead + text[position + length :]
 
     return change
 
 
-def swell(where: float, what: str) -> Damage:
+def swell(where: float, kind: str) -> Damage:
     """Put very much in."""
-    return splice(where, 0, LONG[what])
+    return splice(where, 0, LONG[kind])
 
 
 def flip(where: float, bits: int) -> Damage:
     """Change bits of one byte."""
 
     def change(text: bytes) -> bytes:
-        at = int(where * len(text))
-        return text[:at] + bytes([text[at] ^ bits]) + text[at + 1 :] if text else text
+        position = int(where * len(text))
+        return text[:position] + bytes([text[position] ^ bits]) + text[position + 1 :] if text else text
 
     return change
 
@@ -79,10 +79,10 @@ def number(where: float, instead: bytes) -> Damage:
     """Put something in the place of a number."""
 
     def change(text: bytes) -> bytes:
-        found = list(re.finditer(rb"\d+", text))
-        if not found:
+        matches = list(re.finditer(rb"\d+", text))
+        if not matches:
             return text
-        match = found[int(where * len(found))]
+        match = matches[int(where * len(matches))]
         return text[: match.start()] + instead + text[match.end() :]
 
     return change
@@ -93,53 +93,55 @@ def lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
     return lambda text: b"\n".join(change(text.split(b"\n")))
 
 
-def repeat(one: float, there: float) -> Damage:
+def repeat(item: float, folder: float) -> Damage:
     """Put a line a second time, anywhere."""
 
     def change(all_: list[bytes]) -> list[bytes]:
-        at = int(there * len(all_))
-        return [*all_[:at], all_[int(one * len(all_))], *all_[at:]]
+        position = int(folder * len(all_))
+        return [*all_[:position], all_[int(item * len(all_))], *all_[position:]]
 
     return lines(change)
 
 
-def swap(one: float, other: float) -> Damage:
+def swap(left: float, right: float) -> Damage:
     """Exchange two lines."""
 
     def change(all_: list[bytes]) -> list[bytes]:
-        i, j = int(one * len(all_)), int(other * len(all_))
-        all_[i], all_[j] = all_[j], all_[i]
+        i = int(left * len(all_))
+        j = int(right * len(all_))
+        all_[i] = all_[j]
+        all_[j] = all_[i]
         return all_
 
     return lines(change)
 
 
-def remove(one: float) -> Damage:
+def remove(item: float) -> Damage:
     """Take a line away."""
-    return lines(lambda all_: [line for i, line in enumerate(all_) if i != int(one * len(all_))])
+    return lines(lambda all_: [line for i, line in enumerate(all_) if i != int(item * len(all_))])
 
 
-def columns(one: float, change: Callable[[list[bytes]], list[bytes]]) -> Damage:
+def columns(item: float, change: Callable[[list[bytes]], list[bytes]]) -> Damage:
     """Change the columns of one line, or (one ≥ 0.9) of all."""
 
-    def changed(all_: list[bytes]) -> list[bytes]:
-        at = int(one * len(all_))
+    def change_cells(all_: list[bytes]) -> list[bytes]:
+        position = int(item * len(all_))
         return [
-            b"\t".join(change(line.split(b"\t"))) if i == at or one >= 0.9 else line
+            b"\t".join(change(line.split(b"\t"))) if i == position or item >= 0.9 else line
             for i, line in enumerate(all_)
         ]
 
-    return lines(changed)
+    return lines(change_cells)
 
 
 def twice(where: float) -> Damage:
     """Say a member of a JSON object twice, the second time differently."""
 
     def change(text: bytes) -> bytes:
-        found = list(re.finditer(rb'"\w+":', text))
-        if not found:
+        matches = list(re.finditer(rb'"\w+":', text))
+        if not matches:
             return text
-        match = found[int(where * len(found))]
+        match = matches[int(where * len(matches))]
         return text[: match.start()] + match[0] + b'"x", ' + text[match.start() :]
 
     return change
@@ -206,4 +208,4 @@ PACKINGS: list[tuple[str, Damage]] = [
     (".xz", lambda text: lzma.compress(text, format=lzma.FORMAT_ALONE, preset=0)),
     (".xz", bytes),
 ]
-"""Suffix, and how the bytes under it come about; some are not what the suffix says."""
+"""Suffix, and how the bytes under it come about. Some are not what the suffix says."""

@@ -61,19 +61,19 @@ word = st.lists(st.one_of(_letters, st.sampled_from(HARD)), min_size=1, max_size
 line = st.lists(st.one_of(word, st.just(" ")), min_size=1, max_size=6).map("".join).filter(str.strip)
 
 
-def tagged(tags: Sequence[str]) -> st.SearchStrategy[list[Example]]:
+def tagged_sentences(tags: Sequence[str]) -> st.SearchStrategy[list[Example]]:
     """Draw tagged sentences, numbered from 1."""
     sentence = st.lists(st.tuples(word, st.sampled_from(sorted(tags))), min_size=1, max_size=4)
     return st.lists(sentence, min_size=1, max_size=4).map(
-        lambda drawn: [
-            TaggedSentence(id=str(n), words=tuple(w for w, _ in one), tags=tuple(t for _, t in one))
-            for n, one in enumerate(drawn, 1)
+        lambda samples: [
+            TaggedSentence(id=str(n), words=tuple(w for w, _ in item), tags=tuple(t for _, t in item))
+            for n, item in enumerate(samples, 1)
         ]
     )
 
 
 @st.composite
-def _tree(draw: Callable, number: int) -> ParsedSentence:
+def _tree(draw: Callable, index: int) -> ParsedSentence:
     count = draw(st.integers(1, 5))
     order = draw(st.permutations(range(1, count + 1)))
     heads = {order[0]: 0} | {
@@ -82,7 +82,7 @@ def _tree(draw: Callable, number: int) -> ParsedSentence:
     tags = st.sampled_from(sorted(UPOS | OLD_UPOS))
     relations = st.sampled_from(["nsubj", "obl:arg", "dep"])
     return ParsedSentence(
-        id=draw(st.sampled_from(["s", "weblog-", "#", "é "])) + str(number),
+        id=draw(st.sampled_from(["s", "weblog-", "#", "é "])) + str(index),
         words=tuple(draw(word) for _ in range(count)),
         tags=tuple(draw(tags) for _ in range(count)),
         heads=tuple(heads[n] for n in range(1, count + 1)),
@@ -97,9 +97,9 @@ def pairs(labels: set[str]) -> st.SearchStrategy[list[Example]]:
     """Draw labelled pairs, numbered from 1."""
     texts = st.one_of(line, st.sampled_from(["premise", "sentence1", "id", "label"]))
     return st.lists(st.tuples(texts, texts, st.sampled_from(sorted(labels))), min_size=1, max_size=4).map(
-        lambda drawn: [
-            SentencePair(id=str(n), first=first, second=second, label=label)
-            for n, (first, second, label) in enumerate(drawn, 1)
+        lambda samples: [
+            SentencePair(id=str(n), first=first_part, second=second, label=label)
+            for n, (first_part, second, label) in enumerate(samples, 1)
         ]
     )
 
@@ -132,47 +132,53 @@ def verses(draw: Callable) -> list[TextLine]:
 
 
 @st.composite
-def _translation(draw: Callable, number: int) -> Translation:
-    pair = Translation(id=f"GEN 1:{number}", first=draw(line), second=draw(line))
-    first, second = (re.findall("[^ \t]+", text) for text in (pair.first, pair.second))
-    places = [(i, j) for i in range(len(first)) for j in range(len(second))]
+def _translation(draw: Callable, index: int) -> Translation:
+    pair = Translation(id=f"GEN 1:{index}", first=draw(line), second=draw(line))
+    first_matches, second = (re.findall("[^ \t]+", text) for text in (pair.first, pair.second))
+    places = [(i, j) for i in range(len(first_matches)) for j in range(len(second))]
     if draw(st.booleans()):
         return pair
     links = st.lists(st.sampled_from(places), unique=True, max_size=4).map(tuple)
     return replace(pair, links=draw(links), possible=draw(links))
 
 
-translations = st.integers(1, 8).flatmap(lambda n: st.tuples(*map(_translation, range(n)))).map(list)
+translations = (
+    st.integers(1, 8).flatmap(lambda n: st.tuples(*(_translation(value) for value in range(n)))).map(list)
+)
 
 
 @st.composite
-def _comparable(draw: Callable, number: int) -> ComparableText:
-    first, second = draw(st.sampled_from([(line, line), (line, st.just("")), (st.just(""), line)]))
-    return ComparableText(id=f"s {number}", first=draw(first), second=draw(second))
+def _comparable(draw: Callable, index: int) -> ComparableText:
+    first_sample, second = draw(st.sampled_from([(line, line), (line, st.just("")), (st.just(""), line)]))
+    return ComparableText(id=f"s {index}", first=draw(first_sample), second=draw(second))
 
 
-comparables = st.integers(1, 8).flatmap(lambda n: st.tuples(*map(_comparable, range(n)))).map(list)
+comparables = (
+    st.integers(1, 8).flatmap(lambda n: st.tuples(*(_comparable(value) for value in range(n)))).map(list)
+)
 
 
 @st.composite
-def _question(draw: Callable, number: int) -> Question:
+def _question(draw: Callable, index: int) -> Question:
     passage = "".join(draw(st.lists(st.one_of(line, st.sampled_from("\t\n\r")), min_size=1, max_size=4)))
     answers = []
     for _ in range(draw(st.integers(1, 2))):
         start = draw(st.integers(0, len(passage) - 1))
         answers.append((start, passage[start : draw(st.integers(start + 1, len(passage)))]))
-    return Question(id=f"q{number}", passage=passage, question=draw(line), answers=tuple(answers))
+    return Question(id=f"q{index}", passage=passage, question=draw(line), answers=tuple(answers))
 
 
-questions = st.integers(1, 3).flatmap(lambda n: st.tuples(*map(_question, range(n)))).map(list)
+questions = (
+    st.integers(1, 3).flatmap(lambda n: st.tuples(*(_question(value) for value in range(n)))).map(list)
+)
 
 KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
     "sentences with universal tags": (
-        tagged(sorted(UPOS)),
+        tagged_sentences(sorted(UPOS)),
         [TaggedSentence(id="1", words=("a", "b"), tags=("ADP", "X"))],
     ),
     "sentences with entities": (
-        tagged(CORPORA["wikiann"].labels),
+        tagged_sentences(CORPORA["wikiann"].labels),
         [TaggedSentence(id="1", words=("a", "b"), tags=("O", "B-LOC"))],
     ),
     "trees": (
@@ -228,6 +234,8 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
     ),
 }
 """Strategies for examples, with one fixed sample of each."""
+STRATEGIES = {kind: strategy for kind, (strategy, _) in KINDS.items()}
+SAMPLES = {kind: sample for kind, (_, sample) in KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -253,7 +261,7 @@ class Held:
             path = Path(place, self.path)
             path.parent.mkdir(parents=True)
             path.write_bytes(text.encode())
-            return [one for split in self.splits for one in self._split(DiskFolder(Path(place)), split)]
+            return [item for split in self.splits for item in self._split(DiskFolder(Path(place)), split)]
 
     def _split(self, folder: DiskFolder, split: Split) -> list[Example]:
         if len(self.splits) == 1:
@@ -266,34 +274,34 @@ class Held:
             return []
 
 
-def held(corpus: Corpus) -> Held | None:
+def find_kind(corpus: Corpus) -> Held | None:
     """Find what a corpus holds: the first kind whose sample it writes and gives back."""
     for language in ("en", "en-sw"):
         for kind, (_, sample) in KINDS.items():
             for splits in _splits(corpus, language):
-                found = Held(corpus, kind, language, splits)
+                result = Held(corpus, kind, language, splits)
                 try:
-                    if kept(found.read_back(found.write(sample))) == kept(sample):
-                        return found
+                    if keep_parts(result.read_back(result.write(sample))) == keep_parts(sample):
+                        return result
                 except InputError:
                     continue
     return None
 
 
-def kept(examples: Sequence[Example]) -> list[Example]:
+def keep_parts(examples: Sequence[Example]) -> list[Example]:
     """Return the parts of examples that every format keeps, in the order of ids if the format keeps ids.
 
     Pairs and lines get numbers as ids. Documents are renumbered (a verse's document is its book). The corpus
     determines the language of a question. Trees keep their lines.
     """
     documents: dict[int, int] = {}
-    for one in examples:
-        if isinstance(one, TextLine):
-            documents.setdefault(one.document, len(documents))
-    return sorted((_kept(one, documents) for one in examples), key=lambda one: one.id)
+    for example in examples:
+        if isinstance(example, TextLine):
+            documents.setdefault(example.document, len(documents))
+    return sorted((_keep_parts_of(item, documents) for item in examples), key=lambda item: item.id)
 
 
-def _kept(example: Example, documents: dict[int, int]) -> Example:
+def _keep_parts_of(example: Example, documents: dict[int, int]) -> Example:
     match example:
         case SentencePair():
             return replace(example, id="")

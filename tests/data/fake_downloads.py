@@ -14,7 +14,7 @@ Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 @dataclass
 class Server:
-    """Files by path; the behaviours of a path are used up one a request, the last one stays."""
+    """Files by path. The behaviours of a path are used up one a request, the last one stays."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     behaviours: dict[str, list[Behaviour]] = field(default_factory=dict)
@@ -89,19 +89,19 @@ def send(
             handler.send_header("Content-Length", "0")
             handler.end_headers()
             return
-        first = start + shift if part else 0
-        rest = body[first:]
+        first_start = start + shift if part else 0
+        remaining_bodies = body[first_start:]
         handler.send_response(206 if part else 200)
         if part:
-            handler.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
+            handler.send_header("Content-Range", f"bytes {first_start}-{len(body) - 1}/{len(body)}")
         for name, value in (headers or {}).items():
             handler.send_header(name, value)
         if etag:
             handler.send_header("ETag", etag)
         if length != -1:
-            handler.send_header("Content-Length", str(len(rest) if length is None else length))
+            handler.send_header("Content-Length", str(len(remaining_bodies) if length is None else length))
         handler.end_headers()
-        handler.wfile.write(rest if cut is None else rest[:cut])
+        handler.wfile.write(remaining_bodies if cut is None else remaining_bodies[:cut])
 
     return behaviour
 
@@ -142,15 +142,15 @@ def drop(handler: BaseHTTPRequestHandler, _: bytes) -> None:
     """End the connection without a word."""
 
 
-def chunked(*, cut: bool = False) -> Behaviour:
-    """Send in chunks, without saying how much there is; ``cut``: without the last chunk."""
+def send_chunks(*, cut: bool = False) -> Behaviour:
+    """Send in chunks, without saying how much there is. ``cut``: without the last chunk."""
 
     def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         handler.send_response(200)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        middle = len(body) // 2
-        for chunk in (body[:middle],) if cut else (body[:middle], body[middle:]):
+        middle_count = len(body) // 2
+        for chunk in (body[:middle_count],) if cut else (body[:middle_count], body[middle_count:]):
             handler.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
         if not cut:
             handler.wfile.write(b"0\r\n\r\n")
@@ -161,18 +161,18 @@ def chunked(*, cut: bool = False) -> Behaviour:
 Members = Iterable[tuple[str, bytes]]
 
 
-def zipped(members: Members, **how: object) -> bytes:
+def make_zip(members: Members, **options: object) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in members:
             info = zipfile.ZipInfo(name)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = int(how.get("mode", 0o100644)) << 16
+            info.external_attr = int(options.get("mode", 0o100644)) << 16
             archive.writestr(info, body)
     return stream.getvalue()
 
 
-def tarred(members: Members, *, packed: bool = True) -> bytes:
+def make_tar(members: Members, *, packed: bool = True) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz" if packed else "w") as archive:
         for name, body in members:
@@ -182,10 +182,11 @@ def tarred(members: Members, *, packed: bool = True) -> bytes:
     return stream.getvalue()
 
 
-def tarred_special(name: str, kind: bytes, to: str = "") -> bytes:
+def tarred_special(name: str, kind: bytes, target: str = "") -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         info = tarfile.TarInfo(name)
-        info.type, info.linkname = kind, to
+        info.type = kind
+        info.linkname = target
         archive.addfile(info)
     return stream.getvalue()

@@ -303,26 +303,28 @@ def spans(tag: int, *, begins_with_b: bool = True) -> Callable[[list[str]], Coun
     """Count sentences and spans. In IOB1 a span also begins where the type does."""
 
     def count(lines: list[str]) -> Counted:
-        found, sentences, before = Counter[str](), 0, ""
-        for line in map(str.strip, lines):
+        result = Counter[str]()
+        sentences = 0
+        text_before = ""
+        for line in (str.strip(value) for value in lines):
             if line and not line.startswith("# "):
-                sentences += not before
-                here = line.replace("\t", " ").split(" ")[tag]
-                if here[0] == "B" or (here[0] == "I" and not begins_with_b and before[2:] != here[2:]):
-                    found[here[2:]] += 1
-                before = here
+                sentences += not text_before
+                part = line.replace("\t", " ").split(" ")[tag]
+                if part[0] == "B" or (part[0] == "I" and not begins_with_b and text_before[2:] != part[2:]):
+                    result[part[2:]] += 1
+                text_before = part
             elif not line:
-                before = ""
-        return sentences, found
+                text_before = ""
+        return sentences, result
 
     return count
 
 
-def cells(label: int, *, header: bool, parted: str = "") -> Callable[[list[str]], Counted]:
+def cells(label: int, *, header: bool, parted_text: str = "") -> Callable[[list[str]], Counted]:
     def count(lines: list[str]) -> Counted:
         rows = [line.rstrip("\r").split("\t") for line in lines[header:] if line]
         rows = [row for row in rows if all(cell.strip() for cell in row)]
-        labels = [row[label].split(parted) if parted else [row[label]] for row in rows]
+        labels = [row[label].split(parted_text) if parted_text else [row[label]] for row in rows]
         return len(rows), Counter(name.strip() for names in labels for name in names)
 
     return count
@@ -336,10 +338,11 @@ def tags_of_conllu(lines: list[str]) -> Counted:
 
 def answers(lines: list[str]) -> Counted:
     count = 0
-    for row in map(json.loads, filter(None, lines)):
-        (text,), (start,) = row["answer_pivot"]["text"], row["answer_pivot"]["answer_start"]
-        near = row["context"][max(start - 1, 0) : start + len(text) + 1]
-        count += start >= 0 and (text in near or row["context"].count(text) == 1)
+    for row in (json.loads(value) for value in (item for item in lines if item)):
+        (text,) = row["answer_pivot"]["text"]
+        (start,) = row["answer_pivot"]["answer_start"]
+        near_context = row["context"][max(start - 1, 0) : start + len(text) + 1]
+        count += start >= 0 and (text in near_context or row["context"].count(text) == 1)
     return count, Counter()
 
 
@@ -370,7 +373,7 @@ REAL = (
         "xed/en-annotated.first4000.tsv",
         f'{TEXT}predicts = "labels"\ncolumns = {{ text = 0, label = 1 }}\n',
         "en",
-        cells(1, header=False, parted=","),
+        cells(1, header=False, parted_text=","),
     ),
     Real("anli/nah.tsv", NLI, "nah", cells(4, header=True), 3),
     Real("afriqa/gold_span_passages.afriqa.swa.en.test.json", SPAN, "en", answers, 32),

@@ -1,4 +1,4 @@
-"""Files are read as other projects read them: texts and files of their tests, and odd files of our own."""
+"""Files are read as other projects read them: texts and files of their tests, and odd files."""
 
 import ast
 import random
@@ -46,7 +46,7 @@ def texts_in(path):
 
 
 def read_or_refuse(path):
-    """Return the words of each sentence; None where the file is refused."""
+    """Return the words of each sentence. None where the file is refused."""
     try:
         return [tuple(sentence.words) for sentence in read_sentences(disk_file(path))]
     except isogloss.DataError:
@@ -63,9 +63,9 @@ def test_texts_of_conllus_tests_have_the_same_words_or_are_refused(clone_path, c
             expected = words_of_conllu(conllu, text)
         except conllu.exceptions.ParseException:
             continue
-        found = read_or_refuse(path)
-        if found is not None:
-            assert found == [words for words in expected if words], text
+        result = read_or_refuse(path)
+        if result is not None:
+            assert result == [words for words in expected if words], text
             equal += 1
     assert equal
 
@@ -81,10 +81,10 @@ def test_texts_of_conllus_tests_have_the_same_words_or_are_refused(clone_path, c
 def test_files_of_other_projects_tests_have_the_words_that_conllu_reads(clone_path, conllu, project, folder):
     equal = 0
     for path in sorted(clone_path(project, folder).glob("*.conll*")):
-        found = read_or_refuse(path)
-        if found is not None:
+        result = read_or_refuse(path)
+        if result is not None:
             expected = words_of_conllu(conllu, path.read_text(encoding="utf-8"))
-            assert found == [words for words in expected if words], path
+            assert result == [words for words in expected if words], path
             equal += 1
     assert equal > 3
 
@@ -93,14 +93,14 @@ def test_valid_files_of_the_validator_are_read_and_invalid_ones_read_or_refused(
     folder = clone_path("UniversalDependencies+tools", "udtools/tests/test-cases")
     for path in sorted(folder.glob("valid/*.conllu")):
         list(read_conllu(disk_file(path)))
-    refused = 0
+    refusal = 0
     for path in sorted(folder.glob("invalid-*/*.conllu")):
         try:
             list(read_conllu(disk_file(path)))
         except isogloss.DataError as error:
             assert path.name in str(error)
-            refused += 1
-    assert refused >= 20
+            refusal += 1
+    assert refusal >= 20
 
 
 def function_of(path, name):
@@ -139,34 +139,38 @@ def test_odd_files_have_the_words_that_machamp_reads(clone_path, tmp_path):
         clone_path("machamp-nlp+machamp", "machamp/readers/read_sequence.py"), "seqs2data"
     )
     draw = random.Random(0)
-    for number in range(300):
-        path = tmp_path / f"{number}.conll"
+    for index in range(300):
+        path = tmp_path / f"{index}.conll"
         path.write_text("\n".join(odd_lines(draw)) + "\n", encoding="utf-8")
         expected = [[row[0] for row in sentence] for sentence, _ in read_there(str(path))]
         file = disk_file(path)
         layout = decide_layout(file, 1, listed_labels=LABELS)
         sentences = read_words(file, layout, (0, 1))
-        found = [[cells[0] for _, cells in sentence] for sentence in sentences]
-        assert found == expected, path.read_text(encoding="utf-8")
+        cells = [[cells[0] for _, cells in sentence] for sentence in sentences]
+        assert cells == expected, path.read_text(encoding="utf-8")
 
 
 SERBO_CROATIAN = "sh"
-"""Corpora of Wikipedia have it beside sr, so it stays; its code of three letters becomes sr_Latn."""
+"""Corpora of Wikipedia have both it and sr, so it stays. Its code of three letters becomes sr_Latn."""
 
 
 def test_codes_of_three_letters_are_those_of_langcodes():
     langcodes = pytest.importorskip("langcodes")
     letters = "abcdefghijklmnopqrstuvwxyz"
-    checked = 0
-    for code in (first + second for first in letters for second in letters):
-        language = langcodes.get(code, normalize=False)
-        if not language.is_valid() or canonical_language(code) != code or code == SERBO_CROATIAN:
+    check_count = 0
+    for language_code in (first_letter + second for first_letter in letters for second in letters):
+        language = langcodes.get(language_code, normalize=False)
+        if (
+            not language.is_valid()
+            or canonical_language(language_code) != language_code
+            or language_code == SERBO_CROATIAN
+        ):
             continue  # Retired codes, such as iw, have become others.
         for three in {language.to_alpha3(), language.to_alpha3("B")}:
-            assert canonical_language(three) == code
-            assert three in spellings(code)
-            checked += 1
-    assert checked > 150
+            assert canonical_language(three) == language_code
+            assert three in spellings(language_code)
+            check_count += 1
+    assert check_count > 150
 
 
 def test_tags_of_the_examples_of_langcodes_have_its_language(clone_path):

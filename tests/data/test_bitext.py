@@ -23,17 +23,17 @@ def read(folder, pair, split="train", **fields):
 @pytest.mark.parametrize(
     ("english", "yoruba"), [("eng", "yor"), ("eng_Latn", "yor_Latn"), ("en", "yor"), ("en", "yor-Latn")]
 )
-def test_languages_are_found_however_names_and_headers_spell_them(put, english, yoruba):
+def test_languages_are_found_however_names_and_headers_spell_them(put_files, english, yoruba):
     pair = f"{yoruba}-{english}"
-    every = (
+    interval = (
         {"own/table.tsv": f"id\t{yoruba}\t{english}\n1\tìwé\tbook\n"},
         {f"own/train.{pair}.{yoruba}": "ìwé\n", f"own/train.{pair}.{english}": "book\n"},
         {f"own/{pair}.{yoruba}.train": "ìwé\n", f"own/{pair}.{english}.train": "book\n"},
         {f"own/mined.{pair}.tsv": "1.1\tìwé\tbook\n"},
         {f"own/{yoruba}{english}.src-tgt": "ìwé ||| book\n"},
     )
-    for files in every:
-        folder = put(files)
+    for files in interval:
+        folder = put_files(files)
         assert read(folder, "en-yo", collection="own") == [Translation(id="1", first="book", second="ìwé")]
         for file in files:
             (folder.path / file).unlink()
@@ -49,25 +49,27 @@ def test_languages_are_found_however_names_and_headers_spell_them(put, english, 
     ],
 )
 def test_exchanged_languages_give_exchanged_pairs(fixtures, pair, split, collection):
-    first, second = pair.split("-")
+    first_part, second = pair.split("-")
     straight = read(fixtures, pair, split, collection=collection)
-    assert read(fixtures, f"{second}-{first}", split, collection=collection) == list(
-        map(flip_languages, straight)
-    )
+    assert read(fixtures, f"{second}-{first_part}", split, collection=collection) == [
+        flip_languages(value) for value in straight
+    ]
 
 
 def test_known_test_set_is_training_data_where_that_is_said(fixtures):
     assert len(read(fixtures, "en-hi", collection="tico19", whole="train")) == 1
 
 
-def test_own_files_without_split_names_are_train_and_several_are_joined(put):
-    folder = put({f"mine/{n}.en-fr.{side}": f"{n}\n" for n in "ab" for side in ("en", "fr")})
+def test_own_files_without_split_names_are_train_and_several_are_joined(put_files):
+    folder = put_files({f"mine/{n}.en-fr.{side}": f"{n}\n" for n in "ab" for side in ("en", "fr")})
     assert [pair.id for pair in read(folder, "en-fr", collection="mine")] == ["a.en-fr.en:1", "b.en-fr.en:1"]
 
 
-def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put):
-    folder = put(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
-    assert [(one.id, one.second, one.links) for one in read(folder, "en-fr", collection="own")] == [
+def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers(put_files):
+    folder = put_files(files(english="a b\n\nc\nd\n", french="x\ny\n \nz\n", links="0-0\n\n\n0-0\n"))
+    assert [
+        (example.id, example.second, example.links) for example in read(folder, "en-fr", collection="own")
+    ] == [
         ("1", "x", ((0, 0),)),
         ("4", "z", ((0, 0),)),
     ]
@@ -101,7 +103,7 @@ def table(*rows):
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken_files", "messages"),
     [
         (files(french="x\n"), "train.en-fr.fr:2: the file ends; .* expected the partner of line 2"),
         (files(english="a b\n"), "en:2: the file ends.*partner of line 2 of .*train.en-fr.fr, and as many"),
@@ -135,20 +137,20 @@ def table(*rows):
         ),
     ],
 )
-def test_what_is_broken_is_named_with_its_place(message, broken, said):
-    assert re.search(said, message(OWN, broken, "en-fr"))
+def test_what_is_broken_is_named_with_its_place(message, broken_files, messages):
+    assert re.search(messages, message(OWN, broken_files, "en-fr"))
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
-def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put, space):
+def test_links_count_the_words_that_spaces_part_and_no_other_white_space(put_files, space):
     texts = {"gold/enfr.src-tgt": f"a{space} {space} b ||| x y\n", "gold/enfr.gold": "3-2\n"}
-    (pair,) = read(put(texts), "en-fr", "train", collection="gold", whole="train")
+    (pair,) = read(put_files(texts), "en-fr", "train", collection="gold", whole="train")
     assert pair.links == ((2, 1),)
     assert pair_words(pair)[0] == (f"a{space}", space, "b")
 
 
-def test_raw_text_has_the_words_of_the_tokenizer(put):
-    folder = put({"bible/verses.tsv": "verse\ten\tfr\nGEN 1:2\tAnd God said, “Go!”\tL'homme vint.\n"})
+def test_raw_text_has_the_words_of_the_tokenizer(put_files):
+    folder = put_files({"bible/verses.tsv": "verse\ten\tfr\nGEN 1:2\tAnd God said, “Go!”\tL'homme vint.\n"})
     (pair,) = read(folder, "en-fr", collection="bible")
     assert pair_words(pair) == (
         ("And", "God", "said", ",", "“", "Go", "!", "”"),
@@ -158,36 +160,36 @@ def test_raw_text_has_the_words_of_the_tokenizer(put):
 
 
 def test_a_table_without_ids_is_told_that_they_come_first(message):
-    said = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
-    assert "Its tables have: fr." in said and "with both columns after ids" in said
+    messages = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
+    assert "Its tables have: fr." in messages and "with both columns after ids" in messages
 
 
 @pytest.mark.parametrize("name", ["mined/WikiMatrix.en-es.tsv", "mined/train.en-es.tsv"])
-def test_mined_pairs_below_the_margin_are_left_out(put, name):
-    folder = put({name: MINED})
+def test_mined_pairs_below_the_margin_are_left_out(put_files, name):
+    folder = put_files({name: MINED})
     assert [pair.id for pair in read(folder, "en-es", collection="mined")] == ["1", "2"]
     assert [pair.first for pair in read(folder, "en-es", collection="mined", margin=1.2)] == ["good day"]
     assert len(read(folder, "en-es", collection="mined", margin=0.0)) == 3
 
 
-def test_mined_pairs_are_found_in_either_order_and_packed(put):
-    folder = put({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
-    there = read(folder, "en-es", collection="mined")
-    assert read(folder, "es-en", collection="mined") == list(map(flip_languages, there))
+def test_mined_pairs_are_found_in_either_order_and_packed(put_files):
+    folder = put_files({"mined/WikiMatrix.en-es.tsv.gz": gzip.compress(MINED.encode())})
+    examples = read(folder, "en-es", collection="mined")
+    assert read(folder, "es-en", collection="mined") == [flip_languages(value) for value in examples]
 
 
 def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
-    said = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
-    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in said
+    messages = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
+    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in messages
 
 
 def test_collection_of_mined_text_has_no_languages_in_a_header(message):
-    said = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
-    assert "Its tables have" not in said
+    messages = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
+    assert "Its tables have" not in messages
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first_name", "second"),
     [
         ("OPUS.en-es.en", "OPUS.en-es.es"),
         ("Tatoeba.en-es.en", "Tatoeba.en-es.es"),
@@ -196,16 +198,16 @@ def test_collection_of_mined_text_has_no_languages_in_a_header(message):
         ("en-es.en.all", "en-es.es.all"),
     ],
 )
-def test_names_of_opus_and_xlm_are_found_in_either_order(put, first, second):
-    folder = put({f"own/{first}": "good\n", f"own/{second}": "bueno\n"})
+def test_names_of_opus_and_xlm_are_found_in_either_order(put_files, first_name, second):
+    folder = put_files({f"own/{first_name}": "good\n", f"own/{second}": "bueno\n"})
     (pair,) = read(folder, "en-es", collection="own")
     assert (pair.first, pair.second) == ("good", "bueno")
     assert read(folder, "es-en", collection="own") == [flip_languages(pair)]
 
 
 @pytest.mark.parametrize("name", ["valid.en-es.{}", "en-es.{}.valid", "dev.en-es.{}"])
-def test_files_named_valid_are_the_development_split(put, name):
-    folder = put({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
+def test_files_named_valid_are_the_development_split(put_files, name):
+    folder = put_files({f"own/{name.format(side)}": f"{side}\n" for side in ("en", "es")})
     assert [pair.first for pair in read(folder, "en-es", "dev", collection="own")] == ["en"]
 
 
@@ -237,66 +239,78 @@ def read_parallel_treebanks(folder, pair, split="test"):
 
 
 @pytest.mark.parametrize("place", ["ud/", "ud-pud/", "ud-treebanks-v2.16/", ""])
-def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put, place):
-    assert read_parallel_treebanks(put(files_parallel_treebanks(place=place)), "en-de") == [
+def test_sentences_are_matched_by_sent_id_and_have_their_own_text(put_files, place):
+    assert read_parallel_treebanks(put_files(files_parallel_treebanks(place=place)), "en-de") == [
         Translation(id="n1", first="A = “cat”.", second="Eine Katze."),
         Translation(id="n2", first="dog", second="Ein Hund."),
     ]
 
 
-def test_the_words_are_those_of_the_treebanks(put):
-    assert [pair_words(one) for one in read_parallel_treebanks(put(files_parallel_treebanks()), "en-de")] == [
+def test_the_words_are_those_of_the_treebanks(put_files):
+    assert [
+        pair_words(example)
+        for example in read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de")
+    ] == [
         (("cat",), ("Katze",)),
         (("dog",), ("Hund",)),
     ]
 
 
-def test_the_pair_is_read_in_either_order(put):
-    found = read_parallel_treebanks(put(files_parallel_treebanks()), "de-en")
-    assert [(one.id, one.first, one.second) for one in found] == [
+def test_the_pair_is_read_in_either_order(put_files):
+    examples = read_parallel_treebanks(put_files(files_parallel_treebanks()), "de-en")
+    assert [(example.id, example.first, example.second) for example in examples] == [
         ("n2", "Ein Hund.", "dog"),
         ("n1", "Eine Katze.", "A = “cat”."),
     ]
 
 
-def test_a_split_that_is_not_there_names_the_one_that_is(put):
+def test_a_split_that_is_not_there_names_the_one_that_is(put_files):
     with says(DataError, "'en-de'", "test"):
-        read_parallel_treebanks(put(files_parallel_treebanks()), "en-de", "dev")
+        read_parallel_treebanks(put_files(files_parallel_treebanks()), "en-de", "dev")
 
 
-def test_a_sentence_without_its_translation_is_an_error(put):
-    folder = put(files_parallel_treebanks(german=treebank(("n1", "", "Katze"))))
+def test_a_sentence_without_its_translation_is_an_error(put_files):
+    folder = put_files(files_parallel_treebanks(german=treebank(("n1", "", "Katze"))))
     with pytest.raises(DataError, match=r"parallel: .*1.*en_pud.*de_pud.*n2"):
         read_parallel_treebanks(folder, "en-de")
 
 
-def test_another_collection_names_this_one(put):
+def test_another_collection_names_this_one(put_files):
     with says(DataError, "'en-de'", "collection = 'pud'"):
-        list(Bitext(collection="tatoeba").read(put(files_parallel_treebanks()), "en-de", "test"))
+        list(Bitext(collection="tatoeba").read(put_files(files_parallel_treebanks()), "en-de", "test"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", ["en-de", "en-th", "hi-ru"])
 def test_the_parallel_treebanks_have_a_thousand_sentences(real_data, pair):
-    found = read_parallel_treebanks(real_data, pair)
-    assert len(found) == len({one.id for one in found}) == 1000
-    assert all(one.first.strip() and one.second.strip() and one.links is None for one in found)
+    examples = read_parallel_treebanks(real_data, pair)
+    assert len(examples) == len({example.id for example in examples}) == 1000
+    assert all(
+        example.first.strip() and example.second.strip() and example.links is None for example in examples
+    )
 
 
 def pairs(*texts):
-    return [Translation(id=f"{n}", first=first, second=second) for n, (first, second) in enumerate(texts)]
+    return [
+        Translation(id=f"{n}", first=first_text, second=second)
+        for n, (first_text, second) in enumerate(texts)
+    ]
 
 
 GOOD = pairs(*((f"one two three {n}", f"один два три {n}") for n in range(40)))
 
 
 def test_report_counts_what_is_there():
-    found = check_bitext(
+    bitext = check_bitext(
         [*GOOD, *pairs(("one two three 0", "один два три 0"), ("a b c", "a b c"))], "en", "ru"
     )
-    assert (found.pairs, found.duplicates, found.identical, found.length_outliers) == (42, 1, 1, 0)
-    assert (found.first.mean_words, found.first.longest_words, found.first.empty) == ((41 * 4 + 3) / 42, 4, 0)
-    assert found.second.other_script == 1
+    assert (bitext.pairs, bitext.duplicates, bitext.identical, bitext.length_outliers) == (42, 1, 1, 0)
+    assert (bitext.first.mean_words, bitext.first.longest_words, bitext.first.empty) == (
+        (41 * 4 + 3) / 42,
+        4,
+        0,
+    )
+    assert bitext.second.other_script == 1
 
 
 def test_good_bitext_has_no_warning():
@@ -305,14 +319,14 @@ def test_good_bitext_has_no_warning():
 
 
 def test_exchanged_languages_are_noticed_by_their_scripts():
-    found = check_bitext(GOOD, "ru", "en")
-    assert [side.own_script for side in (found.first, found.second)] == [0.0, 0.0]
-    assert "40 of 40 pairs (100.0%) are not in the script of Russian" in found.warnings[0]
-    assert "English" in found.warnings[1]
+    bitext = check_bitext(GOOD, "ru", "en")
+    assert [side.own_script for side in (bitext.first, bitext.second)] == [0.0, 0.0]
+    assert "40 of 40 pairs (100.0%) are not in the script of Russian" in bitext.warnings[0]
+    assert "English" in bitext.warnings[1]
 
 
 def test_each_kind_of_suspicion_is_said():
-    found = check_bitext(
+    bitext = check_bitext(
         pairs(
             ("a b c d e f g h i j k l", "x"),
             ("a b", "a b"),
@@ -321,15 +335,15 @@ def test_each_kind_of_suspicion_is_said():
             *[("a b", "u v")] * 3,
         )
     )
-    said = " ".join(found.warnings)
+    text = " ".join(bitext.warnings)
     for words in (
         "differ much in length",
         "repeat an earlier pair",
         "same text on both sides",
         "no words on one side",
     ):
-        assert words in said
-    assert found.first.empty == 1
+        assert words in text
+    assert bitext.first.empty == 1
 
 
 def test_no_pair_is_said():
@@ -337,9 +351,9 @@ def test_no_pair_is_said():
 
 
 def test_a_language_that_is_longer_throughout_has_no_outliers():
-    made = pairs(*(("a b c", "u v w x y z u v w x y z") for _ in range(9)))
-    assert check_bitext(made).length_outliers == 0
-    assert check_bitext([*made, *pairs(("a b c d e f", "u v"))]).length_outliers == 1
+    translations = pairs(*(("a b c", "u v w x y z u v w x y z") for _ in range(9)))
+    assert check_bitext(translations).length_outliers == 0
+    assert check_bitext([*translations, *pairs(("a b c d e f", "u v"))]).length_outliers == 1
 
 
 def test_scripts_are_those_of_letters_alone():
@@ -351,5 +365,5 @@ def test_scripts_are_those_of_letters_alone():
 
 @given(st.text())
 def test_every_letter_is_counted_once(text):
-    assert scripts_in(text).total() == sum(map(str.isalpha, text))
-    assert sum(map(str.isalpha, text)) == 0 or 0 <= own_share(scripts_in(text), "en") <= 1
+    assert scripts_in(text).total() == sum(str.isalpha(value) for value in text)
+    assert sum(str.isalpha(value) for value in text) == 0 or 0 <= own_share(scripts_in(text), "en") <= 1

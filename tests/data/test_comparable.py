@@ -23,13 +23,15 @@ EXPECTED = [
 
 
 def read(folder, language="de-en", split="dev"):
-    return [(one.id, one.first, one.second) for one in Bucc().read(folder, language, split)]
+    return [(example.id, example.first, example.second) for example in Bucc().read(folder, language, split)]
 
 
 def test_a_pair_is_found_in_either_order_under_the_same_ids(fixtures):
-    assert read(fixtures, "en-de") == [(name, second, first) for name, first, second in EXPECTED]
-    turned = [(name, second, first) for name, first, second in read(fixtures, "fr-en", "test")]
-    assert read(fixtures, "en-fr", "test") == turned
+    assert read(fixtures, "en-de") == [(name, second, first_part) for name, first_part, second in EXPECTED]
+    turned_names = [
+        (name, second, first_example) for name, first_example, second in read(fixtures, "fr-en", "test")
+    ]
+    assert read(fixtures, "en-fr", "test") == turned_names
 
 
 @pytest.mark.parametrize(
@@ -43,28 +45,30 @@ def test_a_pair_is_found_in_either_order_under_the_same_ids(fixtures):
         ("bucc2018/deu-eng.test", "test"),
     ],
 )
-def test_official_names_and_those_of_xtreme_are_found(put, place, split):
+def test_official_names_and_those_of_xtreme_are_found(put_files, place, split):
     sides = {"de": "deu", "en": "eng"} if "deu" in place else {}
     ends = {name: name.rpartition(".")[2] for name in OFFICIAL}
-    folder = put({f"{place}.{sides.get(ends[name], ends[name])}": text for name, text in OFFICIAL.items()})
+    folder = put_files(
+        {f"{place}.{sides.get(ends[name], ends[name])}": text for name, text in OFFICIAL.items()}
+    )
     assert read(folder, split=split) == EXPECTED
 
 
-def test_official_training_data_is_test_beside_official_test_data_without_gold(put):
+def test_official_training_data_is_test_beside_official_test_data_without_gold(put_files):
     sides = {name.replace("sample", "test"): text for name, text in OFFICIAL.items() if "gold" not in name}
     files = {name.replace("sample", "training"): text for name, text in OFFICIAL.items()}
-    assert read(put({**sides, **files}), split="test") == EXPECTED
+    assert read(put_files({**sides, **files}), split="test") == EXPECTED
 
 
-def test_many_to_many_translations_are_a_text_each(put):
+def test_many_to_many_translations_are_a_text_each(put_files):
     gold = OFFICIAL[f"{PLACE}.gold"]
-    found = read(put({**OFFICIAL, f"{PLACE}.gold": gold + gold + "de-000000002\ten-000000002\n"}))
-    assert found[2] == ("de-000000002 en-000000002", "Es regnet.", "Nobody came.")
-    assert found[:2] + found[3:] == [one for one in EXPECTED if one[0] != "en-000000002"]
+    examples = read(put_files({**OFFICIAL, f"{PLACE}.gold": gold + gold + "de-000000002\ten-000000002\n"}))
+    assert examples[2] == ("de-000000002 en-000000002", "Es regnet.", "Nobody came.")
+    assert examples[:2] + examples[3:] == [item for item in EXPECTED if item[0] != "en-000000002"]
 
 
 @pytest.mark.parametrize(
-    ("end", "line", "said"),
+    ("end", "line", "messages"),
     [
         ("de", "de-4", "de:4: 'de-4'; expected an id without spaces, a tab and a text"),
         ("de", "de-4\ta\tb", "de:4: 'de-4\\ta\\tb'; expected an id without spaces, a tab and a text"),
@@ -77,9 +81,9 @@ def test_many_to_many_translations_are_a_text_each(put):
         ("gold", "de-000000001", "gold:3: 'de-000000001'; expected two ids"),
     ],
 )
-def test_a_broken_line_is_said_with_its_place(message, end, line, said):
+def test_a_broken_line_is_said_with_its_place(message, end, line, messages):
     name = f"{PLACE}.{end}"
-    assert f"{name[: -len(end)]}{said}" in message(
+    assert f"{name[: -len(end)]}{messages}" in message(
         Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev"
     )
 
@@ -87,16 +91,16 @@ def test_a_broken_line_is_said_with_its_place(message, end, line, said):
 def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
     files = {name.replace("/de-en/", "/").replace("sample", "test"): text for name, text in OFFICIAL.items()}
     del files["bucc2018/de-en.test.gold"]
-    said = message(Bucc(), files, "de-en", "test")
-    assert "no bucc2018/de-en.test.gold" in said
-    assert "XTREME's test is the official training data with its gold file" in said
+    messages = message(Bucc(), files, "de-en", "test")
+    assert "no bucc2018/de-en.test.gold" in messages
+    assert "XTREME's test is the official training data with its gold file" in messages
 
 
 @pytest.mark.parametrize(("language", "split"), [("ru-en", "dev"), ("de-en", "train")])
 def test_what_there_is_instead_is_said(message, language, split):
-    said = message(Bucc(), OFFICIAL, language, split)
-    assert f"no {split} split of corpus 'bucc2018' for language {language!r}" in said
-    assert ("bucc2018 has dev for: de-en" if language == "ru-en" else "For 'de-en' it has: dev") in said
+    messages = message(Bucc(), OFFICIAL, language, split)
+    assert f"no {split} split of corpus 'bucc2018' for language {language!r}" in messages
+    assert ("bucc2018 has dev for: de-en" if language == "ru-en" else "For 'de-en' it has: dev") in messages
 
 
 def test_a_single_language_is_no_pair(message):
@@ -105,7 +109,7 @@ def test_a_single_language_is_no_pair(message):
 
 def test_of_three_translations_one_stays_a_pair_and_two_lose_a_side():
     pairs = [Translation(id=str(n), first=f"a{n}", second=f"b{n}") for n in range(4)]
-    assert [(one.first, one.second) for one in split_translations(pairs)] == [
+    assert [(translation.first, translation.second) for translation in split_translations(pairs)] == [
         ("a0", "b0"),
         ("", "b1"),
         ("a2", ""),
@@ -114,12 +118,12 @@ def test_of_three_translations_one_stays_a_pair_and_two_lose_a_side():
 
 
 def test_the_built_in_languages_have_it_in_both_orders():
-    there, turned = (read(BuiltInLanguages(), pair, "dev") for pair in ("qaa-qab", "qab-qaa"))
-    assert [(name, second, first) for name, first, second in there] == turned
-    kinds = [(bool(first), bool(second)) for _, first, second in there]
+    examples, turned_examples = (read(BuiltInLanguages(), pair, "dev") for pair in ("qaa-qab", "qab-qaa"))
+    assert [(name, second, first_example) for name, first_example, second in examples] == turned_examples
+    kinds = [(bool(first_example), bool(second)) for _, first_example, second in examples]
     assert [kinds.count(kind) for kind in ((True, True), (False, True), (True, False))] == [167, 167, 166]
 
 
-def test_a_text_of_spaces_alone_is_none(put):
-    folder = put({"bucc2018/de-en.dev.tsv": "id\tde\ten\n1\ta\t \n2\t \t \n"})
+def test_a_text_of_spaces_alone_is_none(put_files):
+    folder = put_files({"bucc2018/de-en.dev.tsv": "id\tde\ten\n1\ta\t \n2\t \t \n"})
     assert list(Bucc().read(folder, "de-en", "dev")) == [ComparableText(id="1", first="a", second="")]

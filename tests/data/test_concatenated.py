@@ -20,42 +20,51 @@ def corpus(name):
     return join_corpora(name, CORPORA.__getitem__)
 
 
-def test_parts_are_read_in_turn_with_ids_of_their_own(put):
-    folder = put(FILES)
-    assert [one.id for one in corpus("snli+sick").read(folder, "en", "dev")] == ["snli:1", "snli:2", "sick:5"]
-    assert [one.id for one in corpus("sick+snli").read(folder, "en", "dev")] == ["sick:5", "snli:1", "snli:2"]
+def test_parts_are_read_in_turn_with_ids_of_their_own(put_files):
+    folder = put_files(FILES)
+    assert [example.id for example in corpus("snli+sick").read(folder, "en", "dev")] == [
+        "snli:1",
+        "snli:2",
+        "sick:5",
+    ]
+    assert [example.id for example in corpus("sick+snli").read(folder, "en", "dev")] == [
+        "sick:5",
+        "snli:1",
+        "snli:2",
+    ]
 
 
-def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put):
-    folder, whole = put(FILES), corpus("snli[dev,test]+sick")
-    assert [one.id for one in whole.read(folder, "en", "train")] == [
+def test_named_splits_of_a_part_are_its_training_data_and_it_has_no_other(put_files):
+    folder = put_files(FILES)
+    whole_corpora = corpus("snli[dev,test]+sick")
+    assert [example.id for example in whole_corpora.read(folder, "en", "train")] == [
         "snli:dev:1",
         "snli:dev:2",
         "snli:test:1",
         "sick:9",
     ]
-    assert [one.id for one in whole.read(folder, "en", "dev")] == ["sick:5"]
+    assert [example.id for example in whole_corpora.read(folder, "en", "dev")] == ["sick:5"]
 
 
-def test_files_are_those_of_all_parts(put):
-    folder = put(FILES)
+def test_files_are_those_of_all_parts(put_files):
+    folder = put_files(FILES)
     files = corpus("snli[dev,test]+sick").files(folder, "en", "train")
     assert [Path(file.name).name for file in files] == ["snli_dev.tsv", "snli_test.tsv", "SICK_train.txt"]
 
 
-def test_part_alone_keeps_its_ids_unless_its_splits_are_named(put):
+def test_part_alone_keeps_its_ids_unless_its_splits_are_named(put_files):
     assert corpus("sick") is CORPORA["sick"]
-    assert [one.id for one in corpus("sick[dev]").read(put(FILES), "en", "train")] == ["sick:5"]
+    assert [example.id for example in corpus("sick[dev]").read(put_files(FILES), "en", "train")] == ["sick:5"]
 
 
-def test_part_that_lacks_a_split_is_an_error_before_the_first_example(put):
+def test_part_that_lacks_a_split_is_an_error_before_the_first_example(put_files):
     with says(DataError, "'snli'", "dev, test"):
-        corpus("sick+snli").read(put(FILES), "en", "train")
+        corpus("sick+snli").read(put_files(FILES), "en", "train")
 
 
-def test_whole_without_a_split_says_which_corpus_to_join(put):
+def test_whole_without_a_split_says_which_corpus_to_join(put_files):
     with says(DataError, "'snli[dev]+sick[dev]'"):
-        corpus("snli[dev]+sick[dev]").read(put(FILES), "en", "dev")
+        corpus("snli[dev]+sick[dev]").read(put_files(FILES), "en", "dev")
 
 
 def test_joined_corpora_have_the_tasks_that_all_have():
@@ -77,11 +86,11 @@ def test_name_is_what_the_recipe_says():
 
 def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
     def one(name):
-        plain, _, collection = name.partition(":")
-        return replace(CORPORA["cad-nli"], collection=collection) if collection else CORPORA[plain]
+        plain_part, _, collection = name.partition(":")
+        return replace(CORPORA["cad-nli"], collection=collection) if collection else CORPORA[plain_part]
 
-    whole = join_corpora("cad-nli:original+cad-nli", one)
-    assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [
+    whole_corpora = join_corpora("cad-nli:original+cad-nli", one)
+    assert [pair.id for pair in whole_corpora.read(fixtures, "en", "train")] == [
         "cad-nli:original:1",
         "cad-nli:1",
         "cad-nli:2",
@@ -89,9 +98,9 @@ def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
 
 
 def test_nothing_is_written():
-    whole = corpus("snli+sick")
-    assert isinstance(whole, Concatenated)
-    for write in (lambda: whole.write([], "en"), lambda: whole.path("en", "train")):
+    whole_corpora = corpus("snli+sick")
+    assert isinstance(whole_corpora, Concatenated)
+    for write in (lambda: whole_corpora.write([], "en"), lambda: whole_corpora.path("en", "train")):
         with says(DataError, "one of its parts"):
             write()
 
@@ -104,7 +113,7 @@ def test_names_are_taken_apart():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("", "^corpus '': ''.*snli"),
         ("snli+", r"^corpus 'snli\+': ''"),
@@ -118,6 +127,6 @@ def test_names_are_taken_apart():
         ("snli+snli[dev]", ": snli .*twice"),
     ],
 )
-def test_name_that_cannot_be_taken_apart_says_how_to_write_it(name, said):
-    with pytest.raises(ConfigError, match=said):
+def test_name_that_cannot_be_taken_apart_says_how_to_write_it(name, message):
+    with pytest.raises(ConfigError, match=message):
         parts_of(name)

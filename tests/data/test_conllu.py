@@ -30,22 +30,22 @@ def file_of(*lines):
     return File(name="x.conllu", read=lambda: iter([line + "\n" for line in lines]), fingerprint=str)
 
 
-def word(number=1, form="w", tag="NOUN", head=0, relation=""):
-    return WORD.format(number, form, tag, head, relation or ("dep" if head else "root"))
+def word(text=1, form="w", tag="NOUN", head=0, relation=""):
+    return WORD.format(text, form, tag, head, relation or ("dep" if head else "root"))
 
 
-def broken(*lines):
-    with pytest.raises(DataError) as caught:
+def read_broken(*lines):
+    with pytest.raises(DataError) as error:
         list(read_conllu(file_of(*lines)))
-    return str(caught.value)
+    return str(error.value)
 
 
 def test_fields_are_those_of_the_words_alone(fixtures):
-    first, second = read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0])
-    assert first.id == "fixture-1"
-    assert first.words == ("She", "'ll", "read", ",", "and", "he", "books", ".")
-    assert first.heads == (3, 3, 0, 6, 6, 3, 6, 3)
-    assert first.tags[:3] == ("PRON", "AUX", "VERB")
+    first_sentence, second = read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0])
+    assert first_sentence.id == "fixture-1"
+    assert first_sentence.words == ("She", "'ll", "read", ",", "and", "he", "books", ".")
+    assert first_sentence.heads == (3, 3, 0, 6, 6, 3, 6, 3)
+    assert first_sentence.tags[:3] == ("PRON", "AUX", "VERB")
     assert second.relations == ("root", "advmod:lmod")
 
 
@@ -53,20 +53,22 @@ def test_file_is_written_back_byte_for_byte(fixtures):
     files = fixtures.find(["ud*/*/*.conllu"])
     assert len(files) == 4
     for file in files:
-        written = "".join(line + "\n" for line in write_conllu(read_conllu(file), "ud"))
-        assert written == "".join(file.read())
+        text = "".join(line + "\n" for line in write_conllu(read_conllu(file), "ud"))
+        assert text == "".join(file.read())
 
 
 def test_changed_fields_are_written_into_the_old_lines(fixtures):
     sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
-    changed = replace(sentence, tags=("X", *sentence.tags[1:]), relations=("dep", *sentence.relations[1:]))
-    written = list(write_conllu([changed], "ud"))
-    assert written[4] == "1\tShe\tshe\tX\tPRP\tCase=Nom|Number=Sing\t3\tdep\t3:nsubj\t_"
-    assert written[:4] + written[5:] == [*sentence.lines[:4], *sentence.lines[5:], ""]
+    changed_sentence = replace(
+        sentence, tags=("X", *sentence.tags[1:]), relations=("dep", *sentence.relations[1:])
+    )
+    conllus = list(write_conllu([changed_sentence], "ud"))
+    assert conllus[4] == "1\tShe\tshe\tX\tPRP\tCase=Nom|Number=Sing\t3\tdep\t3:nsubj\t_"
+    assert conllus[:4] + conllus[5:] == [*sentence.lines[:4], *sentence.lines[5:], ""]
 
 
 @st.composite
-def annotated(draw):
+def annotated_lines(draw):
     """A sentence's lines with comments, ranges, empty nodes, an enhanced graph and anything in MISC."""
     cells = st.text(
         st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=5
@@ -75,49 +77,50 @@ def annotated(draw):
     lines = ["# " + draw(cells) for _ in range(draw(st.integers(0, 2)))]
     if draw(st.booleans()):
         lines.append("\t".join(["0.1", *[draw(cells) for _ in range(9)]]))
-    for number in range(1, size + 1):
-        if draw(st.booleans()) and number < size:
-            lines.append("\t".join([f"{number}-{number + 1}", draw(cells), *"_______", draw(cells)]))
-        head = number - 1  # a chain
-        graph = draw(st.sampled_from(["_", f"{head}:dep|{number}.1:nsubj>obj", "0:root"]))
-        others = [draw(cells) for _ in range(5)]
+    for index in range(1, size + 1):
+        if draw(st.booleans()) and index < size:
+            lines.append("\t".join([f"{index}-{index + 1}", draw(cells), *"_______", draw(cells)]))
+        head = index - 1  # a chain
+        graph = draw(st.sampled_from(["_", f"{head}:dep|{index}.1:nsubj>obj", "0:root"]))
+        other_samples = [draw(cells) for _ in range(5)]
         tree = [
             draw(st.sampled_from(sorted(UPOS))),
-            others[2],
-            others[3],
+            other_samples[2],
+            other_samples[3],
             str(head),
             "dep:x" if head else "root:x",
             graph,
-            others[4],
+            other_samples[4],
         ]
-        lines.append("\t".join([str(number), others[0], others[1], *tree]))
+        lines.append("\t".join([str(index), other_samples[0], other_samples[1], *tree]))
         for copy in range(draw(st.integers(0, 2))):
-            lines.append("\t".join([f"{number}.{copy + 1}", *[draw(cells) for _ in range(9)]]))
+            lines.append("\t".join([f"{index}.{copy + 1}", *[draw(cells) for _ in range(9)]]))
     return lines, size
 
 
-@given(st.lists(annotated(), min_size=1, max_size=3))
+@given(st.lists(annotated_lines(), min_size=1, max_size=3))
 def test_all_that_is_not_read_is_written_back_untouched(sentences):
-    lines = [line for one, _ in sentences for line in (*one, "")]
+    lines = [line for sentence, _ in sentences for line in (*sentence, "")]
     assert list(write_conllu(read_conllu(file_of(*lines)), "ud")) == lines
 
 
-@given(annotated())
-def test_a_predicted_tree_changes_its_own_columns_alone(one):
-    lines, size = one
+@given(annotated_lines())
+def test_a_predicted_tree_changes_its_own_columns_alone(item):
+    lines, size = item
     (sentence,) = read_conllu(file_of(*lines))
     heads = (*range(2, size + 1), 0)
     relations = [*(f"r{place}" for place in range(size - 1)), "root"]
-    written = list(write_conllu([with_tree(sentence, heads, relations)], "ud"))
-    assert len(written) == len(lines) + 1
+    conllus = list(write_conllu([with_tree(sentence, heads, relations)], "ud"))
+    assert len(conllus) == len(lines) + 1
     words = iter(range(size))
-    for before, after in zip(lines, written, strict=False):
-        if before.startswith("#") or not before.split("\t")[0].isdigit():
-            assert after == before
+    for line_before, text_after in zip(lines, conllus, strict=False):
+        if line_before.startswith("#") or not line_before.split("\t")[0].isdigit():
+            assert text_after == line_before
             continue
-        word, cells = next(words), before.split("\t")
+        word = next(words)
+        cells = line_before.split("\t")
         cells[6:8] = str(heads[word]), relations[word]
-        assert after.split("\t") == cells
+        assert text_after.split("\t") == cells
 
 
 def test_a_tree_of_another_length_is_refused():
@@ -142,7 +145,7 @@ def test_old_tag_of_version_1_is_kept_as_found():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "messages"),
     [
         ("2\tw\t_\tNOUN\t_\t_\t1\tnsubj\t_", "9 columns"),
         ("2 w _ NOUN _ _ 1 nsubj _ _", "1 columns"),
@@ -162,33 +165,33 @@ def test_old_tag_of_version_1_is_kept_as_found():
         (word(2, head=2, relation="x"), "a cycle"),
     ],
 )
-def test_broken_line_names_file_line_and_what_was_found(line, said):
-    message = broken("# text = w w", word(), line)
+def test_broken_line_names_file_line_and_what_was_found(line, messages):
+    message = read_broken("# text = w w", word(), line)
     assert message.startswith("x.conllu:3: ")
-    assert said in message
+    assert messages in message
 
 
 def test_sentence_without_root_and_comments_without_words_are_errors():
-    assert broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
-    assert broken(word(relation="nsubj")).startswith("x.conllu:1: DEPREL 'nsubj' with HEAD 0")
-    assert broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
+    assert read_broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
+    assert read_broken(word(relation="nsubj")).startswith("x.conllu:1: DEPREL 'nsubj' with HEAD 0")
+    assert read_broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
 
 
 @given(st.data())
 def test_heads_are_accepted_just_when_every_word_leads_to_the_one_root(data):
     size = data.draw(st.integers(1, 6))
     heads = data.draw(st.lists(st.integers(0, size), min_size=size, max_size=size))
-    lines = [word(number, head=head) for number, head in enumerate(heads, start=1)]
+    lines = [word(index, head=head) for index, head in enumerate(heads, start=1)]
     if is_tree(heads):
         assert next(read_conllu(file_of(*lines))).heads == tuple(heads)
     else:
-        broken(*lines)
+        read_broken(*lines)
 
 
 def test_ids_are_unique_even_where_one_looks_like_a_repeated_one():
     names = ["a", "a", "a#2", "a#2", "2"]
     lines = [line for name in names for line in (f"# sent_id = {name}", word(), "")]
-    assert [one.id for one in read_conllu(file_of(*lines))] == ["a", "a#2", "a#2#2", "a#2#3", "2"]
+    assert [sentence.id for sentence in read_conllu(file_of(*lines))] == ["a", "a#2", "a#2#2", "a#2#3", "2"]
 
 
 def test_sent_id_is_found_however_it_is_spaced():
@@ -198,8 +201,8 @@ def test_sent_id_is_found_however_it_is_spaced():
         "#\tsent_id  =  a b  ",
         "# sent_id = \n# sent_id = a b",
     ):
-        (one,) = read_conllu(file_of(*comment.split("\n"), word()))
-        assert one.id == "a b"
+        (sentence,) = read_conllu(file_of(*comment.split("\n"), word()))
+        assert sentence.id == "a b"
 
 
 BLOCKS = """\
@@ -233,22 +236,22 @@ def test_blocks_are_the_file_and_know_their_words():
 def test_columns_filled_in_leave_all_others():
     block = blocks_of(BLOCKS)[0]
     columns = {TAG: ("VERB", "PRON", "ADP"), HEAD: ("0", "1", "1"), RELATION: ("root", "obj", "obl")}
-    before = [line.split("\t") for line in block.lines]
-    after = [line.split("\t") for line in with_columns(block.lines, columns)]
-    changed = [
+    parts_before = [line.split("\t") for line in block.lines]
+    parts_after = [line.split("\t") for line in with_columns(block.lines, columns)]
+    changed_rows = [
         (row, column)
-        for row, cells in enumerate(after)
+        for row, cells in enumerate(parts_after)
         for column, cell in enumerate(cells)
-        if cell != before[row][column]
+        if cell != parts_before[row][column]
     ]
-    assert changed == [(row, column) for row in (3, 4, 6) for column in (TAG, HEAD, RELATION)]
-    assert [after[row][TAG] for row in (3, 4, 6)] == list(columns[TAG])
+    assert changed_rows == [(row, column) for row in (3, 4, 6) for column in (TAG, HEAD, RELATION)]
+    assert [parts_after[row][TAG] for row in (3, 4, 6)] == list(columns[TAG])
 
 
 def test_a_key_is_added_to_others_and_takes_its_own_place():
     block = blocks_of(BLOCKS)[0]
-    after = [line.split("\t")[-1] for line in with_misc(block.lines, "NER", ("O", "B-PER", "I-PER"))]
-    assert after[2:] == ["_", "Lang=es|NER=O", "NER=B-PER", "CopyOf=-1", "SpaceAfter=No|NER=I-PER"]
+    parts_after = [line.split("\t")[-1] for line in with_misc(block.lines, "NER", ("O", "B-PER", "I-PER"))]
+    assert parts_after[2:] == ["_", "Lang=es|NER=O", "NER=B-PER", "CopyOf=-1", "SpaceAfter=No|NER=I-PER"]
 
 
 def test_a_number_of_values_that_is_wrong_is_an_error():
@@ -257,7 +260,7 @@ def test_a_number_of_values_that_is_wrong_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("1\tword", r"f:2: .*2.*'1\\tword'.*10"),
         ("2" + "\tx" * 9, "f:2: .*2.*1"),
@@ -265,8 +268,8 @@ def test_a_number_of_values_that_is_wrong_is_an_error():
         ("x" + "\tx" * 9, "f:2: ID 'x'"),
     ],
 )
-def test_a_broken_line_of_a_file_to_be_labelled_is_named(line, said):
-    with pytest.raises(DataError, match=said):
+def test_a_broken_line_of_a_file_to_be_labelled_is_named(line, message):
+    with pytest.raises(DataError, match=message):
         blocks_of(f"# c\n{line}\n")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from drawn import HARD, KINDS, held, kept
+from drawn import HARD, KINDS, SAMPLES, STRATEGIES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -37,7 +37,7 @@ def test_every_corpus_of_the_package_is_listed():
     modules = [
         importlib.import_module(f"isogloss.data.corpora.{path.stem}") for path in folder.glob("[a-z]*.py")
     ]
-    found = {
+    result = {
         thing
         for module in modules
         for thing in vars(module).values()
@@ -46,8 +46,8 @@ def test_every_corpus_of_the_package_is_listed():
         and hasattr(thing, "read")
         and hasattr(thing, "write")
     }
-    found -= {Concatenated, DescribedCorpus}  # made of those in the table, or described: no entries of it
-    assert found == {type(corpus) for corpus in CORPORA.values()}
+    result -= {Concatenated, DescribedCorpus}  # combinations of entries, or described: not in the table
+    assert result == {type(corpus) for corpus in CORPORA.values()}
 
 
 def test_every_corpus_is_called_by_its_name_and_says_what_it_is():
@@ -68,7 +68,7 @@ def test_written_file_is_looked_for_where_path_says(corpus, tmp_path):
     assert [file.name for file in corpus.files(DiskFolder(tmp_path), pair, split)] == [str(path)]
 
 
-HELD = {name: held(corpus) for name, corpus in CORPORA.items()}
+HELD = {name: find_kind(corpus) for name, corpus in CORPORA.items()}
 
 EVERY = pytest.mark.parametrize("name", CORPORA)
 
@@ -77,52 +77,54 @@ EVERY = pytest.mark.parametrize("name", CORPORA)
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_written_reads_back(name, data):
-    one = HELD[name]
-    examples = data.draw(KINDS[one.kind][0])
-    assert kept(one.read_back(one.write(examples))) == kept(examples)
+    run = HELD[name]
+    examples = data.draw(STRATEGIES[run.kind])
+    assert keep_parts(run.read_back(run.write(examples))) == keep_parts(examples)
 
 
 @EVERY
 def test_fingerprints_follow_the_content(name, tmp_path):
-    one = HELD[name]
-    path = tmp_path / one.path
+    item = HELD[name]
+    path = tmp_path / item.path
     path.parent.mkdir(parents=True)
-    text = one.write(KINDS[one.kind][1])
-    found = []
+    text = item.write(SAMPLES[item.kind])
+    fingerprints = []
     for content in (text, text, f"{text}\n"):
         path.write_text(content, "utf-8")
-        (file,) = one.corpus.files(DiskFolder(tmp_path), one.language, one.splits[0])
-        found.append(file.fingerprint())
-    assert found[0] == found[1] != found[2]
+        (file,) = item.corpus.files(DiskFolder(tmp_path), item.language, item.splits[0])
+        fingerprints.append(file.fingerprint())
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
 
 
 @EVERY
 def test_a_file_without_examples_is_an_error_that_names_it(name, tmp_path):
-    one = HELD[name]
-    path = tmp_path / one.path
+    file = HELD[name]
+    path = tmp_path / file.path
     path.parent.mkdir(parents=True)
-    empty = {"bible": "verse\ten\n", **dict.fromkeys(("bitext", "bucc2018"), "id\ten\tsw\n")}.get(
+    empty_value = {"bible": "verse\ten\n", **dict.fromkeys(("bitext", "bucc2018"), "id\ten\tsw\n")}.get(
         name, '{"data": []}'
     )
-    path.write_text(empty if empty[0] != "{" or path.suffix == ".json" else "\n" * (name == "ud"), "utf-8")
-    with pytest.raises(DataError) as caught:
-        list(one.corpus.read(DiskFolder(tmp_path), one.language, one.splits[0]))
-    assert f"{path}:1:" in str(caught.value)
+    path.write_text(
+        empty_value if empty_value[0] != "{" or path.suffix == ".json" else "\n" * (name == "ud"), "utf-8"
+    )
+    with pytest.raises(DataError) as error:
+        list(file.corpus.read(DiskFolder(tmp_path), file.language, file.splits[0]))
+    assert f"{path}:1:" in str(error.value)
 
 
 @EVERY
 def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_path):
-    one = HELD[name]
+    row = HELD[name]
     (tmp_path / "something.txt").touch()
-    with pytest.raises(DataError) as caught:
-        one.corpus.files(DiskFolder(tmp_path), one.language, one.splits[0])
-    said = str(caught.value)
-    assert said.startswith(f"{tmp_path}: no ") and f"{one.language!r}" in said
-    assert "The folder holds: something.txt" in said
+    with pytest.raises(DataError) as error:
+        row.corpus.files(DiskFolder(tmp_path), row.language, row.splits[0])
+    text = str(error.value)
+    assert text.startswith(f"{tmp_path}: no ") and f"{row.language!r}" in text
+    assert "The folder holds: something.txt" in text
 
 
 @pytest.mark.parametrize(
-    ("corpus", "language", "split", "said"),
+    ("corpus", "language", "split", "message"),
     [
         ("rawtext", "sw", "dev", "For 'sw' it has:"),
         ("bible", "ssw", "train", r"bible/\*\.tsv.*'ssw'.*'sw'.*en, fr, sw"),
@@ -143,8 +145,8 @@ def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_
         ("bitext:tico19", "en-hi", "train", "'tico19'.*'en-hi'"),
     ],
 )
-def test_what_is_missing_is_said_with_what_there_is(fixtures, corpus, language, split, said):
-    with pytest.raises(DataError, match=said):
+def test_what_is_missing_is_said_with_what_there_is(fixtures, corpus, language, split, message):
+    with pytest.raises(DataError, match=message):
         list(Sources().corpus(corpus).read(fixtures, language, split))
 
 
@@ -164,13 +166,13 @@ def with_text(example: Example, text: str) -> Example:
 @EVERY
 def test_no_sign_is_lost_or_made_another(name):
     """Joiners, marks of direction, composed and decomposed letters and separators come back code by code."""
-    one = HELD[name]
-    examples = KINDS[one.kind][1]
+    run = HELD[name]
+    examples = SAMPLES[run.kind]
     for text in [*(f"{sign}a" for sign in HARD), "b".join(HARD), *(f"a{sign}" for sign in HARD)]:
-        changed = [with_text(examples[0], text), *examples[1:]]
-        if isinstance(changed[0], Translation):
-            changed[0] = replace(changed[0], links=None, possible=())
-        assert kept(one.read_back(one.write(changed))) == kept(changed)
+        changed_examples = [with_text(examples[0], text), *examples[1:]]
+        if isinstance(changed_examples[0], Translation):
+            changed_examples[0] = replace(changed_examples[0], links=None, possible=())
+        assert keep_parts(run.read_back(run.write(changed_examples))) == keep_parts(changed_examples)
 
 
 LINES = ["a\tb", "a\nb", "a\r", "\ud800", "a\udfffb"]
@@ -235,26 +237,26 @@ SPOILT = {
 }
 """Changes to a sample's first example that no file of its kind can hold."""
 
-CHANGES = [(name, change) for name, one in HELD.items() for change in SPOILT[type(KINDS[one.kind][1][0])]]
+CHANGES = [(name, change) for name, run in HELD.items() for change in SPOILT[type(SAMPLES[run.kind][0])]]
 
 
 @pytest.mark.parametrize(("name", "change"), CHANGES, ids=lambda value: ascii(value)[:60])
 def test_what_a_format_cannot_hold_is_not_written(name, change):
-    one = HELD[name]
-    first, *others = KINDS[one.kind][1]
-    with pytest.raises(DataError) as caught:
-        one.write([replace(first, **change), *others])
-    assert "cannot write" in str(caught.value)
-    assert str(caught.value).encode()
+    run = HELD[name]
+    first_kind, *other_kinds = SAMPLES[run.kind]
+    with pytest.raises(DataError) as error:
+        run.write([replace(first_kind, **change), *other_kinds])
+    assert "cannot write" in str(error.value)
+    assert str(error.value).encode()
 
 
 @EVERY
 def test_another_kind_of_example_is_not_written(name):
-    one = HELD[name]
+    run = HELD[name]
     samples = [sample for _, (sample, *_) in KINDS.values()]
-    for other in each(sample for sample in samples if type(sample) is not type(KINDS[one.kind][1][0])):
+    for other_item in each(sample for sample in samples if type(sample) is not type(SAMPLES[run.kind][0])):
         with pytest.raises(DataError, match="write"):
-            one.write([other])
+            run.write([other_item])
 
 
 MUCH = 60_000
@@ -283,44 +285,51 @@ FLOODS = [
 @EVERY
 def test_reading_takes_linear_time(name):
     """A step that is quadratic in the length of a line would take minutes here."""
-    one = replace(HELD[name], splits=HELD[name].splits[:1])
-    sound = one.write(KINDS[one.kind][1])
+    run = replace(HELD[name], splits=HELD[name].splits[:1])
+    sound = run.write(SAMPLES[run.kind])
     head = sound.partition("\n")[0] + "\n"
-    started = time.process_time()
-    for flood in [*(short * MUCH for short in FLOODS), "# sent_id =" + " " * MUCH]:
+    start_time = time.process_time()
+    for flood in [*(short_flood * MUCH for short_flood in FLOODS), "# sent_id =" + " " * MUCH]:
         for text in (flood, head + flood, sound + flood):
             try:
-                one.read_back(text)
+                run.read_back(text)
             except DataError:
                 continue
-    assert time.process_time() - started < 30
+    assert time.process_time() - start_time < 30
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rawtext", "wikiann", "udpos", "xnli", "cad-nli", "bible", "bitext", "ud"])
 def test_reading_takes_no_more_memory_for_more_lines(name):
-    """Examples are given one by one; what may grow are the ids where each must be its own."""
-    one = HELD[name]
-    examples = list(_many(KINDS[one.kind][1]))
-    small, large = (_peak(one, examples[: len(examples) // part]) for part in (8, 1))
-    assert large < small + 150 * len(examples) * (name in ("bible", "bitext", "ud")) + 50_000
+    """Examples are given one by one. What may grow are the ids where each must be its own."""
+    run = HELD[name]
+    examples = list(_many(SAMPLES[run.kind]))
+    small_traced_memory, large_traced_memory = (
+        _peak(run, examples[: len(examples) // part]) for part in (8, 1)
+    )
+    assert (
+        large_traced_memory
+        < small_traced_memory + 150 * len(examples) * (name in ("bible", "bitext", "ud")) + 50_000
+    )
 
 
 def _many(sample: list[Example]) -> list[Example]:
     return [
-        replace(one, id=f"GEN {number}:{one.id}") for number in range(4000 // len(sample)) for one in sample
+        replace(example, id=f"GEN {index}:{example.id}")
+        for index in range(4000 // len(sample))
+        for example in sample
     ]
 
 
-def _peak(one, examples) -> int:
+def _peak(run, examples) -> int:
     with TemporaryDirectory() as place:
-        path = Path(place, one.path)
+        path = Path(place, run.path)
         path.parent.mkdir(parents=True)
-        path.write_text(one.write(examples), "utf-8")
+        path.write_text(run.write(examples), "utf-8")
         tracemalloc.start()
         try:
-            assert sum(1 for _ in one.corpus.read(DiskFolder(Path(place)), one.language, one.splits[0]))
+            assert sum(1 for _ in run.corpus.read(DiskFolder(Path(place)), run.language, run.splits[0]))
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

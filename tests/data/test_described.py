@@ -1,4 +1,4 @@
-"""Described corpora: every format comes to the same examples; what does not fit is named with its line."""
+"""Described corpora: every format comes to the same examples. What does not fit is named with its line."""
 
 import json
 import re
@@ -25,13 +25,13 @@ def read(corpus: DescribedCorpus, language: str = "sw", split: str = "train") ->
     return list(corpus.read(None, language, split))
 
 
-def quoted(cell: str) -> str:
+def quote_cell(cell: str) -> str:
     return '"' + cell.replace('"', '""') + '"'
 
 
 TSV = "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in TEXTS)
-CSV = "label,text\n" + "".join(f"{quoted(label)},{quoted(text)}\n" for text, label in TEXTS)
-SEMICOLONS = "".join(f"{quoted(text)};{label}\n" for text, label in TEXTS)
+CSV = "label,text\n" + "".join(f"{quote_cell(label)},{quote_cell(text)}\n" for text, label in TEXTS)
+SEMICOLONS = "".join(f"{quote_cell(text)};{label}\n" for text, label in TEXTS)
 JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in TEXTS)
 
 
@@ -50,24 +50,28 @@ JSONL = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, labe
         ),
     ],
 )
-def test_every_format_comes_to_the_same_examples(own, name, text, more):
+def test_every_format_comes_to_the_same_examples(own_corpus, name, text, more):
     suffix = name.rpartition(".")[2]
-    corpus = own(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
+    corpus = own_corpus(f'kind = "text"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}', {name: text})
     assert read(corpus) == [
-        LabelledText(id=str(number), text=said, label=label) for number, (said, label) in enumerate(TEXTS)
+        LabelledText(id=str(index), text=message, label=label) for index, (message, label) in enumerate(TEXTS)
     ]
     assert corpus.labels == ("anga", "kauli", "salamu")
 
 
-def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
-    table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
+def test_parquet_is_read_and_numbers_are_labels_in_their_order(own_corpus):
+    table = [{"text": text, "label": index} for index, (text, _) in enumerate(TEXTS)]
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n'
-    assert [one.label for one in read(own(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
+    assert [example.label for example in read(own_corpus(body, {"train-sw.parquet": table}))] == [
+        "a",
+        "b",
+        "c",
+    ]
     with pytest.raises(DataError, match=r"train-sw\.parquet: .*4 bytes"):
-        read(own(body, {"train-sw.parquet": "PAR1"}))
+        read(own_corpus(body, {"train-sw.parquet": "PAR1"}))
 
 
-def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own):
+def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own_corpus):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -77,12 +81,14 @@ def test_parquet_whose_text_is_no_utf8_is_an_error_that_names_the_file(own):
     content = buffer.getvalue().to_pybytes().replace("é".encode(), b"\xff\xfe")
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["salamu"]\n'
     with says(DataError, "'utf-8'"):
-        read(own(body, {"train-sw.parquet": content}))
+        read(own_corpus(body, {"train-sw.parquet": content}))
 
 
-def test_a_cell_of_csv_may_hold_a_whole_document(own):
+def test_a_cell_of_csv_may_hold_a_whole_document(own_corpus):
     document = "neno " * 40_000
-    corpus = own('kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"})
+    corpus = own_corpus(
+        'kind = "text"\nfiles = "{language}.csv"\n', {"sw.csv": f"text,label\n{document},anga\n"}
+    )
     assert read(corpus) == [LabelledText(id="0", text=document, label="anga")]
 
 
@@ -91,8 +97,8 @@ CONLL = (
 )
 
 
-def test_words_and_tags_of_conll(own):
-    corpus = own('kind = "tagging"\nfiles = "{language}/{split}.txt"\n', {"sw/train.txt": CONLL})
+def test_words_and_tags_of_conll(own_corpus):
+    corpus = own_corpus('kind = "tagging"\nfiles = "{language}/{split}.txt"\n', {"sw/train.txt": CONLL})
     assert corpus.labels == ("O", "B-DATE", "I-DATE", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert corpus.tasks == ("span-tagging",)
     assert read(corpus) == [
@@ -101,67 +107,69 @@ def test_words_and_tags_of_conll(own):
     ]
 
 
-def test_bio_is_made_from_the_types_that_are_given_in_their_order(own):
+def test_bio_is_made_from_the_types_that_are_given_in_their_order(own_corpus):
     body = 'kind = "tagging"\nlabels = ["PER", "ORG", "LOC", "DATE"]\nfiles = "{language}/{split}.txt"\n'
-    corpus = own(body, {"sw/train.txt": CONLL})
+    corpus = own_corpus(body, {"sw/train.txt": CONLL})
     types = ("PER", "ORG", "LOC", "DATE")
-    assert corpus.labels == ("O", *(f"{mark}-{one}" for one in types for mark in "BI"))
+    assert corpus.labels == ("O", *(f"{mark}-{item}" for item in types for mark in "BI"))
 
 
-def test_a_type_of_entity_may_have_a_hyphen(own):
+def test_a_type_of_entity_may_have_a_hyphen(own_corpus):
     conll = "War B-creative-work\nand I-creative-work\nPeace I-creative-work\n"
     for labels in ('["creative-work"]', '["O", "B-creative-work", "I-creative-work"]'):
         body = f'kind = "tagging"\nlabels = {labels}\nfiles = "{{language}}/{{split}}.txt"\n'
-        assert own(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
+        assert own_corpus(body, {"en/train.txt": conll}).labels == ("O", "B-creative-work", "I-creative-work")
 
 
-def test_a_word_of_conll_may_hold_a_no_break_space(own):
-    corpus = own('kind = "tagging"\nfiles = "{language}.txt"\n', {"fr.txt": "10\u00a0000 B-NUM\nans O\n"})
+def test_a_word_of_conll_may_hold_a_no_break_space(own_corpus):
+    corpus = own_corpus(
+        'kind = "tagging"\nfiles = "{language}.txt"\n', {"fr.txt": "10\u00a0000 B-NUM\nans O\n"}
+    )
     assert read(corpus, "fr") == [TaggedSentence(id="0", words=("10\u00a0000", "ans"), tags=("B-NUM", "O"))]
 
 
 @given(st.lists(st.sampled_from(["PER", "LOC", "X"]), unique=True, min_size=1))
 def test_an_inventory_has_every_tag_that_was_seen_once(types):
-    tags = [f"B-{one}" for one in types]
+    tags = [f"B-{item}" for item in types]
     assert set(tags) < set(inventory(["O", *tags], ()))
     assert len(set(inventory(tags, types))) == 1 + 2 * len(types)
     assert inventory(types, ()) == tuple(sorted(types))
     assert inventory(types, [*types, "UNSEEN"]) == (*types, "UNSEEN")
 
 
-def test_pairs_translations_and_raw_text(own):
+def test_pairs_translations_and_raw_text(own_corpus):
     pairs = "first\tsecond\tlabel\na b\tc\tyes\nd\te\t-\nf\tg\tno\n"
     body = 'kind = "pair"\nfiles = "{split}-{language}.tsv"\nskip = ["-"]\n'
-    corpus = own(body, {"train-sw.tsv": pairs})
+    corpus = own_corpus(body, {"train-sw.tsv": pairs})
     assert read(corpus) == [
         SentencePair(id="0", first="a b", second="c", label="yes"),
         SentencePair(id="2", first="f", second="g", label="no"),
     ]
     body = 'kind = "bitext"\nfiles = "{language}.tsv"\nlanguages = ["en-sw"]\n'
     body += "columns = { first = 0, second = 1 }\n"
-    corpus = own(body, {"en-sw.tsv": "sun\tjua\n"})
+    corpus = own_corpus(body, {"en-sw.tsv": "sun\tjua\n"})
     assert read(corpus, "en-sw") == [Translation(id="0", first="sun", second="jua")]
-    corpus = own('kind = "raw"\nfiles = "{language}.jsonl"\n', {"sw.jsonl": '{"text": "jua"}\n'})
+    corpus = own_corpus('kind = "raw"\nfiles = "{language}.jsonl"\n', {"sw.jsonl": '{"text": "jua"}\n'})
     assert read(corpus) == [TextLine(id="0", text="jua")]
 
 
-def test_where_chooses_the_rows_of_a_split_and_of_a_language(own):
+def test_where_chooses_the_rows_of_a_split_and_of_a_language(own_corpus):
     lines = [("sw", "train", "a"), ("sw", "valid", "b"), ("en", "train", "c"), ("sw", "train", "d")]
-    table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*one, "x"]) + "\n" for one in lines)
+    table = "lang\tpart\ttext\tlabel\n" + "".join("\t".join([*line, "x"]) + "\n" for line in lines)
     body = 'kind = "text"\nfiles = "all.tsv"\nsplits = { train = "train", dev = "valid" }\n'
     body += 'languages = { sw = "sw", en = "en" }\nwhere = { lang = "{language}", part = "{split}" }\n'
-    corpus = own(body, {"all.tsv": table})
-    assert [(one.id, one.text) for one in read(corpus)] == [("0", "a"), ("3", "d")]
-    assert [(one.id, one.text) for one in read(corpus, split="dev")] == [("1", "b")]
-    assert [one.text for one in read(corpus, "en")] == ["c"]
+    corpus = own_corpus(body, {"all.tsv": table})
+    assert [(example.id, example.text) for example in read(corpus)] == [("0", "a"), ("3", "d")]
+    assert [(example.id, example.text) for example in read(corpus, split="dev")] == [("1", "b")]
+    assert [example.text for example in read(corpus, "en")] == ["c"]
     with says(DataError, "all.tsv:1:"):
         read(corpus, "en", "dev")
     with pytest.raises(DataError, match="It"):
         read(corpus, split="test")
-    plain = own(body.replace('part = "{split}"', 'part = "valid"'))
-    assert [one.text for one in read(plain)] == ["b"]
+    plain_own_corpus = own_corpus(body.replace('part = "{split}"', 'part = "valid"'))
+    assert [example.text for example in read(plain_own_corpus)] == ["b"]
     with pytest.raises(DataError, match="It"):
-        read(plain, split="dev")
+        read(plain_own_corpus, split="dev")
 
 
 CONLLU = """# sent_id = 1
@@ -183,48 +191,51 @@ CONLLU = """# sent_id = 1
         ("columns = { label = 5 }", [("_", "Gender=Masc|Number=Sing"), ("_",)]),
     ],
 )
-def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own, columns, tags):
+def test_a_column_of_conllu_is_read_without_ranges_empty_nodes_and_comments(own_corpus, columns, tags):
     body = f'kind = "tagging"\nfiles = "{{language}}.conllu"\n{columns}\n'
-    corpus = own(body, {"es.conllu": CONLLU})
+    corpus = own_corpus(body, {"es.conllu": CONLLU})
     assert read(corpus, "es") == [
-        TaggedSentence(id=str(number), words=words, tags=its_tags)
-        for number, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
+        TaggedSentence(id=str(index), words=words, tags=its_tags)
+        for index, (words, its_tags) in enumerate(zip((("de", "el"), ("Sí",)), tags, strict=True))
     ]
-    assert corpus.labels == tuple(sorted({tag for one in tags for tag in one}))
+    assert corpus.labels == tuple(sorted({tag for item in tags for tag in item}))
     with says(DataError, "es.conllu:5:"):
-        read(own(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
+        read(own_corpus(body, {"es.conllu": CONLLU.replace("2.1\tvino\tvenir\t", "2\tx\ty\n")}), "es")
 
 
 JSON = '[\n  {"text": "a, ]", "label": 1},\n  {"text": "b",\n   "label": "x"}\n]\n'
 
 
-def test_a_json_list_is_read_object_by_object(own):
+def test_a_json_list_is_read_object_by_object(own_corpus):
     body = 'kind = "text"\nfiles = "{language}.json"\nformat = "json"\nlabels = ["x", "y"]\n'
-    found = read(own(body, {"sw.json": JSON}))
-    assert [(one.id, one.text, one.label) for one in found] == [("0", "a, ]", "y"), ("1", "b", "x")]
+    examples = read(own_corpus(body, {"sw.json": JSON}))
+    assert [(example.id, example.text, example.label) for example in examples] == [
+        ("0", "a, ]", "y"),
+        ("1", "b", "x"),
+    ]
 
 
 LINES = 'kind = "bitext"\nfiles = "{split}.{language}"\nformat = "lines"\n'
 
 
-def test_any_two_files_of_lines_are_bitext(own):
+def test_any_two_files_of_lines_are_bitext(own_corpus):
     files = {
         "test.en": "sun\nmoon\n",
         "test.sw": "jua\nmwezi\n",
         "test.deu_Latn": "Sonne\nMond\n",
     }
-    corpus = own(LINES, files)
+    corpus = own_corpus(LINES, files)
     assert read(corpus, "en-sw", "test") == [
         Translation(id="0", first="sun", second="jua"),
         Translation(id="1", first="moon", second="mwezi"),
     ]
-    assert [one.second for one in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
-    found = [(one.language, one.examples) for one in inspect_splits(corpus)]
-    assert found == [("de-en", 2), ("en-sw", 2)]
+    assert [example.second for example in read(corpus, "sw-de", "test")] == ["Sonne", "Mond"]
+    languages = [(split.language, split.examples) for split in inspect_splits(corpus)]
+    assert languages == [("de-en", 2), ("en-sw", 2)]
 
 
-def test_what_is_no_bitext_of_lines_is_said(own):
-    corpus = own(LINES, {"test.en": "sun\nmoon\n", "test.sw": "jua\n", "test.de": "Sonne\n \n"})
+def test_what_is_no_bitext_of_lines_is_said(own_corpus):
+    corpus = own_corpus(LINES, {"test.en": "sun\nmoon\n", "test.sw": "jua\n", "test.de": "Sonne\n \n"})
     with says(DataError, "test.sw:1:", "as many lines as"):
         read(corpus, "en-sw", "test")
     with says(DataError, "test.de:2:", "a text that is not blank"):
@@ -237,27 +248,29 @@ def test_what_is_no_bitext_of_lines_is_said(own):
         read(corpus, "en-sw", "dev")
 
 
-def test_raw_lines_are_texts_without_the_empty_ones(own):
-    corpus = own(LINES.replace("bitext", "raw"), {"train.sw": "jua\n\nmwezi\n"})
+def test_raw_lines_are_texts_without_the_empty_ones(own_corpus):
+    corpus = own_corpus(LINES.replace("bitext", "raw"), {"train.sw": "jua\n\nmwezi\n"})
     assert read(corpus) == [TextLine(id="0", text="jua"), TextLine(id="2", text="mwezi")]
 
 
-def test_a_language_of_one_region_is_found_without_it(own):
+def test_a_language_of_one_region_is_found_without_it(own_corpus):
     body = 'kind = "text"\nfiles = "{language}.tsv"\n'
-    corpus = own(body, {"sw-KE.tsv": TSV, "zh-CN.tsv": TSV, "zh-TW.tsv": TSV})
+    corpus = own_corpus(body, {"sw-KE.tsv": TSV, "zh-CN.tsv": TSV, "zh-TW.tsv": TSV})
     assert len(read(corpus, "sw")) == len(read(corpus, "sw_KE")) == len(read(corpus, "zh_TW")) == 3
     with says(DataError, "'zh'"):
         read(corpus, "zh")
 
 
-def test_a_standard_variety_is_found_by_the_code_of_its_language(own):
+def test_a_standard_variety_is_found_by_the_code_of_its_language(own_corpus):
     codes = ("swh_Latn", "arb_Arab", "ary_Arab", "zho_Hans")
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {f"{code}.tsv": TSV for code in codes})
-    for code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
-        assert len(read(corpus, code)) == 3, code
-    for code in ("sw_KE", "zh_Hant"):
-        with pytest.raises(DataError, match=f"'{code}'"):
-            read(corpus, code)
+    corpus = own_corpus(
+        'kind = "text"\nfiles = "{language}.tsv"\n', {f"{language}.tsv": TSV for language in codes}
+    )
+    for language_code in ("sw", "swa", "swh", "swh_Latn", "ar", "arb", "ary", "zh", "zho_Hans", "zh-Hans"):
+        assert len(read(corpus, language_code)) == 3, language_code
+    for language_code in ("sw_KE", "zh_Hant"):
+        with pytest.raises(DataError, match=f"'{language_code}'"):
+            read(corpus, language_code)
 
 
 @pytest.mark.parametrize("place", ["told", "data"])
@@ -271,10 +284,10 @@ def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
         list(describe_corpus(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
 
 
-def test_pairs_with_the_labels_of_nli_are_nli(own):
+def test_pairs_with_the_labels_of_nli_are_nli(own_corpus):
     body = 'kind = "pair"\nfiles = "{language}.tsv"\nlabels = ["neutral", "contradiction", "entailment"%s]\n'
-    assert own(body % "", {"sw.tsv": ""}).tasks == ("nli",)
-    assert own(body % ', "x"', {"sw.tsv": ""}).tasks == ("pair-classification",)
+    assert own_corpus(body % "", {"sw.tsv": ""}).tasks == ("nli",)
+    assert own_corpus(body % ', "x"', {"sw.tsv": ""}).tasks == ("pair-classification",)
 
 
 ITEMS = [
@@ -282,29 +295,29 @@ ITEMS = [
     ('Alisema "ndiyo".', "effect", ("Alikubali, kweli", "Alikataa"), 0),
 ]
 PICKED = [
-    Choice(id=str(number), context=context, prompt=asked, options=options, label=label)
-    for number, (context, asked, options, label) in enumerate(ITEMS)
+    Choice(id=str(index), context=context, prompt=arguments, options=options, label=label)
+    for index, (context, arguments, options, label) in enumerate(ITEMS)
 ]
 COLUMNS = 'prompt = "asks", options = ["a", "b", "c"]'
 
 
-def separated(separator, cell=str):
+def write_options(separator, cell=str):
     """Options in a column each, the missing one's cell empty, counted from 1."""
     lines = [["premise", "asks", "a", "b", "c", "label"]]
     lines += [
-        [cell(context), asked, *map(cell, (*options, "")[:3]), str(label + 1)]
-        for context, asked, options, label in ITEMS
+        [cell(context), arguments, *(cell(option) for option in (*options, "")[:3]), str(label + 1)]
+        for context, arguments, options, label in ITEMS
     ]
     return "".join(separator.join(line) + "\n" for line in lines)
 
 
-def objects(**how):
+def objects(**settings):
     """Options in a list, or each under a key, with null for a missing option."""
-    found = ""
-    for context, asked, options, label in ITEMS:
-        listed = dict(zip("abc", (*options, None), strict=False)) if how else {"options": options}
-        found += json.dumps({"premise": context, "asks": asked, **listed, "label": label}) + "\n"
-    return found
+    text = ""
+    for context, arguments, options, label in ITEMS:
+        listing = dict(zip("abc", (*options, None), strict=False)) if settings else {"options": options}
+        text += json.dumps({"premise": context, "asks": arguments, **listing, "label": label}) + "\n"
+    return text
 
 
 @pytest.mark.parametrize(
@@ -319,37 +332,37 @@ def objects(**how):
         ("jsonl", objects(keys=True), f'columns = {{ context = "premise", {COLUMNS} }}\n'),
         (
             "tsv",
-            separated("\t"),
+            write_options("\t"),
             f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
         ),
         (
             "csv",
-            separated(",", quoted),
+            write_options(",", quote_cell),
             f'columns = {{ context = "premise", {COLUMNS} }}\nlabels = ["1", "2", "3"]\n',
         ),
         (
             "tsv",
-            separated("\t").partition("\n")[2],
+            write_options("\t").partition("\n")[2],
             'columns = { context = 0, prompt = 1, options = [2, 3, 4], label = -1 }\nlabels = ["1", "2"]\n',
         ),
     ],
 )
-def test_choices_of_every_format_come_to_the_same_examples(own, suffix, text, more):
+def test_choices_of_every_format_come_to_the_same_examples(own_corpus, suffix, text, more):
     body = f'kind = "choice"\nfiles = "{{split}}-{{language}}.{suffix}"\n{more}'
-    corpus = own(body, {f"train-sw.{suffix}": text})
+    corpus = own_corpus(body, {f"train-sw.{suffix}": text})
     assert read(corpus) == PICKED
     assert corpus.tasks == ("multiple-choice",)
 
 
 @pytest.mark.parametrize(("more", "labels"), [("", [1, 0]), ('labels = ["A", "B", "C"]\n', ["B", "A"])])
-def test_choices_that_are_written_are_read(own, more, labels):
+def test_choices_that_are_written_are_read(own_corpus, more, labels):
     body = f'kind = "choice"\nfiles = "{{language}}.jsonl"\ncolumns = {{ prompt = "prompt" }}\n{more}'
-    lines = list(own(body, {"sw.jsonl": ""}).write(PICKED, "sw"))
+    lines = list(own_corpus(body, {"sw.jsonl": ""}).write(PICKED, "sw"))
     assert [json.loads(line)["label"] for line in lines] == labels
-    assert read(own(body, {"sw.jsonl": "\n".join(lines)})) == PICKED
+    assert read(own_corpus(body, {"sw.jsonl": "\n".join(lines)})) == PICKED
 
 
-def test_a_context_of_several_columns_and_two_endings(own):
+def test_a_context_of_several_columns_and_two_endings(own_corpus):
     """As StoryCloze's files are: four sentences, two endings, which of them is right counted from 1."""
     text = "InputStoryid,one,two,three,four,quiz1,quiz2,answer\n"
     text += 's1,Anna ran.,"She fell, hard.",It hurt.,She cried.,She laughed.,She went home.,2\n'
@@ -364,7 +377,7 @@ context = ["one", "two", "three", "four"]
 options = ["quiz1", "quiz2"]
 label = "answer"
 """
-    assert read(own(body, {"en.csv": text}), "en") == [
+    assert read(own_corpus(body, {"en.csv": text}), "en") == [
         Choice(
             id="s1",
             context="Anna ran. She fell, hard. It hurt. She cried.",
@@ -374,14 +387,14 @@ label = "answer"
     ]
 
 
-def test_languages_and_splits_may_be_spelled_otherwise(own):
+def test_languages_and_splits_may_be_spelled_otherwise(own_corpus):
     body = """
 kind = "text"
 files = "{language}/{split}.tsv"
 splits = { train = "train", dev = "valid" }
 languages = { sw = "swahili", en = "eng_Latn" }
 """
-    corpus = own(body, {"swahili/valid.tsv": TSV, "eng_Latn/train.tsv": TSV})
+    corpus = own_corpus(body, {"swahili/valid.tsv": TSV, "eng_Latn/train.tsv": TSV})
     assert [len(list(corpus.read(None, *where))) for where in (("sw", "dev"), ("en", "train"))] == [3, 3]
     with says(DataError, "'own'"):
         list(corpus.read(None, "sw", "test"))
@@ -389,25 +402,25 @@ languages = { sw = "swahili", en = "eng_Latn" }
         list(corpus.read(None, "ws", "train"))
 
 
-def test_one_file_for_all_splits_is_training_data_alone(own):
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+def test_one_file_for_all_splits_is_training_data_alone(own_corpus):
+    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
     assert len(read(corpus)) == 3
     with pytest.raises(DataError, match="It"):
         read(corpus, split="test")
 
 
-def test_a_pair_is_no_language_of_a_region(own):
+def test_a_pair_is_no_language_of_a_region(own_corpus):
     body = 'kind = "bitext"\nfiles = "{language}.tsv"\n'
-    corpus = own(body, {"en-sw.tsv": "first\tsecond\nsun\tjua\n"})
+    corpus = own_corpus(body, {"en-sw.tsv": "first\tsecond\nsun\tjua\n"})
     with pytest.raises(DataError, match="no language 'en-de'"):  # As in en-DE, the English of Germany.
         read(corpus, "en-de")
-    corpus = own('kind = "text"\nfiles = "texts/{language}.tsv"\n', {"texts/en.tsv": TSV})
+    corpus = own_corpus('kind = "text"\nfiles = "texts/{language}.tsv"\n', {"texts/en.tsv": TSV})
     with pytest.raises(DataError, match="no language 'en-de'"):
         read(corpus, "en-de")
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("kind = 3\nfiles = 'a'", "kind:"),
         ("kind = 'texts'\nfiles = 'a'", "no kind of corpus 'texts'. Did you mean 'text'?"),
@@ -452,11 +465,11 @@ def test_a_pair_is_no_language_of_a_region(own):
         (f"kind = {'9' * 5000}", "invalid TOML (Exceeds the limit"),
     ],
 )
-def test_mistakes_in_a_description_name_the_file_and_the_field(own, tmp_path, body, said):
+def test_mistakes_in_a_description_name_the_file_and_the_field(own_corpus, tmp_path, body, message):
     with pytest.raises(ConfigError) as error:
-        own(body, {"sw.tsv": TSV, "sw.txt": CONLL})
+        own_corpus(body, {"sw.tsv": TSV, "sw.txt": CONLL})
     assert str(tmp_path / "own.toml") in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_description_that_is_not_there_is_named(tmp_path):
@@ -476,7 +489,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
 
 
 @pytest.mark.parametrize(
-    ("kind", "suffix", "text", "said"),
+    ("kind", "suffix", "text", "message"),
     [
         ("text", "tsv", "text\tlable\na\tb\n", "1: a header without 'label'.*Did you mean 'lable'"),
         ("text", "tsv", "text\tlabel\na\tb\tc\n", "2: 3 cells; expected 2 as in the header"),
@@ -492,7 +505,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ("text", "jsonl", "[1]\n", r"1: '\[1\]'; expected a JSON object"),
         ("text", "jsonl", "{\n", r"1: .*JSON \(.*expected a JSON object"),
         ("text", "csv", 'text,label\n"a,b\n', "2: unexpected end of data"),
-        ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # cells have lines of their own
+        ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # a cell with two lines
         ("chosen", "jsonl", '{"part": "train"}\n', "1: no column 'prt' for where in part; expected it"),
         ("chosen", "tsv", "part\ttext\tlabel\n", "1: a header without 'prt' Did you mean 'part'"),
         ("list", "json", JSON.replace('"x"', '"z"'), "3: label 'z'"),
@@ -525,13 +538,13 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ),
     ],
 )
-def test_a_broken_row_is_named_with_its_line(own, kind, suffix, text, said):
-    with pytest.raises(DataError, match=rf"sw\.{suffix}:{said}"):
-        read(own(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
+def test_a_broken_row_is_named_with_its_line(own_corpus, kind, suffix, text, message):
+    with pytest.raises(DataError, match=rf"sw\.{suffix}:{message}"):
+        read(own_corpus(f'files = "{{language}}.{suffix}"\n{BODIES[kind]}', {f"sw.{suffix}": text}))
 
 
-def test_what_is_written_is_read_as_json_lines(own, tmp_path):
-    corpus = own('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
+def test_what_is_written_is_read_as_json_lines(own_corpus, tmp_path):
+    corpus = own_corpus('kind = "text"\nfiles = "{language}.tsv"\n', {"sw.tsv": TSV})
     lines = list(corpus.write(read(corpus), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
@@ -541,35 +554,42 @@ def test_what_is_written_is_read_as_json_lines(own, tmp_path):
     ]
 
 
-def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(put, tmp_path):
+def test_a_described_corpus_is_known_by_its_name_and_its_reading_is_part_of_the_fingerprint(
+    put_files, tmp_path
+):
     body = 'name = "greetings"\nkind = "text"\nfiles = "{language}.tsv"\n'
-    put({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
+    put_files({"own.toml": body, "sw.tsv": TSV, "other/sw.tsv": TSV})
     assert register_corpus(str(tmp_path / "own.toml")) == "greetings"
     sources = Sources()
     assert sources.labels("greetings") == ("anga", "kauli", "salamu")
     assert len(sources.examples("greetings", "sw", "train")) == 3
-    before = sources.fingerprint("greetings", "sw", "train")
-    swapped = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
-    swapped += 'columns = { text = "label", label = "text" }\n'
-    put({"other/swapped.toml": swapped, "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n'})
+    fingerprint_before = sources.fingerprint("greetings", "sw", "train")
+    swapped_text = 'name = "swapped"\nkind = "text"\nfiles = "{language}.tsv"\n'
+    swapped_text += 'columns = { text = "label", label = "text" }\n'
+    put_files(
+        {
+            "other/swapped.toml": swapped_text,
+            "other/own.toml": body.replace("text", "pair") + 'labels = ["x"]\n',
+        }
+    )
     register_corpus(str(tmp_path / "other/swapped.toml"))
-    assert before != sources.fingerprint("swapped", "sw", "train")
+    assert fingerprint_before != sources.fingerprint("swapped", "sw", "train")
     with says(ConfigError, "'greetings'"):
         register_corpus(str(tmp_path / "other/own.toml"))
 
 
-def test_each_description_of_a_joined_corpus_is_registered(put, tmp_path):
+def test_each_description_of_a_joined_corpus_is_registered(put_files, tmp_path):
     body = 'kind = "text"\nfiles = "{language}.tsv"\nname = '
-    put({"one.toml": body + '"joined-one"\n', "two.toml": body + '"joined-two"\n', "sw.tsv": TSV})
+    put_files({"one.toml": body + '"joined-one"\n', "two.toml": body + '"joined-two"\n', "sw.tsv": TSV})
     name = register_corpus("one.toml+two.toml[dev]", folder=tmp_path)
     assert name == "joined-one+joined-two[dev]"
     assert Sources().corpus(name).tasks == Sources().corpus("joined-one").tasks
 
 
-def test_it_is_looked_through_whole_and_what_is_odd_is_told(own):
+def test_it_is_looked_through_whole_and_what_is_odd_is_told(own_corpus):
     files = {"train-sw.tsv": TSV + "Hujambo dunia\tkauli\n", "test-sw.tsv": TSV + "x\tnone\n \tanga\n"}
     body = 'kind = "text"\nfiles = "{split}-{language}.tsv"\nlabels = ["anga", "kauli", "salamu"]\n'
-    train, test = inspect_splits(own(body, files))
+    train, test = inspect_splits(own_corpus(body, files))
     assert (train.examples, train.repeated, train.trained, train.errors) == (4, 1, 0, ())
     assert train.labels == {"kauli": 2, "salamu": 1, "anga": 1}
     assert (test.examples, test.trained) == (3, 3)
@@ -594,10 +614,10 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     kind, text = DAMAGED[suffix]
     place = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(place, min(len(text), place + 30)))
-    put = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
-    damaged = text[:place] + put + text[end:]
-    file = File(f"sw.{suffix}", lambda: iter(damaged.splitlines(keepends=True)), lambda: "")
-    of = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
+    sample = data.draw(st.text(st.sampled_from("\"'\t\n\r ,;:{}[]\\\x00\u2028\ufeffaB-0é"), max_size=6))
+    damaged_text = text[:place] + sample + text[end:]
+    file = File(f"sw.{suffix}", lambda: iter(damaged_text.splitlines(keepends=True)), lambda: "")
+    fields = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
     form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
     corpus = DescribedCorpus(
         name="damaged",
@@ -605,11 +625,11 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
         paths={},
         format=form,
         columns=KINDS[kind].columns[form],
-        labels=of.get(kind, ()),
+        labels=fields.get(kind, ()),
     )
     try:
-        found = list(corpus.examples(file))
+        examples = list(corpus.examples(file))
     except DataError as error:
         assert re.match(rf"sw\.{suffix}:\d+: ", str(error))
     else:
-        assert all(isinstance(one, LabelledText | TaggedSentence | Choice) for one in found)
+        assert all(isinstance(example, LabelledText | TaggedSentence | Choice) for example in examples)

@@ -1,4 +1,4 @@
-"""A file with its final name is complete and right, whatever the server does; else an error gives advice."""
+"""A file with its final name is complete and right, whatever the server does. Else an error gives advice."""
 
 import errno
 import gzip
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
-from fake_downloads import Behaviour, Server, chunked, drip, drop, hang, refuse, send
+from fake_downloads import Behaviour, Server, drip, drop, hang, refuse, send, send_chunks
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -25,36 +25,40 @@ OTHER = BODY[::-1]
 
 @pytest.fixture
 def waits() -> list[float]:
-    """The seconds that were waited; nobody sleeps."""
+    """The seconds that were waited. Nobody sleeps."""
     return []
 
 
 @pytest.fixture
 def get(server: Server, tmp_path: Path, waits: list[float]):
     def get(
-        *behaviours: Behaviour, body: bytes = BODY, name: str = "a.zip", on_progress=lambda _: None, **known
+        *behaviours: Behaviour,
+        body: bytes = BODY,
+        name: str = "a.zip",
+        on_progress=lambda _: None,
+        **known_values,
     ):
         url = server.put(name, body, *behaviours)
-        retry = RetryPolicy(timeout=known.pop("timeout", 5.0), sleep=waits.append)
-        return download(Link(url=url, **known), tmp_path / name, retry=retry, on_progress=on_progress)
+        retry = RetryPolicy(timeout=known_values.pop("timeout", 5.0), sleep=waits.append)
+        return download(Link(url=url, **known_values), tmp_path / name, retry=retry, on_progress=on_progress)
 
     return get
 
 
 @pytest.fixture
-def refused(get, tmp_path: Path):
-    def refused(*behaviours: Behaviour, **known) -> str:
-        with pytest.raises(InputError) as caught:
-            get(*behaviours, **known)
+def get_refusal(get, tmp_path: Path):
+    def get_refusal(*behaviours: Behaviour, **known_values) -> str:
+        with pytest.raises(InputError) as error:
+            get(*behaviours, **known_values)
         assert not (tmp_path / "a.zip").exists()
-        return str(caught.value)
+        return str(error.value)
 
-    return refused
+    return get_refusal
 
 
-def right(found: Downloaded, path: Path) -> None:
+def right(result: Downloaded, path: Path) -> None:
     assert path.read_bytes() == BODY
-    assert found == Downloaded(size=len(BODY), sha256=SUM)
+    assert result == Downloaded(size=len(BODY), sha256=SUM)
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -63,9 +67,9 @@ def test_a_file_arrives_whole_and_alone(get, tmp_path, waits):
     assert waits == []
 
 
-@pytest.mark.parametrize("known", [{}, {"sha256": SUM}, {"size": len(BODY), "sha256": SUM}])
-def test_a_broken_connection_is_gone_on_with_where_it_broke(get, server, tmp_path, known):
-    right(get(send(cut=300_000), send(cut=500_000), send(), **known), tmp_path / "a.zip")
+@pytest.mark.parametrize("known_values", [{}, {"sha256": SUM}, {"size": len(BODY), "sha256": SUM}])
+def test_a_broken_connection_is_gone_on_with_where_it_broke(get, server, tmp_path, known_values):
+    right(get(send(cut=300_000), send(cut=500_000), send(), **known_values), tmp_path / "a.zip")
     assert server.starts == [0, 300_000, 800_000]
 
 
@@ -81,7 +85,7 @@ def test_a_broken_connection_is_gone_on_with_where_it_broke(get, server, tmp_pat
         send(cut=1000, etag=""),
         send(cut=1000, etag='W/"weak"'),
         send(cut=1000, length=-1),
-        chunked(cut=True),
+        send_chunks(cut=True),
         send(headers={"Content-Encoding": "br"}),
     ],
 )
@@ -117,8 +121,8 @@ def test_a_date_to_try_again_is_understood(get, waits):
     assert waits == [1]
 
 
-def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refused, waits, tmp_path):
-    message = refused(send(cut=400_000), refuse(429, Retry_After="7200"))
+def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(get_refusal, waits, tmp_path):
+    message = get_refusal(send(cut=400_000), refuse(429, Retry_After="7200"))
     assert "429" in message
     assert "asks to wait 7200 s" in message
     assert "400.0 kB" in message or "0.4 MB" in message
@@ -127,8 +131,8 @@ def test_a_server_that_asks_for_hours_is_left_alone_and_what_came_is_kept(refuse
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_is_given_up_with_advice(refused, waits):
-    message = refused(drop, by_hand="Put it there yourself.")
+def test_a_server_that_never_answers_is_given_up_with_advice(get_refusal, waits):
+    message = get_refusal(drop, by_hand="Put it there yourself.")
     assert "given up after 6 attempts" in message
     assert message.endswith("Put it there yourself.")
     assert waits == [1, 2, 4, 8, 16]
@@ -140,8 +144,8 @@ def test_an_attempt_that_brought_much_is_none_in_vain(get, tmp_path, monkeypatch
     right(get(*[send(cut=60_000)] * 17, send()), tmp_path / "a.zip")
 
 
-def test_a_later_call_goes_on_where_an_earlier_one_stopped(get, refused, server, tmp_path):
-    refused(send(cut=200_000), refuse(404))
+def test_a_later_call_goes_on_where_an_earlier_one_stopped(get, get_refusal, server, tmp_path):
+    get_refusal(send(cut=200_000), refuse(404))
     right(get(send()), tmp_path / "a.zip")
     assert server.starts[-1] == 200_000
 
@@ -152,11 +156,11 @@ def test_an_interrupted_download_keeps_its_part(get, server, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         get(send(), on_progress=interrupt)
-    kept = (tmp_path / "a.zip.part").stat().st_size
-    assert kept
+    kept_size = (tmp_path / "a.zip.part").stat().st_size
+    assert kept_size
     assert not (tmp_path / "a.zip").exists()
     right(get(send()), tmp_path / "a.zip")
-    assert server.starts == [0, kept] or kept == len(BODY)
+    assert server.starts == [0, kept_size] or kept_size == len(BODY)
 
 
 def careless(handler, body):
@@ -165,7 +169,7 @@ def careless(handler, body):
 
 
 @pytest.mark.parametrize(
-    ("etag", "then", "known"),
+    ("etag", "then", "known_values"),
     [
         ('"old"', send(etag='"new"'), {}),
         ('"old"', send(etag='"new"'), {"sha256": SUM}),
@@ -173,8 +177,8 @@ def careless(handler, body):
         ("", send(etag=""), {"sha256": SUM}),
     ],
 )
-def test_halves_of_two_versions_never_pass_for_a_file(server, tmp_path, waits, etag, then, known):
-    link = Link(url=server.put("a.zip", OTHER, send(cut=100_000, etag=etag), refuse(404)), **known)
+def test_halves_of_two_versions_never_pass_for_a_file(server, tmp_path, waits, etag, then, known_values):
+    link = Link(url=server.put("a.zip", OTHER, send(cut=100_000, etag=etag), refuse(404)), **known_values)
     with pytest.raises(DataError):
         download(link, tmp_path / "a.zip", retry=RetryPolicy(sleep=waits.append))
     server.put("a.zip", BODY, then)
@@ -207,16 +211,16 @@ def test_a_part_that_was_whole_needs_no_more_bytes(get, server, tmp_path):
     assert server.requests == []
 
 
-def test_wrong_bytes_are_deleted_and_both_sums_said(refused, tmp_path):
-    message = refused(send(), body=OTHER, size=len(BODY), sha256=SUM)
+def test_wrong_bytes_are_deleted_and_both_sums_said(get_refusal, tmp_path):
+    message = get_refusal(send(), body=OTHER, size=len(BODY), sha256=SUM)
     assert SUM in message
     assert sha256(OTHER).hexdigest() in message
     assert "deleted" in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_size_than_published_is_refused_before_a_byte_is_kept(refused, tmp_path, waits):
-    message = refused(
+def test_another_size_than_published_is_refused_before_a_byte_is_kept(get_refusal, tmp_path, waits):
+    message = get_refusal(
         send(headers={"Content-Type": "text/html"}), body=b"<html>Please log in", size=999, sha256=SUM
     )
     assert "(text/html)" in message
@@ -224,48 +228,50 @@ def test_another_size_than_published_is_refused_before_a_byte_is_kept(refused, t
     assert waits == []
 
 
-def test_more_bytes_than_published_are_cut_off(refused):
-    assert "1,000 bytes" in refused(chunked(), size=1000)
+def test_more_bytes_than_published_are_cut_off(get_refusal):
+    assert "1,000 bytes" in get_refusal(send_chunks(), size=1000)
 
 
-def test_a_length_that_lies_downwards_is_found_by_the_checksum(refused):
-    assert SUM in refused(send(length=500), sha256=SUM)
+def test_a_length_that_lies_downwards_is_found_by_the_checksum(get_refusal):
+    assert SUM in get_refusal(send(length=500), sha256=SUM)
 
 
-def test_a_file_without_any_end_to_be_seen_is_not_trusted(refused):
-    assert "length of the file" in refused(send(length=-1))
-
-
-@pytest.mark.parametrize(("behaviour", "known"), [(send(length=-1), {"sha256": SUM}), (chunked(), {})])
-def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_path, behaviour, known):
-    right(get(behaviour, **known), tmp_path / "a.zip")
+def test_a_file_without_any_end_to_be_seen_is_not_trusted(get_refusal):
+    assert "length of the file" in get_refusal(send(length=-1))
 
 
 @pytest.mark.parametrize(
-    ("status", "says"),
+    ("behaviour", "known_values"), [(send(length=-1), {"sha256": SUM}), (send_chunks(), {})]
+)
+def test_a_length_that_is_not_said_is_no_trouble_where_the_end_shows(get, tmp_path, behaviour, known_values):
+    right(get(behaviour, **known_values), tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
     [(404, "does not exist"), (410, "does not exist"), (403, "is not available"), (401, "is not available")],
 )
-def test_a_file_that_is_refused_is_asked_for_once(refused, server, waits, status, says):
-    message = refused(refuse(status), by_hand="Take it from elsewhere.")
-    assert f"{says}" in message
+def test_a_file_that_is_refused_is_asked_for_once(get_refusal, server, waits, status, name):
+    message = get_refusal(refuse(status), by_hand="Take it from elsewhere.")
+    assert f"{name}" in message
     assert message.endswith("Take it from elsewhere.")
     assert server.url("a.zip") in message
     assert (len(server.requests), waits) == (1, [])
 
 
 def test_packing_nobody_asked_for_is_undone(get, tmp_path):
-    packed = gzip.compress(BODY)
+    packed_compress = gzip.compress(BODY)
 
     def behaviour(handler, body):
-        send(headers={"Content-Encoding": "gzip"})(handler, packed)
+        send(headers={"Content-Encoding": "gzip"})(handler, packed_compress)
 
     right(get(behaviour, size=len(BODY), sha256=SUM), tmp_path / "a.zip")
 
 
 def test_a_packed_file_labelled_as_packing_stays_packed(get, server, tmp_path):
-    found = get(send(headers={"Content-Encoding": "gzip"}), name="a.tar.gz")
+    result = get(send(headers={"Content-Encoding": "gzip"}), name="a.tar.gz")
     assert (tmp_path / "a.tar.gz").read_bytes() == BODY
-    assert found.sha256 == SUM
+    assert result.sha256 == SUM
 
 
 @pytest.mark.slow
@@ -282,11 +288,9 @@ def test_a_redirect_is_followed_with_the_range(get, server, tmp_path):
     assert server.starts[-1] == 100_000
 
 
-@pytest.mark.parametrize("there", ["http://elsewhere/a", "ftp://elsewhere/a", "file:///etc/passwd"])
-def test_a_redirect_to_a_less_safe_place_is_refused(there):
-    answer = httpx2.Response(
-        302, headers={"Location": there}, request=httpx2.Request("GET", "https://here/a")
-    )
+@pytest.mark.parametrize("name", ["http://elsewhere/a", "ftp://elsewhere/a", "file:///etc/passwd"])
+def test_a_redirect_to_a_less_safe_place_is_refused(name):
+    answer = httpx2.Response(302, headers={"Location": name}, request=httpx2.Request("GET", "https://here/a"))
     with pytest.raises(DataError, match="refused"):
         downloading._check_redirect(answer)
 
@@ -320,17 +324,17 @@ def test_a_folder_that_cannot_be_written_is_said(server, tmp_path):
 
 
 def test_progress_says_bytes_and_speed(get):
-    told: list[Progress] = []
-    get(on_progress=told.append)
-    assert (told[-1].done, told[-1].total) == (len(BODY), len(BODY))
-    assert "1.0 MB of 1.0 MB, " in told[-1].remark
-    assert told[-1].remark.endswith("/s")
+    messages: list[Progress] = []
+    get(on_progress=messages.append)
+    assert (messages[-1].done, messages[-1].total) == (len(BODY), len(BODY))
+    assert "1.0 MB of 1.0 MB, " in messages[-1].remark
+    assert messages[-1].remark.endswith("/s")
 
 
-@pytest.mark.parametrize("behaviour", [chunked(), send(length=-1)])
-def test_a_file_of_unknown_size_is_taken_up_to_a_bound(get, refused, tmp_path, behaviour):
-    said = refused(behaviour, most=len(BODY) - 1, sha256="0" * 64)
-    assert "a.zip: " in said and f"at most {len(BODY) - 1:,} bytes" in said
+@pytest.mark.parametrize("behaviour", [send_chunks(), send(length=-1)])
+def test_a_file_of_unknown_size_is_taken_up_to_a_bound(get, get_refusal, tmp_path, behaviour):
+    refusal = get_refusal(behaviour, most=len(BODY) - 1, sha256="0" * 64)
+    assert "a.zip: " in refusal and f"at most {len(BODY) - 1:,} bytes" in refusal
     assert get(behaviour, most=len(BODY), sha256=SUM) == Downloaded(size=len(BODY), sha256=SUM)
 
 

@@ -1,4 +1,4 @@
-"""Examples come back from JSON as written, a damaged line is named; few-shot choices are nested."""
+"""Examples come back from JSON as written, a damaged line is named. Few-shot choices are nested."""
 
 import tracemalloc
 from collections import Counter
@@ -42,29 +42,31 @@ OF_FIELD = {
 
 
 def any_example(kind):
-    own = {
+    own_part = {
         Translation: {"words": st.none() | st.tuples(TEXTS, TEXTS)},
         Choice: {"label": st.none() | NUMBER},
     }
-    known = OF_FIELD | own.get(kind, {})
-    return st.builds(kind, **{one.name: known.get(one.name, TEXT) for one in fields(kind)})
+    known_values = OF_FIELD | own_part.get(kind, {})
+    return st.builds(kind, **{field.name: known_values.get(field.name, TEXT) for field in fields(kind)})
 
 
-def said(example):
+def read_fields(example):
     """All fields that are stored, those too that do not make another example of it."""
     return {
-        one.name: getattr(example, one.name) for one in fields(example) if one.metadata.get("stored", True)
+        field.name: getattr(example, field.name)
+        for field in fields(example)
+        if field.metadata.get("stored", True)
     }
 
 
-@given(st.lists(st.one_of(*map(any_example, KINDS.values())), max_size=5))
+@given(st.lists(st.one_of(*(any_example(value) for value in KINDS.values())), max_size=5))
 def test_examples_of_every_kind_come_back_field_by_field(tmp_path_factory, examples):
     path = tmp_path_factory.mktemp("lines") / "examples.jsonl"
     write_examples(path, examples)
-    found = list(read_examples(path))
-    assert found == examples
-    assert [type(one) for one in found] == [type(one) for one in examples]
-    assert list(map(said, found)) == list(map(said, examples))
+    result = list(read_examples(path))
+    assert result == examples
+    assert [type(item) for item in result] == [type(example) for example in examples]
+    assert [read_fields(value) for value in result] == [read_fields(value) for value in examples]
     assert path.read_bytes().count(b"\n") == len(examples)
 
 
@@ -79,9 +81,9 @@ def test_a_line_can_be_read_by_people():
 
 
 def test_half_a_surrogate_pair_comes_back(tmp_path):
-    broken = TextLine(id="1", text="\ud800 é")
-    write_examples(tmp_path / "x.jsonl", [broken])
-    assert list(read_examples(tmp_path / "x.jsonl")) == [broken]
+    broken_text_line = TextLine(id="1", text="\ud800 é")
+    write_examples(tmp_path / "x.jsonl", [broken_text_line])
+    assert list(read_examples(tmp_path / "x.jsonl")) == [broken_text_line]
 
 
 @pytest.mark.parametrize(
@@ -117,13 +119,13 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path):
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def pair(number, language="en"):
+def pair(index, language="en"):
     return SentencePair(
-        id=str(number), first=f"{language} {number}", second="", label=LABELS[number % len(LABELS)]
+        id=str(index), first=f"{language} {index}", second="", label=LABELS[index % len(LABELS)]
     )
 
 
-PAIRS = [pair(number) for number in range(30)]
+PAIRS = [pair(index) for index in range(30)]
 
 
 @given(st.permutations(PAIRS), st.integers(0, 30), st.integers(0, 3))
@@ -132,27 +134,27 @@ def test_choice_does_not_depend_on_the_order_of_reading(order, count, seed):
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 3))
-def test_fewer_shots_are_the_first_of_more(one, other, seed):
-    fewer, more = sorted((one, other))
+def test_fewer_shots_are_the_first_of_more(left, right, seed):
+    fewer, more = sorted((left, right))
     assert shots(PAIRS, more, seed=seed)[:fewer] == shots(PAIRS, fewer, seed=seed)
 
 
 @given(st.integers(0, 10), st.integers(0, 10), st.integers(0, 3))
-def test_shots_per_label_are_that_many_of_each_and_nested(one, other, seed):
-    fewer, more = sorted((one, other))
-    few, many = (shots(PAIRS, count, seed=seed, per="label") for count in (fewer, more))
-    assert Counter(example.label for example in few) == Counter(dict.fromkeys(LABELS, fewer))
-    assert set(few) <= set(many)
+def test_shots_per_label_are_that_many_of_each_and_nested(left, right, seed):
+    fewer, more = sorted((left, right))
+    few_shots, many = (shots(PAIRS, count, seed=seed, per="label") for count in (fewer, more))
+    assert Counter(example.label for example in few_shots) == Counter(dict.fromkeys(LABELS, fewer))
+    assert set(few_shots) <= set(many)
 
 
 def test_shots_per_label_of_choices_are_that_many_of_each_place():
     items = [Choice(id=str(n), context="a", options=("b", "c", "d"), label=n % 3) for n in range(9)]
-    assert Counter(one.label for one in shots(items, 2, seed=0, per="label")) == {0: 2, 1: 2, 2: 2}
+    assert Counter(shot.label for shot in shots(items, 2, seed=0, per="label")) == {0: 2, 1: 2, 2: 2}
 
 
 def test_each_seed_chooses_for_itself():
-    chosen = {tuple(example.id for example in shots(PAIRS, 5, seed=seed)) for seed in range(20)}
-    assert len(chosen) == 20
+    choice = {tuple(example.id for example in shots(PAIRS, 5, seed=seed)) for seed in range(20)}
+    assert len(choice) == 20
 
 
 def test_every_example_is_chosen_about_as_often():
@@ -162,8 +164,8 @@ def test_every_example_is_chosen_about_as_often():
 
 
 def test_parallel_corpora_give_the_same_shots():
-    swahili = [pair(number, "sw") for number in range(30)]
-    assert [one.id for one in shots(PAIRS, 7, seed=1)] == [one.id for one in shots(swahili, 7, seed=1)]
+    swahili = [pair(index, "sw") for index in range(30)]
+    assert [shot.id for shot in shots(PAIRS, 7, seed=1)] == [shot.id for shot in shots(swahili, 7, seed=1)]
 
 
 def test_too_few_examples_are_an_error_that_says_how_many():
@@ -187,31 +189,31 @@ def test_negative_count_is_refused():
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 50), st.integers(0, 9))
 def test_a_choice_has_as_many_lines_as_asked_for_in_their_order(lines, count, seed):
-    numbered = [f"{number} {line}" for number, line in enumerate(lines)]
-    chosen = subsample(iter(numbered), count, seed=seed)
-    assert len(chosen) == min(count, len(lines))
-    places = [numbered.index(line) for line in chosen]
+    numbered_texts = [f"{index} {line}" for index, line in enumerate(lines)]
+    chosen_subsample = subsample(iter(numbered_texts), count, seed=seed)
+    assert len(chosen_subsample) == min(count, len(lines))
+    places = [numbered_texts.index(line) for line in chosen_subsample]
     assert places == sorted(set(places))
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 9))
-def test_a_smaller_choice_is_part_of_a_larger_one(one, other, seed):
-    lines = [str(number) for number in range(40)]
-    smaller, larger = sorted((subsample(lines, n, seed=seed) for n in (one, other)), key=len)
+def test_a_smaller_choice_is_part_of_a_larger_one(left, right, seed):
+    lines = [str(index) for index in range(40)]
+    smaller, larger = sorted((subsample(lines, n, seed=seed) for n in (left, right)), key=len)
     assert set(smaller) <= set(larger)
 
 
 def test_every_line_is_as_likely_as_any_other():
     hits = np.zeros(50)
     for seed in range(2000):
-        hits[[int(line) for line in subsample(map(str, range(50)), 10, seed=seed)]] += 1
+        hits[[int(line) for line in subsample((str(value) for value in range(50)), 10, seed=seed)]] += 1
     assert hits.sum() == 20_000
     assert abs(hits - 400).max() < 4.5 * (2000 * 0.2 * 0.8) ** 0.5
 
 
 def test_only_the_choice_is_kept_in_memory():
     tracemalloc.start()
-    subsample((f"{number}" * 100 for number in range(20_000)), 20, seed=0)
+    subsample((f"{index}" * 100 for index in range(20_000)), 20, seed=0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200_000

@@ -1,4 +1,4 @@
-"""Official files arrive where readers look; existing files are kept; the tables are well formed."""
+"""Official files arrive where readers look. Existing files are kept. The tables are well formed."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from fake_downloads import Server, drop, refuse, send, tarred, zipped
+from fake_downloads import Server, drop, make_tar, make_zip, refuse, send
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
@@ -35,27 +35,27 @@ def fixture(path: str) -> bytes:
 
 
 def questions(*ids: str) -> bytes:
-    qas = [{"id": one, "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]} for one in ids]
+    qas = [{"id": item, "question": "Who?", "answers": [{"text": "Ada", "answer_start": 0}]} for item in ids]
     return json.dumps({"data": [{"paragraphs": [{"context": "Ada wrote it.", "qas": qas}]}]}).encode()
 
 
-SWAHILI = tarred([(name, fixture("wikiann/sw/train")) for name in ("train", "dev", "test", "extra")])
-PANX = tarred([("sw.tar.gz", SWAHILI)], packed=False)
+SWAHILI = make_tar([(name, fixture("wikiann/sw/train")) for name in ("train", "dev", "test", "extra")])
+PANX = make_tar([("sw.tar.gz", SWAHILI)], packed=False)
 PAWS = fixture("pawsx/x-final/de/dev_2k.tsv")
 MULTINLI = fixture("multinli_1.0/multinli_1.0_dev_matched.txt")
 UD = fixture("ud/UD_English-EWT/en_ewt-ud-train.conllu")
 
 OFFICIAL = {
     "xnli/xnli.{split}.tsv": (
-        zipped([(f"XNLI-1.0/xnli.{split}.tsv", fixture("xnli/xnli.dev.tsv")) for split in ("dev", "test")]),
+        make_zip([(f"XNLI-1.0/xnli.{split}.tsv", fixture("xnli/xnli.dev.tsv")) for split in ("dev", "test")]),
         [(CORPORA["xnli"], "sw", "dev"), (CORPORA["xnli"], "sw", "test")],
     ),
     "xnli/multinli.train.{language}.tsv": (
-        zipped([("XNLI-MT-1.0/multinli/multinli.train.sw.tsv", fixture("xnli/multinli.train.en.tsv"))]),
+        make_zip([("XNLI-MT-1.0/multinli/multinli.train.sw.tsv", fixture("xnli/multinli.train.en.tsv"))]),
         [(CORPORA["xnli"], "sw", "train")],
     ),
     "pawsx/x-final/{language}/{file}.tsv": (
-        tarred([(f"x-final/de/{name}.tsv", PAWS) for name in ("dev_2k", "test_2k", "translated_train")]),
+        make_tar([(f"x-final/de/{name}.tsv", PAWS) for name in ("dev_2k", "test_2k", "translated_train")]),
         [(CORPORA["pawsx"], "de", split) for split in ("train", "dev", "test")],
     ),
     "squad/train-v1.1.json": (questions("a"), [(CORPORA["squad"], "en", "train")]),
@@ -63,7 +63,12 @@ OFFICIAL = {
     "squad/squad.translate.train.en-ru.json": (questions("a"), [(CORPORA["squad"], "ru", "train")]),
     "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
     "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
-        zipped([(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]),
+        make_zip(
+            [
+                (f"MLQA_V1/dev/dev-context-de-question-{language}.json", questions("a"))
+                for language in ("ar", "de")
+            ]
+        ),
         [(CORPORA["mlqa"], "de", "dev"), (replace(CORPORA["mlqa"], collection="ar"), "de", "dev")],
     ),
     "tydiqa/tydiqa-goldp-v1.1-train.json": (
@@ -71,7 +76,7 @@ OFFICIAL = {
         [(CORPORA["tydiqa"], "sw", "train"), (CORPORA["tydiqa"], "en", "train")],
     ),
     "tydiqa/tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json": (
-        tarred([("tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-swahili.json", questions("swahili-1-0"))]),
+        make_tar([("tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-swahili.json", questions("swahili-1-0"))]),
         [(CORPORA["tydiqa"], "sw", "dev")],
     ),
     "wikiann/{language}/{split}": (
@@ -84,15 +89,15 @@ OFFICIAL = {
         [(CORPORA["mrpc"], "en", "train")],
     ),
     "snli/snli_1.0_{split}.txt": (
-        zipped([("snli_1.0/snli_1.0_train.txt", fixture("snli_1.0/snli_1.0_train.txt"))]),
+        make_zip([("snli_1.0/snli_1.0_train.txt", fixture("snli_1.0/snli_1.0_train.txt"))]),
         [(CORPORA["snli"], "en", "train")],
     ),
     "multinli/multinli_1.0_{name}.txt": (
-        zipped([("multinli_1.0/multinli_1.0_dev_matched.txt", MULTINLI)]),
+        make_zip([("multinli_1.0/multinli_1.0_dev_matched.txt", MULTINLI)]),
         [(CORPORA["multinli"], "en", "dev")],
     ),
     "sick/SICK.txt": (
-        zipped([("SICK.txt", fixture("sick/SICK.txt")), ("readme.txt", b"no")]),
+        make_zip([("SICK.txt", fixture("sick/SICK.txt")), ("readme.txt", b"no")]),
         [(CORPORA["sick"], "en", "train")],
     ),
     "cad-nli/all_combined/train.tsv": (
@@ -116,7 +121,7 @@ OFFICIAL = {
     "ud/UD_Hindi-HDTB/hi_hdtb-ud-dev.conllu": (UD, [(CORPORA["ud"], "hi", "dev")]),
     "ud/UD_Thai-PUD/th_pud-ud-test.conllu": (UD, [(CORPORA["ud"], "th", "test")]),
     "ud-treebanks-v2.5/{treebank}/{language}_{name}-ud-{split}.conllu": (
-        tarred([("ud-treebanks-v2.5/UD_Finnish-TDT/fi_tdt-ud-dev.conllu", UD)]),
+        make_tar([("ud-treebanks-v2.5/UD_Finnish-TDT/fi_tdt-ud-dev.conllu", UD)]),
         [(Ud(treebanks=(("fi", "TDT"),)), "fi", "dev")],
     ),
 }
@@ -124,34 +129,34 @@ OFFICIAL = {
 
 
 @pytest.fixture
-def served(server: Server):
+def serve_entry(server: Server):
     """Give the table's entry for a place, served from here."""
 
-    def served(place: str, body: bytes | None = None, *behaviours, checked: bool = True) -> Release:
+    def serve_entry(place: str, body: bytes | None = None, *behaviours, checked: bool = True) -> Release:
         body = OFFICIAL[place][0] if body is None else body
         (entry,) = [
             file
             for corpus in CORPORA
             for file in releases(corpus).files
-            if place in (file.to, *(to for _, to in file.take))
+            if place in (file.to, *(target for _, target in file.take))
         ]
         url = server.put(entry.url.rpartition("/")[2].partition("?")[0], body, *behaviours)
         if not checked:
             return replace(entry, url=url, size=None, sha256="")
         return replace(entry, url=url, size=len(body), sha256=sha256(body).hexdigest())
 
-    return served
+    return serve_entry
 
 
-def fetched(wanted: list[Release], folder: Path, **how):
-    return list(fetch(wanted, folder, retry=PATIENT, **how))
+def fetch_patiently(request: list[Release], folder: Path, **options):
+    return list(fetch(request, folder, retry=PATIENT, **options))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("checked", [True, False])
-def test_every_corpus_that_is_fetched_is_found_by_its_reader(served, tmp_path, checked):
-    fetched([served(place, checked=checked) for place in OFFICIAL], tmp_path)
+@pytest.mark.parametrize("check_count", [True, False])
+def test_every_corpus_that_is_fetched_is_found_by_its_reader(serve_entry, tmp_path, check_count):
+    fetch_patiently([serve_entry(place, checked=check_count) for place in OFFICIAL], tmp_path)
     folder = DiskFolder(tmp_path)
     for _, readings in OFFICIAL.values():
         for corpus, language, split in readings:
@@ -161,125 +166,135 @@ def test_every_corpus_that_is_fetched_is_found_by_its_reader(served, tmp_path, c
 
 
 def test_every_kind_of_entry_is_tried():
-    tried = {place.partition("{")[0].rpartition("/")[0] for place in OFFICIAL}
+    tried_parts = {place.partition("{")[0].rpartition("/")[0] for place in OFFICIAL}
     entries = [file for corpus in CORPORA for file in releases(corpus).files]
-    places = {place for file in entries for place in ([file.to] if file.to else [to for _, to in file.take])}
-    untried = {place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried}
-    others = ("tydiqa/translate-train", "ud/", "v2.16", "v2.7", "masakhapos/")
-    assert all(any(part in one for part in others) for one in each(untried)), untried
+    places = {
+        place for file in entries for place in ([file.to] if file.to else [target for _, target in file.take])
+    }
+    untried_places = {
+        place for place in places if place.partition("{")[0].rpartition("/")[0] not in tried_parts
+    }
+    other_texts = ("tydiqa/translate-train", "ud/", "v2.16", "v2.7", "masakhapos/")
+    assert all(any(part in item for part in other_texts) for item in each(untried_places)), untried_places
 
 
 @pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
-@pytest.mark.parametrize("checked", [True, False])
-def test_what_is_there_and_right_is_not_fetched_again(served, server, tmp_path, place, checked):
-    release = served(place, checked=checked)
-    (first,) = fetched([release], tmp_path)
-    (second,) = fetched([release], tmp_path)
-    assert (first.was_there, second.was_there) == (False, True)
-    assert first.fetched == second.fetched
+@pytest.mark.parametrize("check_count", [True, False])
+def test_what_is_there_and_right_is_not_fetched_again(serve_entry, server, tmp_path, place, check_count):
+    release = serve_entry(place, checked=check_count)
+    (first_fetch,) = fetch_patiently([release], tmp_path)
+    (second,) = fetch_patiently([release], tmp_path)
+    assert (first_fetch.was_there, second.was_there) == (False, True)
+    assert first_fetch.fetched == second.fetched
     assert len(server.requests) == 1
 
 
-def test_members_are_enough_where_the_archive_was_deleted(served, server, tmp_path):
-    release = served("xnli/xnli.{split}.tsv")
-    fetched([release], tmp_path)
+def test_members_are_enough_where_the_archive_was_deleted(serve_entry, server, tmp_path):
+    release = serve_entry("xnli/xnli.{split}.tsv")
+    fetch_patiently([release], tmp_path)
     (tmp_path / "downloads/XNLI-1.0.zip").unlink()
-    assert fetched([release], tmp_path)[0].was_there
+    assert fetch_patiently([release], tmp_path)[0].was_there
     (tmp_path / "xnli/xnli.dev.tsv").unlink()
-    assert not fetched([release], tmp_path)[0].was_there
+    assert not fetch_patiently([release], tmp_path)[0].was_there
     assert (tmp_path / "xnli/xnli.dev.tsv").exists()
     assert len(server.requests) == 2
 
 
-def test_a_lost_member_comes_from_the_archive_that_was_kept(served, server, tmp_path):
-    release = served("xnli/xnli.{split}.tsv")
-    fetched([release], tmp_path)
+def test_a_lost_member_comes_from_the_archive_that_was_kept(serve_entry, server, tmp_path):
+    release = serve_entry("xnli/xnli.{split}.tsv")
+    fetch_patiently([release], tmp_path)
     (tmp_path / "xnli/xnli.dev.tsv").unlink()
-    fetched([release], tmp_path)
+    fetch_patiently([release], tmp_path)
     assert (tmp_path / "xnli/xnli.dev.tsv").exists()
     assert len(server.requests) == 1
 
 
-def test_another_language_comes_from_the_archive_that_was_kept(served, server, tmp_path):
-    body = tarred([(f"x-final/{code}/dev_2k.tsv", PAWS) for code in ("de", "fr", "ko")])
-    release = served("pawsx/x-final/{language}/{file}.tsv", body)
-    for languages, there in ("de", "de"), ("fr", "de fr"), ("de", "de fr"), ("", "de fr ko"):
-        fetched([release], tmp_path, languages=languages.split())
-        assert {path.name for path in (tmp_path / "pawsx/x-final").iterdir()} == set(there.split())
-    assert fetched([release], tmp_path, languages=("ko",))[0].was_there
+def test_another_language_comes_from_the_archive_that_was_kept(serve_entry, server, tmp_path):
+    body = make_tar([(f"x-final/{language}/dev_2k.tsv", PAWS) for language in ("de", "fr", "ko")])
+    release = serve_entry("pawsx/x-final/{language}/{file}.tsv", body)
+    for languages, text in ("de", "de"), ("fr", "de fr"), ("de", "de fr"), ("", "de fr ko"):
+        fetch_patiently([release], tmp_path, languages=languages.split())
+        assert {path.name for path in (tmp_path / "pawsx/x-final").iterdir()} == set(text.split())
+    assert fetch_patiently([release], tmp_path, languages=("ko",))[0].was_there
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("place", ["xnli/xnli.{split}.tsv", "squad/dev-v1.1.json"])
-@pytest.mark.parametrize("checked", [True, False])
-def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(served, tmp_path, place, checked):
-    release = served(place, checked=checked)
-    fetched([release], tmp_path)
-    changed = tmp_path / (release.to or "xnli/xnli.dev.tsv")
-    changed.write_text("changed")
-    for ask in (lambda: existing(release, tmp_path), lambda: fetched([release], tmp_path)):
+@pytest.mark.parametrize("check_count", [True, False])
+def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(
+    serve_entry, tmp_path, place, check_count
+):
+    release = serve_entry(place, checked=check_count)
+    fetch_patiently([release], tmp_path)
+    changed_path = tmp_path / (release.to or "xnli/xnli.dev.tsv")
+    changed_path.write_text("changed")
+    for ask in (lambda: existing(release, tmp_path), lambda: fetch_patiently([release], tmp_path)):
         with pytest.raises(DataError, match=r"SHA-256 .*; expected [0-9a-f]{64}\) and is not overwritten"):
             ask()
-    assert changed.read_text() == "changed"
+    assert changed_path.read_text() == "changed"
 
 
-def test_the_checksum_of_the_first_download_holds_for_later_ones(served, tmp_path):
-    fetched([served("squad/dev-v1.1.json", checked=False)], tmp_path)
+def test_the_checksum_of_the_first_download_holds_for_later_ones(serve_entry, tmp_path):
+    fetch_patiently([serve_entry("squad/dev-v1.1.json", checked=False)], tmp_path)
     (tmp_path / "squad/dev-v1.1.json").unlink()
     record = r"\.fetched/squad/dev-v1\.1\.json\.json"
     with pytest.raises(DataError, match=rf"of the first download \({record}; delete it"):
-        fetched([served("squad/dev-v1.1.json", questions("another"), checked=False)], tmp_path)
+        fetch_patiently([serve_entry("squad/dev-v1.1.json", questions("another"), checked=False)], tmp_path)
     assert not (tmp_path / "squad/dev-v1.1.json").exists()
 
 
-def test_an_archive_put_there_by_hand_is_checked_and_used(served, server, tmp_path):
+def test_an_archive_put_there_by_hand_is_checked_and_used(serve_entry, server, tmp_path):
     place = "wikiann/{language}/{split}"
-    release = served(place)
+    release = serve_entry(place)
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads/panx_dataset.tar").write_bytes(b"something else")
     with pytest.raises(DataError, match="official"):
-        fetched([release], tmp_path)
+        fetch_patiently([release], tmp_path)
     (tmp_path / "downloads/panx_dataset.tar").write_bytes(OFFICIAL[place][0])
-    fetched([release], tmp_path)
+    fetch_patiently([release], tmp_path)
     assert (tmp_path / "wikiann/sw/train").exists()
     assert server.requests == []
 
 
-def test_what_cannot_be_had_says_where_to_put_it(served, tmp_path):
+def test_what_cannot_be_had_says_where_to_put_it(serve_entry, tmp_path):
     with pytest.raises(DataError, match=r"downloads/panx_dataset.tar"):
-        fetched([served("wikiann/{language}/{split}", b"x", refuse(403))], tmp_path)
+        fetch_patiently([serve_entry("wikiann/{language}/{split}", b"x", refuse(403))], tmp_path)
 
 
-def test_a_damaged_record_counts_as_none(served, server, tmp_path):
-    release = served("xnli/xnli.{split}.tsv")
-    fetched([release], tmp_path)
+def test_a_damaged_record_counts_as_none(serve_entry, server, tmp_path):
+    release = serve_entry("xnli/xnli.{split}.tsv")
+    fetch_patiently([release], tmp_path)
     for text in ("{", "[]", '{"url": 3}', ""):
         (tmp_path / ".fetched/downloads/XNLI-1.0.zip.json").write_text(text)
-        fetched([release], tmp_path)
+        fetch_patiently([release], tmp_path)
     assert len(server.requests) == 1
 
 
 @pytest.mark.slow
-def test_what_came_before_a_failure_is_kept(served, tmp_path):
-    good, bad = served("xquad/xquad.ru.json"), served("squad/dev-v1.1.json", b"x", drop)
+def test_what_came_before_a_failure_is_kept(serve_entry, tmp_path):
+    good_entry = serve_entry("xquad/xquad.ru.json")
+    bad_entry = serve_entry("squad/dev-v1.1.json", b"x", drop)
     with pytest.raises(DataError, match="6 attempts"):
-        fetched([good, bad], tmp_path)
-    assert existing(good, tmp_path)
-    assert not existing(bad, tmp_path)
+        fetch_patiently([good_entry, bad_entry], tmp_path)
+    assert existing(good_entry, tmp_path)
+    assert not existing(bad_entry, tmp_path)
 
 
 @pytest.mark.slow
-def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
+def test_two_at_once_fetch_each_file_once(serve_entry, server, tmp_path):
     def slowly(handler, body):
         time.sleep(0.2)
         send()(handler, body)
 
-    wanted = [served("xnli/xnli.{split}.tsv", None, slowly), served("squad/dev-v1.1.json", None, slowly)]
-    told: list[str] = []
+    entries = [
+        serve_entry("xnli/xnli.{split}.tsv", None, slowly),
+        serve_entry("squad/dev-v1.1.json", None, slowly),
+    ]
+    remarks: list[str] = []
     retry = RetryPolicy(sleep=lambda _: time.sleep(0.01))
 
     def work() -> None:
-        list(fetch(wanted, tmp_path, retry=retry, on_progress=lambda one: told.append(one.remark)))
+        list(fetch(entries, tmp_path, retry=retry, on_progress=lambda item: remarks.append(item.remark)))
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
@@ -287,14 +302,14 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
     for thread in threads:
         thread.join()
     assert sorted(path for path, _ in server.requests) == ["XNLI-1.0.zip", "dev-v1.1.json"]
-    assert any("process fetches into it; waiting" in remark for remark in told)
+    assert any("process fetches into it; waiting" in remark for remark in remarks)
 
 
 @pytest.mark.slow
 def test_fetching_imports_nothing_heavy():
-    code = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
-    there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
-    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & there
+    program = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
+    parts = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
+    assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & parts
 
 
 EVERY = [file for name in fetchable() for file in releases(name).files]
@@ -369,7 +384,7 @@ def test_languages_leave_other_files_out():
 
 
 @pytest.mark.parametrize(
-    ("names", "languages", "said"),
+    ("names", "languages", "message"),
     [
         (["xnly"], [], "no corpus 'xnly'. Did you mean 'xnli'? Known: afrisenti"),
         (["xnli:tset"], [], "no part 'tset'. Did you mean 'test'? Known: test, train, translate-train."),
@@ -382,10 +397,10 @@ def test_languages_leave_other_files_out():
         (["xnli", "ud"], ["sw", "vi", "ta"], "--language ta: no file of xnli, ud has it."),
     ],
 )
-def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):
-    with pytest.raises(ConfigError) as caught:
+def test_what_is_not_there_is_said_with_the_nearest(names, languages, message):
+    with pytest.raises(ConfigError) as error:
         select_releases(names, languages)
-    assert said in str(caught.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["udpos", "bible", "rawtext", "bitext:tico19", "bitext:word-alignment"])
@@ -406,8 +421,8 @@ def test_what_cannot_be_fetched_says_what_to_do(name):
     ],
 )
 def test_languages_of_an_archive_are_taken_by_any_code(server, tmp_path, name, members, targets):
-    others = ["flores200_dataset/dev/yue_Hant.dev", "1.0/data/zh-CN.jsonl", "1.0/LICENSE"]
-    body = tarred([(member, b"text\n") for member in (*members, *others)])
+    other_texts = ["flores200_dataset/dev/yue_Hant.dev", "1.0/data/zh-CN.jsonl", "1.0/LICENSE"]
+    body = make_tar([(member, b"text\n") for member in (*members, *other_texts)])
     (entry,) = releases(name).files
     url = server.put("archive.tar.gz", body)
     release = replace(entry, url=url, size=len(body), sha256=sha256(body).hexdigest())

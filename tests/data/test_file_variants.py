@@ -153,20 +153,25 @@ def list_line_ends():
         text = write_words(separator)
         for end in ("\r\n", "\r", "\n\n", f"{separator}\n", " \n", "\t\n"):
             yield "c.txt", text.replace("\n", end), TAGGING, PEOPLE
-        for whole in ("\ufeff" + text, text.rstrip("\n"), text + "\n\n\n", "\n\n" + text, text + " \n"):
-            yield "c.txt", whole, TAGGING, PEOPLE
+        for whole_text in ("\ufeff" + text, text.rstrip("\n"), text + "\n\n\n", "\n\n" + text, text + " \n"):
+            yield "c.txt", whole_text, TAGGING, PEOPLE
         yield "c.txt", text.encode("utf-16"), TAGGING, PEOPLE
 
 
 def list_typos():
     for letters in ("BIIB", "BIES", "BILU", "BMES"):
-        first, inner, last, single = letters
-        spans = [("Ana", f"{first}-PER"), ("de", f"{inner}-PER"), ("Li", f"{last}-PER"), ("saw", "O")]
+        first_letter, inner, last_letter, single = letters
+        spans = [
+            ("Ana", f"{first_letter}-PER"),
+            ("de", f"{inner}-PER"),
+            ("Li", f"{last_letter}-PER"),
+            ("saw", "O"),
+        ]
         rows = [*spans, ("Oslo", f"{single}-LOC"), ("", "")] * 4
         for typo in TYPOS:
-            changed = [*rows, ("Bo", typo), ("ran", "O"), ("", "")]
+            changed_rows = [*rows, ("Bo", typo), ("ran", "O"), ("", "")]
             expected = {"PER": 5, "LOC": 4} if typo == f"{single}-PER" else None
-            yield "c.txt", write_words("\t", changed), TAGGING, expected
+            yield "c.txt", write_words("\t", changed_rows), TAGGING, expected
 
 
 def list_pairs_of_tags():
@@ -214,9 +219,10 @@ def list_structures():
 
 
 def list_spellings():
-    for first, second in SPELLINGS:
+    for first_spelling, second in SPELLINGS:
         rows = [
-            {"text": text, "label": label} for text, label in zip("abc", [first, second, "x"], strict=True)
+            {"text": text, "label": label}
+            for text, label in zip("abc", [first_spelling, second, "x"], strict=True)
         ]
         yield "c.jsonl", "".join(json.dumps(row) + "\n" for row in rows), 'kind = "text"\n', None
 

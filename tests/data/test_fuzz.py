@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from damage import PACKINGS, damages
-from drawn import KINDS, LABELS, held, kept
+from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trees import is_tree
@@ -48,7 +48,7 @@ VARIANTS: tuple[Corpus, ...] = (
     Ud(treebanks=(("fr", "Sequoia"), ("ar", "ud-legacy/v1_UD_Arabic"))),
 )
 
-HELD = {name: held(corpus) for name, corpus in CORPORA.items()}
+HELD = {name: find_kind(corpus) for name, corpus in CORPORA.items()}
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,18 @@ class Case:
     damaged: str
 
 
-def in_fixtures() -> Iterator[Case]:
+def find_fixture_cases() -> Iterator[Case]:
     """Find every file of the fixtures that a corpus reads, without naming one."""
-    english, *others = languages_of_fixtures()
-    pairs = [pair for other in others for pair in (f"{english}-{other}", f"{other}-{english}")]
-    known: set[tuple[str, str]] = set()
-    for corpus, language, split in product(VARIANTS, [english, *others, *pairs], SPLITS):
+    english, *other_texts = languages_of_fixtures()
+    pairs = [
+        pair for other_text in other_texts for pair in (f"{english}-{other_text}", f"{other_text}-{english}")
+    ]
+    known_names: set[tuple[str, str]] = set()
+    for corpus, language, split in product(VARIANTS, [english, *other_texts, *pairs], SPLITS):
         for case in _cases(corpus, language, split):
-            if (corpus.name, case.damaged) not in known:
+            if (corpus.name, case.damaged) not in known_names:
                 yield case
-            known.add((corpus.name, case.damaged))
+            known_names.add((corpus.name, case.damaged))
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Listed:
         return {name[:end] for name in self.paths for end in range(len(name) + 1)}
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        return next(filter(None, map(self.matching, patterns)), [])
+        return next((value for value in (self.matching(element) for element in patterns) if value), [])
 
     def matching(self, pattern: str) -> list[File]:
         """Find the files of one pattern, cached because every collection of bitext needs them."""
@@ -135,22 +137,22 @@ def _cases(corpus: Corpus, language: str, split: Split) -> Iterator[Case]:
 LISTED = Listed(files_of_fixtures())
 
 
-def written() -> Iterator[Case]:
+def write_corpora() -> Iterator[Case]:
     """Let every corpus of the table write a file."""
-    for one in HELD.values():
-        if one:
-            text = one.write(KINDS[one.kind][1])
-            yield Case(one.corpus, one.language, one.splits[0], {one.path: text.encode()}, one.path)
+    for file in HELD.values():
+        if file:
+            text = file.write(SAMPLES[file.kind])
+            yield Case(file.corpus, file.language, file.splits[0], {file.path: text.encode()}, file.path)
 
 
-WRITTEN = [one.path for one in HELD.values() if one]
+WRITTEN = [file.path for file in HELD.values() if file]
 FILES = sorted({*LISTED.paths, *WRITTEN})
 
 
 @cache
 def cases() -> tuple[Case, ...]:
     """Find all cases on first use: every corpus is tried in every language, which takes seconds."""
-    return (*in_fixtures(), *written())
+    return (*find_fixture_cases(), *write_corpora())
 
 
 def cases_of(file: str) -> list[Case]:
@@ -163,7 +165,7 @@ def test_every_corpus_is_fuzzed(name):
 
 
 def test_every_file_of_the_fixtures_is_fuzzed():
-    assert {case.damaged for case in cases()} == {*FILES}
+    assert {case.damaged for case in cases()} == set(FILES)
 
 
 def check_reading(case: Case, folder: Path) -> None:
@@ -173,14 +175,14 @@ def check_reading(case: Case, folder: Path) -> None:
         check_message(str(error), folder, case)
         return
     assert examples
-    assert len({one.id for one in examples}) == len(examples)
-    for one in examples:
-        check_sound(one, case.corpus)
+    assert len({example.id for example in examples}) == len(examples)
+    for item in examples:
+        check_sound(item, case.corpus)
     if case.corpus.name == "bible":
-        books = {(one.id.partition(" ")[0], one.document) for one in examples}
+        books = {(example.id.partition(" ")[0], example.document) for example in examples}
         assert len(books) == len({book for book, _ in books}) == len({document for _, document in books})
-    without = {one.label == "" for one in examples if isinstance(one, SentencePair)}
-    assert without in (set(), {False}) or (without == {True} and case.split == "test")
+    plain_result = {example.label == "" for example in examples if isinstance(example, SentencePair)}
+    assert plain_result in (set(), {False}) or (plain_result == {True} and case.split == "test")
     check_written_back(examples, case)
 
 
@@ -193,10 +195,10 @@ def check_message(message: str, folder: Path, case: Case) -> None:
     assert message.encode()
     assert len(message) < 2000
     names = [str(folder / name) for name in case.files]
-    of_file = [message.removeprefix(name) for name in names if message.startswith(name)]
-    rest = of_file[0] if of_file else message.removeprefix(str(folder))
-    assert rest != message
-    assert NOT_THERE.match(rest) or (of_file and PLACE.match(rest)), message
+    file_texts = [message.removeprefix(name) for name in names if message.startswith(name)]
+    remainder = file_texts[0] if file_texts else message.removeprefix(str(folder))
+    assert remainder != message
+    assert NOT_THERE.match(remainder) or (file_texts and PLACE.match(remainder)), message
 
 
 def check_sound(example: Example, corpus: Corpus) -> None:
@@ -235,21 +237,21 @@ def check_tree(sentence: ParsedSentence) -> None:
 
 def check_links(pair: Translation) -> None:
     assert pair.first.strip() and pair.second.strip()
-    first, second = pair_words(pair)
+    first_word, second = pair_words(pair)
     for i, j in [*(pair.links or ()), *pair.possible]:
-        assert 0 <= i < len(first) and 0 <= j < len(second)
+        assert 0 <= i < len(first_word) and 0 <= j < len(second)
     assert pair.links is not None or not pair.possible
 
 
 def check_written_back(examples: list[Example], case: Case) -> None:
     """Check that the corpus's format preserves the examples, or reports that it cannot."""
-    one = replace(HELD[case.corpus.name], corpus=case.corpus, language=case.language, splits=(case.split,))
+    item = replace(HELD[case.corpus.name], corpus=case.corpus, language=case.language, splits=(case.split,))
     try:
-        text = one.write(examples)
+        text = item.write(examples)
     except DataError as error:
         assert "cannot write" in str(error)
         return
-    assert kept(one.read_back(text)) == kept(examples)
+    assert keep_parts(item.read_back(text)) == keep_parts(examples)
 
 
 @pytest.fixture(scope="module")
@@ -257,18 +259,18 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("damaged")
 
 
-def put(place: Path, case: Case, suffix: str, text: bytes) -> Path:
+def put_case(place: Path, case: Case, suffix: str, text: bytes) -> Path:
     """Write the files of the case, the damaged one under the suffix."""
     folder = place / "data"
     if folder.exists():
         shutil.rmtree(folder)
-    for name, whole in case.files.items():
+    for name, whole_file in case.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if name == case.damaged:
             path.with_name(path.name + suffix).write_bytes(text)
         else:
-            path.write_bytes(whole)
+            path.write_bytes(whole_file)
     return folder
 
 
@@ -290,7 +292,7 @@ def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(plac
         text = case.files[file]
         for damage in damages:
             text = damage(text)
-        check_reading(case, put(place, case, suffix, pack(text)))
+        check_reading(case, put_case(place, case, suffix, pack(text)))
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -298,4 +300,4 @@ def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(plac
 @given(text=st.binary(max_size=200), suffix=st.sampled_from(["", ".gz", ".xz"]))
 def test_any_bytes_give_sound_examples_or_an_error_that_names_the_place(place, file, text, suffix):
     for case in cases_of(file):
-        check_reading(case, put(place, case, suffix, text))
+        check_reading(case, put_case(place, case, suffix, text))

@@ -33,20 +33,20 @@ COMPANIONS = ("bucc2018/de-en/de-en.sample", "bitext/train.en-fr", "word-alignme
 """Files that are read together with those found for a split."""
 
 
-def by_corpus(source: str) -> pytest.MarkDecorator:
+def parametrize_corpora(source: str) -> pytest.MarkDecorator:
     """Parametrize a test by the recorded cases of a source, a corpus at a time."""
     names = dict.fromkeys(case.split()[0] for case in RECORDED[source])
     cases = [[case for case in RECORDED[source] if case.split()[0] == name] for name in names]
     return pytest.mark.parametrize("cases", cases, ids=list(names))
 
 
-@by_corpus("fixtures")
+@parametrize_corpora("fixtures")
 def test_a_fixture_reads_as_recorded(cases):
     assert readings(cases, FIXTURES) == {case: RECORDED["fixtures"][case] for case in cases}
 
 
 @pytest.mark.slow
-@by_corpus("built-in")
+@parametrize_corpora("built-in")
 def test_a_built_in_corpus_reads_as_recorded(cases):
     assert readings(cases, BuiltInLanguages()) == {case: RECORDED["built-in"][case] for case in cases}
 
@@ -54,7 +54,7 @@ def test_a_built_in_corpus_reads_as_recorded(cases):
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.data
-@by_corpus("real")
+@parametrize_corpora("real")
 def test_a_real_corpus_reads_as_recorded(cases, real_data):
     folder = ReadOnce(real_data.path)
     assert readings(cases, folder) == {case: RECORDED["real"][case] for case in cases}

@@ -30,7 +30,7 @@ def columns(rows, *names):
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def asked(*ids):
+def make_questions(*ids):
     return {
         "id": list(ids),
         "context": ["Ada wrote it."] * len(ids),
@@ -132,8 +132,8 @@ def test_trees_are_read_without_multi_word_ranges(save):
     }
     folder = save("universal-dependencies/universal_dependencies/de_gsd/train", table, upos=UPOS)
     (tree,) = CORPORA["ud"].read(folder, "de", "train")
-    bare = replace(tree, lines=())
-    assert bare == ParsedSentence(
+    bare_tree = replace(tree, lines=())
+    assert bare_tree == ParsedSentence(
         id="s1",
         words=("In", "dem", "Haus"),
         tags=("ADP", "DET", "NOUN"),
@@ -150,17 +150,19 @@ def test_a_named_treebank_is_found(save):
 
 
 def test_questions_are_read(save):
-    save("rajpurkar/squad/plain_text/validation", asked("a", "b"))
-    save("google/xquad/xquad.ru/validation", asked("x"))
-    save("facebook/mlqa/mlqa.de.hi/test", asked("m"))
-    folder = save("google-research-datasets/tydiqa/secondary_task/train", asked("swahili-1", "english-1"))
-    found = {
+    save("rajpurkar/squad/plain_text/validation", make_questions("a", "b"))
+    save("google/xquad/xquad.ru/validation", make_questions("x"))
+    save("facebook/mlqa/mlqa.de.hi/test", make_questions("m"))
+    folder = save(
+        "google-research-datasets/tydiqa/secondary_task/train", make_questions("swahili-1", "english-1")
+    )
+    fields = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),
         "mlqa": replace(CORPORA["mlqa"], collection="hi").read(folder, "de", "test"),
         "tydiqa": CORPORA["tydiqa"].read(folder, "sw", "train"),
     }
-    ids = {name: [question.id for question in questions] for name, questions in found.items()}
+    ids = {name: [question.id for question in questions] for name, questions in fields.items()}
     assert ids == {"squad": ["a", "b"], "xquad": ["x"], "mlqa": ["m"], "tydiqa": ["swahili-1"]}
     (question,) = CORPORA["squad"].read(folder, "ru", "test")
     assert isinstance(question, Question)
@@ -180,17 +182,17 @@ def test_a_fingerprint_is_that_of_the_content(nli):
     def fingerprint(folder):
         return CORPORA["xnli"].files(folder, "de", "dev")[0].fingerprint()
 
-    first = fingerprint(nli())
-    assert fingerprint(nli()) == first
-    assert fingerprint(nli(rows=SNLI[:1])) != first
+    first_fingerprint = fingerprint(nli())
+    assert fingerprint(nli()) == first_fingerprint
+    assert fingerprint(nli(rows=SNLI[:1])) != first_fingerprint
 
 
 @pytest.mark.slow
 def test_what_is_not_there_is_said_as_for_a_folder(nli, tmp_path):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         list(CORPORA["xnli"].read(nli(), "sw", "dev"))
-    assert f"hub:{tmp_path}:" in str(caught.value)
-    assert "xnli has dev for: de." in str(caught.value)
+    assert f"hub:{tmp_path}:" in str(error.value)
+    assert "xnli has dev for: de." in str(error.value)
     assert nli().inside() == ["xnli"]
 
 
@@ -229,9 +231,9 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(DataError, match="facebook/xnli@refs/convert/parquet") as caught:
+    with pytest.raises(DataError, match="facebook/xnli@refs/convert/parquet") as error:
         list(CORPORA["xnli"].read(HubDatasets(), "sw", "dev"))
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
 def test_without_the_library_for_parquet_the_extra_is_named(nli, monkeypatch):

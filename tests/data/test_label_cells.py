@@ -28,10 +28,10 @@ def read(tmp_path):
     def read_split(labels, form="jsonl", body="", kind="text", split="test"):
         texts = ("first", "second") if kind == "pair" else ("text",)
         rows = [
-            {**{name: f"{name} {number}" for name in texts}, "label": label}
-            for number, label in enumerate(labels)
+            {**{name: f"{name} {index}" for name in texts}, "label": label}
+            for index, label in enumerate(labels)
         ]
-        (tmp_path / f"{split}.{form}").write_text(written(rows, form), encoding="utf-8")
+        (tmp_path / f"{split}.{form}").write_text(write_cells(rows, form), encoding="utf-8")
         text = f'kind = "{kind}"\nfiles = {{ {split} = "{split}.{form}" }}\nlanguages = ["en"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
         (contents,) = inspect_splits(describe_corpus(tmp_path / "own.toml"))
@@ -40,12 +40,13 @@ def read(tmp_path):
     return read_split
 
 
-def written(rows, form):
+def write_cells(rows, form):
     if form == "jsonl":
         return "".join(json.dumps(row) + "\n" for row in rows)
     if form == "tsv":
         return "".join(
-            "\t".join(map(str, cells)) + "\n" for cells in ([*rows[0]], *(row.values() for row in rows))
+            "\t".join(str(value) for value in cells) + "\n"
+            for cells in (list(rows[0]), *(row.values() for row in rows))
         )
     file = io.StringIO()
     writer = csv.writer(file)
@@ -96,10 +97,10 @@ def test_one_label_in_two_spellings_is_reported(read, labels):
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_lists_and_objects_are_no_labels(read, label, form):
     cell = label if form == "jsonl" else json.dumps(label)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         read([cell, cell], form)
-    assert 'predicts = "labels"' in str(caught.value)
-    assert f".{form}:{1 if form == 'jsonl' else 2}: label is a" in str(caught.value).replace("an object", "a")
+    assert 'predicts = "labels"' in str(error.value)
+    assert f".{form}:{1 if form == 'jsonl' else 2}: label is a" in str(error.value).replace("an object", "a")
 
 
 def test_a_list_of_one_label_is_that_label_and_reported(read):
@@ -118,7 +119,7 @@ ROWS = ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], [0, 1, 2], [1, 2, 3], [-1, 0, 1], [0, 
 @pytest.mark.parametrize(("inventory", "numbers"), product(INVENTORIES, ROWS), ids=str)
 @pytest.mark.parametrize("form", ["jsonl", pytest.param("csv", marks=pytest.mark.slow)])
 def test_numbers_are_labels_or_positions_in_the_whole_file(read, inventory, numbers, form):
-    texts = [str(number) for number in numbers]
+    texts = [str(index) for index in numbers]
     try:
         contents = read(numbers, form, f"labels = {json.dumps(inventory)}\n")
     except DataError:
@@ -126,7 +127,7 @@ def test_numbers_are_labels_or_positions_in_the_whole_file(read, inventory, numb
     if contents.errors:
         return
     as_labels = dict.fromkeys(texts, 1)
-    as_positions = {inventory[number]: 1 for number in numbers if 0 <= number < len(inventory)}
+    as_positions = {inventory[index]: 1 for index in numbers if 0 <= index < len(inventory)}
     assert contents.labels in (as_labels, as_positions)
     if contents.labels != as_labels and all(label.isdecimal() for label in inventory):
         assert any("numbers read as positions" in remark for remark in contents.remarks)

@@ -1,4 +1,4 @@
-"""Translated examples keep ids, order and labels; answers are found again or named as lost."""
+"""Translated examples keep ids, order and labels. Answers are found again or named as lost."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -41,7 +41,7 @@ GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "w
 
 
 def word_by_word(texts: Iterable[str]) -> Iterator[Translated]:
-    """Translate each word; keep other text, such as brackets."""
+    """Translate each word. Keep other text, such as brackets."""
     for text in texts:
         words = (GERMAN.get(word, word) for word in text.replace("[", "[ ").replace("]", " ]").split())
         yield Translated(" ".join(words))
@@ -56,8 +56,8 @@ def built_in(source: str, target: str, noise: float = 0.0):
     def translate(texts: Iterable[str]) -> Iterator[Translated]:
         translator = BuiltInTranslator(source, target, noise=noise)
         for text in texts:
-            whole, links = translator.translate_linked(text)
-            yield Translated(whole, words=words_of(whole, target), links=links)
+            whole_result, links = translator.translate_linked(text)
+            yield Translated(whole_result, words=words_of(whole_result, target), links=links)
 
     return translate
 
@@ -69,7 +69,7 @@ def question(answer: str = "old town", passage: str = "there lies the old town .
 
 
 def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
-    given: list[Example] = [
+    sentence_pairs: list[Example] = [
         SentencePair(id="1", first="the town", second="the old town", label="entailment"),
         Choice(id="2", context="the town", options=("the old town", "town"), label=1, prompt="town"),
         Choice(id="2b", context="the town", question="where lies the town", options=("town", "old"), label=0),
@@ -79,9 +79,9 @@ def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
         Translation(id="5", first="the town", second="la ville", links=((0, 0),)),
         ParsedSentence(id="6", words=("town",), tags=("NOUN",), heads=(0,), relations=("root",)),
     ]
-    found = translate_examples(given, word_by_word)
-    assert found.lost == ()
-    assert found.examples == [
+    result = translate_examples(sentence_pairs, word_by_word)
+    assert result.lost == ()
+    assert result.examples == [
         SentencePair(id="1", first="das Städtchen", second="das alte Städtchen", label="entailment"),
         Choice(
             id="2",
@@ -111,169 +111,178 @@ def test_every_kind_of_example_keeps_its_id_label_and_place() -> None:
 
 
 def test_words_are_translated_as_running_text_and_parted_again() -> None:
-    asked = []
+    arguments = []
 
     def translate(texts: Iterable[str]) -> Iterator[Translated]:
         for text in texts:
-            asked.append(text)
+            arguments.append(text)
             yield Translated("¡La OMS, no (sí)!")
 
-    tagged = TaggedSentence(id="1", words=("No", ",", "not", '"', "it", '"', "!"), tags=())
+    tagged_sentence = TaggedSentence(id="1", words=("No", ",", "not", '"', "it", '"', "!"), tags=())
     nothing = {"tags": (), "heads": (), "relations": ()}
-    parsed = ParsedSentence(
+    parsed_sentence = ParsedSentence(
         id="2", words=("de", "el"), lines=("# text = Del ...", "# sent_id = 2"), **nothing
     )
-    found = translate_examples([tagged, parsed, replace(parsed, lines=())], translate).examples
-    assert asked == ['No, not "it"!', "Del ...", "de el"]
-    assert {one.words for one in found} == {("¡", "La", "OMS", ",", "no", "(", "sí", ")", "!")}
+    result = translate_examples(
+        [tagged_sentence, parsed_sentence, replace(parsed_sentence, lines=())], translate
+    ).examples
+    assert arguments == ['No, not "it"!', "Del ...", "de el"]
+    assert {sentence.words for sentence in result} == {("¡", "La", "OMS", ",", "no", "(", "sí", ")", "!")}
 
 
 def test_an_answer_whose_marks_are_lost_is_counted_and_left_out() -> None:
-    how = Projection(answers=("marks",))
-    kept = SentencePair(id="p", first="a", second="b", label="x")
-    found = translate_examples([question(), kept], without_marks, projection=how)
-    assert found.lost == ("q",)
-    assert [one.id for one in found.examples] == ["p"]
+    projection = Projection(answers=("marks",))
+    kept_sentence_pair = SentencePair(id="p", first="a", second="b", label="x")
+    result = translate_examples([question(), kept_sentence_pair], without_marks, projection=projection)
+    assert result.lost == ("q",)
+    assert [example.id for example in result.examples] == ["p"]
 
 
 def test_the_next_way_is_tried_on_what_the_first_one_lost() -> None:
-    (found,) = translate_examples([question()], without_marks).examples
-    assert isinstance(found, Question)
-    assert found.answers == ((15, "alte Städtchen"),)
+    (example,) = translate_examples([question()], without_marks).examples
+    assert isinstance(example, Question)
+    assert example.answers == ((15, "alte Städtchen"),)
 
 
 def test_word_links_of_an_aligner_find_answers() -> None:
-    how = Projection(
+    projection = Projection(
         answers=("alignment",),
-        find_links=lambda pairs: [[(n, n) for n in range(len(one.first.split()))] for one in pairs],
+        find_links=lambda pairs: [[(n, n) for n in range(len(pair.first.split()))] for pair in pairs],
     )
-    (found,) = translate_examples([question()], word_by_word, projection=how).examples
-    assert isinstance(found, Question)
-    assert found.answers == ((15, "alte Städtchen"),)
+    (example,) = translate_examples([question()], word_by_word, projection=projection).examples
+    assert isinstance(example, Question)
+    assert example.answers == ((15, "alte Städtchen"),)
 
 
 def test_a_question_says_the_language_of_its_new_passage_only_if_it_said_one() -> None:
     from dataclasses import replace
 
-    given = [question(), replace(question(), id="r", language="en")]
-    found = translate_examples(given, word_by_word, language="de").examples
-    assert [one.language for one in found if isinstance(one, Question)] == ["", "de"]
+    questions = [question(), replace(question(), id="r", language="en")]
+    result = translate_examples(questions, word_by_word, language="de").examples
+    assert [row.language for row in result if isinstance(row, Question)] == ["", "de"]
 
 
 @pytest.mark.parametrize("target", ["qab", "qaf"])
 def test_the_built_in_translators_own_links_find_what_the_built_in_corpora_find(target: str) -> None:
-    given = list(islice(examples("squad", "qaa", "dev"), 60))
-    how = Projection(answers=("links",))
-    found = translate_examples(given, built_in("qaa", target, 0.05), projection=how)
-    asked = {one.id for one in given}
+    inputs = list(islice(examples("squad", "qaa", "dev"), 60))
+    projection = Projection(answers=("links",))
+    result = translate_examples(inputs, built_in("qaa", target, 0.05), projection=projection)
+    ids = {example.id for example in inputs}
     theirs = takewhile(
-        lambda one: one.id in asked, translate_corpus("squad", f"qaa-{target}", "dev", noise=0.05)
+        lambda example: example.id in ids, translate_corpus("squad", f"qaa-{target}", "dev", noise=0.05)
     )
-    assert found.examples == list(theirs)
-    assert found.lost
-    assert {*found.lost, *(one.id for one in found.examples)} == asked
+    assert result.examples == list(theirs)
+    assert result.lost
+    assert {*result.lost, *(example.id for example in result.examples)} == ids
 
 
 @pytest.mark.parametrize("target", ["qab", "qah"])
 def test_projected_tags_are_those_that_the_translation_says(target: str) -> None:
     """The built-in corpora tag a translation by what it means: the oracle of projection."""
-    theirs = {one.id: one for one in islice(translate_corpus("ud", f"qaa-{target}", "dev"), 200)}
-    given = list(islice(examples("ud", "qaa", "dev"), 200))
-    found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
+    theirs = {example.id: example for example in islice(translate_corpus("ud", f"qaa-{target}", "dev"), 200)}
+    inputs = list(islice(examples("ud", "qaa", "dev"), 200))
+    result = translate_examples(inputs, built_in("qaa", target), projection=Projection(tags="links"))
     pairs = [
-        (tag, known)
-        for one in found.examples
-        for tag, known in zip(one.tags, theirs[one.id].tags, strict=True)
+        (tag, known_tag)
+        for example in result.examples
+        for tag, known_tag in zip(example.tags, theirs[example.id].tags, strict=True)
     ]
-    tagged = [tag == known for tag, known in pairs if tag]
-    assert len(found.examples) == 200
-    assert all(tagged)
+    tagged_words = [tag == known_pair for tag, known_pair in pairs if tag]
+    assert len(result.examples) == 200
+    assert all(tagged_words)
     assert (
-        len(tagged) / len(pairs) > 0.75
+        len(tagged_words) / len(pairs) > 0.75
     )  # the rest are adpositions and the like, which nothing is linked to
 
 
 @pytest.mark.parametrize("target", ["qab", "qah"])
 def test_projected_entities_are_those_that_the_translation_says(target: str) -> None:
-    given = list(islice(examples("wikiann", "qaa", "dev"), 200))
-    found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
-    assert found.examples == list(islice(translate_corpus("wikiann", f"qaa-{target}", "dev"), 200))
-    noisy = translate_examples(given, built_in("qaa", target, 0.3), projection=Projection(tags="links"))
-    assert {*noisy.lost, *(one.id for one in noisy.examples)} == {one.id for one in given}
+    inputs = list(islice(examples("wikiann", "qaa", "dev"), 200))
+    result = translate_examples(inputs, built_in("qaa", target), projection=Projection(tags="links"))
+    assert result.examples == list(islice(translate_corpus("wikiann", f"qaa-{target}", "dev"), 200))
+    noisy = translate_examples(inputs, built_in("qaa", target, 0.3), projection=Projection(tags="links"))
+    assert {*noisy.lost, *(example.id for example in noisy.examples)} == {example.id for example in inputs}
     assert noisy.lost  # an entity of which no word is left
 
 
 def test_an_aligner_is_asked_about_the_words_that_are_tagged() -> None:
-    asked: list[Translation] = []
+    arguments: list[Translation] = []
 
     def find_links(pairs):
-        asked.extend(pairs)
+        arguments.extend(pairs)
         return [[(0, 0), (2, 2)] for _ in pairs]
 
-    given = TaggedSentence(id="1", words=("the", "old", "town"), tags=("DET", "ADJ", "NOUN"))
-    how = Projection(tags="alignment", find_links=find_links)
-    (found,) = translate_examples([given], word_by_word, projection=how).examples
-    assert found == TaggedSentence(id="1", words=("das", "alte", "Städtchen"), tags=("DET", "", "NOUN"))
-    assert asked[0].words == (given.words, found.words)
+    tagged_sentence = TaggedSentence(id="1", words=("the", "old", "town"), tags=("DET", "ADJ", "NOUN"))
+    projection = Projection(tags="alignment", find_links=find_links)
+    (example,) = translate_examples([tagged_sentence], word_by_word, projection=projection).examples
+    assert example == TaggedSentence(id="1", words=("das", "alte", "Städtchen"), tags=("DET", "", "NOUN"))
+    assert arguments[0].words == (tagged_sentence.words, example.words)
 
 
 def test_sentences_keep_the_links_of_the_translator_when_asked() -> None:
-    given = list(islice(examples("ud", "qaa", "dev"), 50))
-    plain = translate_examples(given, built_in("qaa", "qad", 0.1)).examples
-    found = translate_examples(given, built_in("qaa", "qad", 0.1), projection=Projection(links="links"))
-    assert found.examples == plain and not found.lost  # Links do not make another sentence of it.
-    assert [example_line(one) for one in plain] == [
-        example_line(replace(one, links=None)) for one in found.examples
+    inputs = list(islice(examples("ud", "qaa", "dev"), 50))
+    plain_examples = translate_examples(inputs, built_in("qaa", "qad", 0.1)).examples
+    result = translate_examples(inputs, built_in("qaa", "qad", 0.1), projection=Projection(links="links"))
+    assert result.examples == plain_examples and not result.lost  # Links do not make another sentence of it.
+    assert [example_line(plain_example) for plain_example in plain_examples] == [
+        example_line(replace(example, links=None)) for example in result.examples
     ]
     translator = BuiltInTranslator("qaa", "qad", noise=0.1)
-    for one, other in zip(given, found.examples, strict=True):
-        words, gold = translator.translate_words(one.words)
-        assert (other.words, other.tags) == (words, ())
-        assert {*other.links} <= {*gold} and len(other.links) > len(gold) / 2  # not adpositions and case
-    tagged = translate_examples(
-        given, built_in("qaa", "qad", 0.1), projection=Projection(tags="links", links="links")
+    for sentence, other_example in zip(inputs, result.examples, strict=True):
+        words, gold = translator.translate_words(sentence.words)
+        assert (other_example.words, other_example.tags) == (words, ())
+        assert (
+            set(other_example.links) <= set(gold) and len(other_example.links) > len(gold) / 2
+        )  # not adpositions and case
+    tagged_examples = translate_examples(
+        inputs, built_in("qaa", "qad", 0.1), projection=Projection(tags="links", links="links")
     )
-    assert [one.links for one in tagged.examples] == [one.links for one in found.examples]
-    assert all(any(one.tags) for one in tagged.examples)
+    assert [example.links for example in tagged_examples.examples] == [
+        example.links for example in result.examples
+    ]
+    assert all(any(example.tags) for example in tagged_examples.examples)
 
 
 def test_links_of_a_back_translation_lead_from_the_translation() -> None:
     """After both translations without noise, a word becomes the original word again."""
-    given, how = list(islice(examples("ud", "qaa", "dev"), 50)), Projection(links="links")
-    there = translate_examples(given, built_in("qaa", "qad"), projection=how).examples
-    back = translate_examples(there, built_in("qad", "qaa"), projection=how).examples
-    for one, translation, again in zip(given, there, back, strict=True):
-        round_trip = {(a, c) for a, b in translation.links for other, c in again.links if other == b}
-        assert again.words == one.words
-        assert round_trip >= {(n, n) for n, _ in round_trip} and len(round_trip) > len(one.words) / 2
+    inputs = list(islice(examples("ud", "qaa", "dev"), 50))
+    projection = Projection(links="links")
+    folder = translate_examples(inputs, built_in("qaa", "qad"), projection=projection).examples
+    back = translate_examples(folder, built_in("qad", "qaa"), projection=projection).examples
+    for sentence, translation, again in zip(inputs, folder, back, strict=True):
+        round_trip = {
+            (a, c) for a, b in translation.links for other_link, c in again.links if other_link == b
+        }
+        assert again.words == sentence.words
+        assert round_trip >= {(n, n) for n, _ in round_trip} and len(round_trip) > len(sentence.words) / 2
 
 
 def test_an_aligner_is_asked_once_for_each_way() -> None:
-    asked = []
+    counts = []
 
     def find_links(pairs):
-        asked.append(len(pairs))
+        counts.append(len(pairs))
         return [[(0, 1), (1, 0)] for _ in pairs]
 
-    given = TaggedSentence(id="1", words=("old", "town"), tags=("ADJ", "NOUN"))
-    how = Projection(tags="alignment", links="alignment", find_links=find_links)
-    (found,) = translate_examples([given], word_by_word, projection=how).examples
-    assert (found.links, found.tags, asked) == (((0, 1), (1, 0)), ("NOUN", "ADJ"), [1])
+    tagged_sentence = TaggedSentence(id="1", words=("old", "town"), tags=("ADJ", "NOUN"))
+    projection = Projection(tags="alignment", links="alignment", find_links=find_links)
+    (example,) = translate_examples([tagged_sentence], word_by_word, projection=projection).examples
+    assert (example.links, example.tags, counts) == (((0, 1), (1, 0)), ("NOUN", "ADJ"), [1])
 
 
 def test_sentences_without_a_tag_to_carry_stay_untagged_and_others_are_lost() -> None:
-    how = Projection(tags="alignment", find_links=lambda pairs: [[] for _ in pairs])
-    bare = TaggedSentence(id="1", words=("the", "town"), tags=())
-    tagged = TaggedSentence(id="2", words=("the", "town"), tags=("DET", "NOUN"))
-    found = translate_examples([bare, tagged], word_by_word, projection=how)
-    assert found.examples == [TaggedSentence(id="1", words=("das", "Städtchen"), tags=())]
-    assert found.lost == ("2",)
+    projection = Projection(tags="alignment", find_links=lambda pairs: [[] for _ in pairs])
+    bare_tagged_sentence = TaggedSentence(id="1", words=("the", "town"), tags=())
+    tagged_sentence = TaggedSentence(id="2", words=("the", "town"), tags=("DET", "NOUN"))
+    result = translate_examples([bare_tagged_sentence, tagged_sentence], word_by_word, projection=projection)
+    assert result.examples == [TaggedSentence(id="1", words=("das", "Städtchen"), tags=())]
+    assert result.lost == ("2",)
 
 
 def test_translating_back_is_translating_twice() -> None:
-    given = list(islice(examples("xnli", "qaa", "dev"), 50))
-    there = translate_examples(given, built_in("qaa", "qad")).examples
-    back = translate_examples(there, built_in("qad", "qaa")).examples
+    inputs = list(islice(examples("xnli", "qaa", "dev"), 50))
+    folder = translate_examples(inputs, built_in("qaa", "qad")).examples
+    back = translate_examples(folder, built_in("qad", "qaa")).examples
     assert back == list(islice(translate_corpus("xnli", "qaa-qad-qaa", "dev"), 50))
 
 
@@ -292,11 +301,12 @@ def test_ways_that_cannot_work_are_refused() -> None:
 
 
 def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
-    asked, read = [], []
+    arguments = []
+    read = []
 
     def translate(texts):
         for text in texts:
-            asked.append(text)
+            arguments.append(text)
             yield Translated(text.upper())
 
     passage = "Anna lives in Rome."
@@ -306,27 +316,31 @@ def test_inputs_are_translated_as_they_come_and_what_is_said_again_once():
         SentencePair(id="3", first="a", second="a", label="x"),
         TaggedSentence(id="4", words=("a", "b"), tags=("X", "Y")),
     ]
-    found = list(translate_inputs((read.append(one.id) or one for one in examples), translate))
-    assert asked == ["Where?", passage, "Who?", "a", "a b"]
-    first, second, pair, words = found
-    assert (first.id, first.question, first.passage) == ("1", "WHERE?", passage.upper())
+    inputs = list(translate_inputs((read.append(example.id) or example for example in examples), translate))
+    assert arguments == ["Where?", passage, "Who?", "a", "a b"]
+    first_question, second, pair, words = inputs
+    assert (first_question.id, first_question.question, first_question.passage) == (
+        "1",
+        "WHERE?",
+        passage.upper(),
+    )
     assert (second.question, second.passage, second.answers) == ("WHO?", passage.upper(), ())
-    assert first.language == second.repaired == ""
+    assert first_question.language == second.repaired == ""
     assert (pair.first, pair.second) == ("A", "A")
     assert (words.words, words.tags) == (("A", "B"), ())
-    asked.clear(), read.clear()
-    next(translate_inputs((read.append(one.id) or one for one in examples), translate))
-    assert (asked, read) == (["Where?", passage], ["1"])
-    assert [list(texts_of(one)) for one in examples[2:]] == [["a", "a"], ["a b"]]
+    arguments.clear(), read.clear()
+    next(translate_inputs((read.append(example.id) or example for example in examples), translate))
+    assert (arguments, read) == (["Where?", passage], ["1"])
+    assert [list(texts_of(example)) for example in examples[2:]] == [["a", "a"], ["a b"]]
 
 
 def test_without_a_way_questions_are_kept_and_no_text_depends_on_their_answers() -> None:
-    given = [question(), replace(question(), id="unanswered", answers=())]
-    found = translate_examples(given, word_by_word, projection=Projection(answers=()))
-    assert found.lost == ()
-    assert [one.answers for one in found.examples] == [(), ()]
-    assert found.examples[0] == replace(found.examples[1], id=found.examples[0].id)
-    assert found.examples[0].passage == next(iter(word_by_word([question().passage]))).text
+    questions = [question(), replace(question(), id="unanswered", answers=())]
+    result = translate_examples(questions, word_by_word, projection=Projection(answers=()))
+    assert result.lost == ()
+    assert [example.answers for example in result.examples] == [(), ()]
+    assert result.examples[0] == replace(result.examples[1], id=result.examples[0].id)
+    assert result.examples[0].passage == next(iter(word_by_word([question().passage]))).text
 
 
 BRACKETS, TAGS, QUOTES = MARKS
@@ -337,15 +351,17 @@ ANSWERS = TEXTS.map(str.strip).filter(bool)
 
 
 @given(TEXTS, ANSWERS, TEXTS, st.sampled_from(MARKS))
-def test_marks_taken_out_again_leave_the_answer_at_its_offset(before, answer, after, mark) -> None:
-    text = add_marks(before + answer + after, (len(before), answer), mark)
+def test_marks_taken_out_again_leave_the_answer_at_its_offset(
+    state_before, answer, state_after, mark
+) -> None:
+    text = add_marks(state_before + answer + state_after, (len(state_before), answer), mark)
     assert text is not None
-    found = remove_marks(text, mark)
-    assert found is not None
-    passage, (start, inner) = found
+    marks = remove_marks(text, mark)
+    assert marks is not None
+    passage, (start, inner) = marks
     assert inner == answer
     assert passage[start : start + len(inner)] == inner
-    assert passage.split() == (before + answer + after).split()
+    assert passage.split() == (state_before + answer + state_after).split()
 
 
 @pytest.mark.parametrize(
@@ -376,13 +392,15 @@ def test_a_passage_with_marks_of_its_own_is_not_marked_with_them() -> None:
 
 
 def test_links_lead_from_the_first_to_the_last_linked_word() -> None:
-    text, translation = "the old town lies here", "hier liegt die alte Stadt."
+    text = "the old town lies here"
+    translation = "hier liegt die alte Stadt."
     links = span_links(text, translation, [(0, 2), (1, 3), (2, 4), (3, 1), (4, 0)])
     assert locate_by_links((4, "old town"), translation, links) == (15, "alte Stadt")
 
 
 def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
-    text, translation = "the old town lies", "alte liegt Stadt"
+    text = "the old town lies"
+    translation = "alte liegt Stadt"
     assert (
         locate_by_links((4, "old town"), translation, span_links(text, translation, [(1, 0), (2, 2), (3, 1)]))
         is None
@@ -391,7 +409,7 @@ def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "translation", "found"),
+    ("answer", "translation", "result"),
     [
         ("rome.", "In Rome it rained", (3, "Rome")),
         ("罗马", "他住在罗马很久", (3, "罗马")),
@@ -401,5 +419,5 @@ def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
         (" . ", "a . b", None),
     ],
 )
-def test_an_answer_translated_alone_must_stand_exactly_once(answer, translation, found) -> None:
-    assert locate_by_text(answer, translation) == found
+def test_an_answer_translated_alone_must_stand_exactly_once(answer, translation, result) -> None:
+    assert locate_by_text(answer, translation) == result

@@ -10,10 +10,12 @@ from isogloss.recipes.descriptions import describe_corpus
 
 
 @pytest.mark.parametrize("odd", LAYOUTS, ids=lambda odd: odd.name)
-def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own, put, odd):
-    put({"test.txt": odd.content})
+def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own_corpus, put_files, odd):
+    put_files({"test.txt": odd.content})
     try:
-        (split,) = inspect_splits(own(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'))
+        (split,) = inspect_splits(
+            own_corpus(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n')
+        )
     except DataError as error:  # Of the whole file.
         assert f"test.txt{odd.error}" in str(error)
         assert odd.sentences == 0

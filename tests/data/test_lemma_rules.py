@@ -69,7 +69,7 @@ def test_a_rule_of_other_words_or_none_for_those_too_short(rule, word, lemma):
 def test_an_inventory_has_frequent_rules_alone_and_a_class_for_all_others():
     counts = Counter({"lower | -1": 2, "lower |": 5, "is go": 1, "keep | -1": 2})
     assert inventory_of(counts) == (UNLISTED, "lower |", "keep | -1", "lower | -1")
-    many = {f"is {number}": 2 for number in range(MOST_RULES + 1)}
+    many = {f"is {index}": 2 for index in range(MOST_RULES + 1)}
     assert len(inventory_of(many)) == MOST_RULES + 1
     assert inventory_of({}) == (UNLISTED,)
 

@@ -12,21 +12,23 @@ SORTED = [LabelledText(id=str(n), text=f"t{n}", label="pos" if n < 100 else "neg
 
 
 def test_a_limit_of_a_sorted_split_has_every_label_about_as_often_as_the_split():
-    labels = [one.label for one in limit_examples(SORTED, 100)]
+    labels = [example.label for example in limit_examples(SORTED, 100)]
     assert 35 <= labels.count("pos") <= 65
 
 
 def test_the_order_of_the_split_stays():
-    assert [one for one in SORTED if one in limit_examples(SORTED, 50)] == limit_examples(SORTED, 50)
+    assert [item for item in SORTED if item in limit_examples(SORTED, 50)] == limit_examples(SORTED, 50)
 
 
 def test_a_smaller_limit_is_part_of_a_larger_one():
-    assert {*limit_examples(SORTED, 20)} < {*limit_examples(SORTED, 60)} < {*limit_examples(SORTED, 200)}
+    assert (
+        set(limit_examples(SORTED, 20)) < set(limit_examples(SORTED, 60)) < set(limit_examples(SORTED, 200))
+    )
 
 
-@pytest.mark.parametrize("most", [200, 201, 10_000])
-def test_a_limit_of_as_many_as_there_are_or_more_is_all(most):
-    assert limit_examples(SORTED, most) == SORTED
+@pytest.mark.parametrize("maximum", [200, 201, 10_000])
+def test_a_limit_of_as_many_as_there_are_or_more_is_all(maximum):
+    assert limit_examples(SORTED, maximum) == SORTED
 
 
 def test_an_empty_split_stays_empty():
@@ -34,15 +36,15 @@ def test_an_empty_split_stays_empty():
 
 
 def test_parallel_examples_are_the_same_whatever_their_order_and_whichever_are_missing():
-    other = [replace(one, text="u") for one in SORTED if one.id != "0"]
-    random.Random(0).shuffle(other)
-    chosen = {one.id for one in limit_examples(SORTED, 50)}
-    assert len(chosen & {one.id for one in limit_examples(other, 50)}) >= 49
+    other_item = [replace(example, text="u") for example in SORTED if example.id != "0"]
+    random.Random(0).shuffle(other_item)
+    chosen_ids = {example.id for example in limit_examples(SORTED, 50)}
+    assert len(chosen_ids & {example.id for example in limit_examples(other_item, 50)}) >= 49
 
 
 def test_examples_beyond_the_limit_are_not_held():
     alive: set[int] = set()
-    most = []
+    most_counts = []
 
     class Counted(LabelledText):
         __slots__ = ()
@@ -51,19 +53,19 @@ def test_examples_beyond_the_limit_are_not_held():
             alive.discard(int(self.id))
 
     def read():
-        for number in range(500):
-            alive.add(number)
-            most.append(len(alive))
-            yield Counted(id=str(number), text="", label="")
+        for index in range(500):
+            alive.add(index)
+            most_counts.append(len(alive))
+            yield Counted(id=str(index), text="", label="")
 
     assert len(limit_examples(read(), 10)) == 10
-    assert max(most) < 20
+    assert max(most_counts) < 20
 
 
 @pytest.fixture
-def by_label(tmp_path):
+def sorted_corpus(tmp_path):
     """A described corpus of two labels, sorted by them."""
-    rows = "".join(f"{one.text},{one.label}\n" for one in SORTED)
+    rows = "".join(f"{item.text},{item.label}\n" for item in SORTED)
     (tmp_path / "en.train.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
     (tmp_path / "by-label.toml").write_text(
         'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
@@ -73,21 +75,24 @@ def by_label(tmp_path):
     return register_corpus(str(tmp_path / "by-label.toml"), "")
 
 
-def test_files_are_drawn_from(by_label):
+def test_files_are_drawn_from(sorted_corpus):
     sources = Sources()
-    assert {one.label for one in sources.examples(by_label, "en", "train", examples=20)} == {"pos", "neg"}
-    whole = sources.examples(by_label, "en", "train")
-    assert sources.examples(by_label, "en", "train", examples=20) == limit_examples(whole, 20)
+    assert {example.label for example in sources.examples(sorted_corpus, "en", "train", examples=20)} == {
+        "pos",
+        "neg",
+    }
+    whole_examples = sources.examples(sorted_corpus, "en", "train")
+    assert sources.examples(sorted_corpus, "en", "train", examples=20) == limit_examples(whole_examples, 20)
 
 
-def test_corpora_read_as_one_are_drawn_from_as_a_whole(put, tmp_path):
+def test_corpora_read_as_one_are_drawn_from_as_a_whole(put_files, tmp_path):
     header = "sentence1\tsentence2\tgold_label\n"
     rows = "".join(f"a{n}\tb{n}\tneutral\n" for n in range(100))
     sick = "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\n"
     more = "".join(f"{n}\tc{n}\td{n}\tNEUTRAL\n" for n in range(100))
-    put({"snli/snli_dev.tsv": header + rows, "sick/SICK_trial.txt": sick + more})
-    found = Sources(str(tmp_path)).examples("snli+sick", "en", "dev", examples=40)
-    assert 10 <= sum(one.id.startswith("sick") for one in found) <= 30
+    put_files({"snli/snli_dev.tsv": header + rows, "sick/SICK_trial.txt": sick + more})
+    examples = Sources(str(tmp_path)).examples("snli+sick", "en", "dev", examples=40)
+    assert 10 <= sum(example.id.startswith("sick") for example in examples) <= 30
 
 
 def test_of_the_built_in_languages_a_limit_takes_the_first():
@@ -96,14 +101,14 @@ def test_of_the_built_in_languages_a_limit_takes_the_first():
 
 
 def test_corpora_of_the_built_in_languages_read_as_one_are_drawn_from_as_a_whole():
-    found = Sources().examples("bitext[dev,test]", "qaa-qab", "train", examples=40)
-    assert {one.id.split(":")[1] for one in found} == {"dev", "test"}
+    examples = Sources().examples("bitext[dev,test]", "qaa-qab", "train", examples=40)
+    assert {example.id.split(":")[1] for example in examples} == {"dev", "test"}
 
 
-def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(by_label):
+def test_a_fingerprint_says_how_a_limit_chooses_of_files_alone(sorted_corpus):
     sources = Sources()
-    assert sources.fingerprint(by_label, "en", "train", examples=20) != sources.fingerprint(
-        by_label, "en", "train"
+    assert sources.fingerprint(sorted_corpus, "en", "train", examples=20) != sources.fingerprint(
+        sorted_corpus, "en", "train"
     )
-    built_in = [sources.fingerprint("pawsx", "qaa", "dev", examples=most) for most in (0, 20)]
-    assert len({*built_in}) == 1
+    built_in = [sources.fingerprint("pawsx", "qaa", "dev", examples=maximum) for maximum in (0, 20)]
+    assert len(set(built_in)) == 1

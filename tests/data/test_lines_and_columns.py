@@ -1,4 +1,4 @@
-"""Texts and labels in files of their own, a line for each word in a table, and lines of documents."""
+"""Texts and labels in separate files, a line for each word in a table, and lines of documents."""
 
 import pytest
 
@@ -35,13 +35,13 @@ BY_LABEL = 'kind = "text"\nfiles = "{split}/{label}.txt"\nlabels = ["pos", "neg"
 @pytest.mark.parametrize("more", ["", 'format = "lines"\n'])
 @pytest.mark.parametrize("are_numbers", [False, True])
 def test_parallel_files_of_texts_and_labels_are_read(write, more, are_numbers):
-    labels = [str(number) for number in range(3)] if are_numbers else LABELS
-    stated = 'labels = ["pos", "neg", "neu"]\n' if are_numbers else ""
+    labels = [str(index) for index in range(3)] if are_numbers else LABELS
+    stated_text = 'labels = ["pos", "neg", "neu"]\n' if are_numbers else ""
     files = {"train_text.txt": lines(TEXTS), "train_labels.txt": lines(labels), "test_text.txt": lines(TEXTS)}
-    corpus = write(files, PARALLEL + more + stated)
+    corpus = write(files, PARALLEL + more + stated_text)
     expected = [
-        LabelledText(id=str(number), text=text, label=label)
-        for number, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
+        LabelledText(id=str(index), text=text, label=label)
+        for index, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
     ]
     assert list(corpus.read(None, "sw", "train")) == expected
     assert corpus.lacks_labels(None, "sw", "test")
@@ -100,21 +100,21 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("repeated_value", [False, True])
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_a_table_with_a_line_for_each_word_is_read(write, repeated, suffix):
+def test_a_table_with_a_line_for_each_word_is_read(write, repeated_value, suffix):
     separator = {"csv": ",", "tsv": "\t"}[suffix]
     rows = [separator.join(["Sentence #", "Word", "POS", "Tag"])]
-    for number, (words, tags) in enumerate(SENTENCES, start=1):
+    for value, (words, tags) in enumerate(SENTENCES, start=1):
         for index, (word, tag) in enumerate(zip(words, tags, strict=True)):
-            name = f"Sentence: {number}" if repeated or not index else ""
+            name = f"Sentence: {value}" if repeated_value or not index else ""
             cell = '""""' if word == '"' and suffix == "csv" else word
             rows.append(separator.join([name, cell, "X", tag]))
     corpus = write({f"ner.{suffix}": lines(rows)}, KAGGLE.replace("ner.csv", f"ner.{suffix}"))
     read = list(corpus.read(None, "sw", "train"))
     assert read == [
-        TaggedSentence(id=str(number), words=tuple(words), tags=tuple(tags))
-        for number, (words, tags) in enumerate(SENTENCES)
+        TaggedSentence(id=str(position), words=tuple(words), tags=tuple(tags))
+        for position, (words, tags) in enumerate(SENTENCES)
     ]
     assert corpus.tasks == ("span-tagging",)
 

@@ -43,30 +43,30 @@ def basque(hub: LocalHub, text: str = "Bai") -> str:
     return hub.put(BASQUE, {name: NLI.format(text).encode() for name in names})
 
 
-def of_xnli_eu() -> list[Release]:
+def select_xnli_eu() -> list[Release]:
     return select_releases(["xnli-eu"])
 
 
 def test_a_branch_is_looked_up_once_and_its_commit_is_written_beside_the_data(hub, tmp_path):
     commit = basque(hub)
-    for result in fetch(of_xnli_eu(), tmp_path):
+    for result in fetch(select_xnli_eu(), tmp_path):
         assert result.fetched.url.startswith(f"hub:{BASQUE}@{commit}/xnli.")
     assert (tmp_path / f".fetched/commits/{BASQUE}@main").read_text() == f"{commit}\n"
     assert hub.requests.count(f"GET /api/datasets/{BASQUE}/revision/main") == 1
     before = len(hub.requests)
     basque(hub, "Ez")
-    assert all(result.was_there for result in fetch(of_xnli_eu(), tmp_path))
-    assert all(existing(release, tmp_path) for release in of_xnli_eu())
+    assert all(result.was_there for result in fetch(select_xnli_eu(), tmp_path))
+    assert all(existing(release, tmp_path) for release in select_xnli_eu())
     assert len(hub.requests) == before
     (tmp_path / "xnli-eu/xnli.dev.eu.tsv").unlink()
     with pytest.raises(DataError, match=f"resolve/{commit}/xnli.dev.eu.tsv"):
-        list(fetch(of_xnli_eu(), tmp_path))
+        list(fetch(select_xnli_eu(), tmp_path))
 
 
 def test_data_hub_reads_what_fetch_brings_with_the_same_identity(hub, tmp_path):
     basque(hub)
     (tmp_path / "data").mkdir()
-    list(fetch(of_xnli_eu(), tmp_path / "data"))
+    list(fetch(select_xnli_eu(), tmp_path / "data"))
     fingerprints = []
     for data in ("hub", str(tmp_path / "data")):
         corpus = described_as("xnli-eu", data)

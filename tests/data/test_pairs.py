@@ -14,22 +14,22 @@ from says import says
 XNLI = CORPORA["xnli"]
 
 
-def test_a_language_column_may_spell_the_language_otherwise(put, fixtures):
+def test_a_language_column_may_spell_the_language_otherwise(put_files, fixtures):
     rows = fixtures.find(["xnli/xnli.dev.tsv"])[0]
     text = "".join(f"{line}\n" for _, line in rows.lines())
-    folder = put({"xnli/xnli.dev.tsv": text.replace("\nsw\t", "\nswh\t")})
-    assert [*XNLI.read(folder, "sw", "dev")] == [*XNLI.read(fixtures, "sw", "dev")] != []
+    folder = put_files({"xnli/xnli.dev.tsv": text.replace("\nsw\t", "\nswh\t")})
+    assert list(XNLI.read(folder, "sw", "dev")) == list(XNLI.read(fixtures, "sw", "dev")) != []
 
 
-def test_multinli_s_own_header_is_understood(put):
+def test_multinli_s_own_header_is_understood(put_files):
     text = "gold_label\tpairID\tsentence1\tsentence2\nneutral\tx\ta\tb\n"
-    (pair,) = XNLI.read(put({"multinli_1.0/multinli_1.0_train.txt": text}), "en", "train")
+    (pair,) = XNLI.read(put_files({"multinli_1.0/multinli_1.0_train.txt": text}), "en", "train")
     assert (pair.first, pair.second, pair.label) == ("a", "b", "neutral")
 
 
-def test_training_data_may_have_a_blank_text(put):
+def test_training_data_may_have_a_blank_text(put_files):
     rows = "a\tb\tneutral\na\t \tneutral\n"
-    assert len(list(XNLI.read(put({"xnli/train-en.tsv": rows}), "en", "train"))) == 2
+    assert len(list(XNLI.read(put_files({"xnli/train-en.tsv": rows}), "en", "train"))) == 2
 
 
 def test_first_pair_that_looks_like_a_header_is_written_below_one(again):
@@ -65,11 +65,11 @@ def test_ids_of_the_corpus_are_kept(again, name):
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])
-def test_id_that_comes_again_is_told_apart(put, name):
+def test_id_that_comes_again_is_told_apart(put_files, name):
     corpus = CORPORA[name]
     example = SentencePair(id="7", first="a", second="b", label="neutral")
     lines = "".join(line + "\n" for line in corpus.write([example, example], "sw"))
-    folder = put({corpus.path("sw", "dev"): lines})
+    folder = put_files({corpus.path("sw", "dev"): lines})
     assert list(corpus.read(folder, "sw", "dev")) == [example, replace(example, id="7#2")]
 
 
@@ -78,18 +78,18 @@ SICK = "pair_ID\tsentence_A\tsentence_B\tentailment_judgment"
 OBJECT = '{"sentence1": "a", "sentence2": "b", "gold_label": "neutral"}\n'
 
 
-def below(head, row):
+def messages_below(head, row):
     """Messages for a row without a label of the corpus, and for a row that lost its columns."""
     width = f"1 cell; expected {head.count(chr(9)) + 1} as in the header"
     return (f"{head}\n{row}\n", "2: .*label"), (f"{head}\na\n", f"2: {width}")
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "texts"),
     [
         *(
-            ("xnli/train-en.tsv", f"a\tb\tneutral\n{line}\n", f"2: {said}")
-            for line, said in (
+            ("xnli/train-en.tsv", f"a\tb\tneutral\n{line}\n", f"2: {message}")
+            for line, message in (
                 ("a\tb", "2 cells; expected 3 as in the first row. Correct the line."),
                 ("a\tb\tneutral\tx", "4 cells"),
                 ("", "1 cell;"),
@@ -112,7 +112,7 @@ def below(head, row):
         ),
         ("pawsx/en/train.tsv", "id\tsentence1\tsentence2\tlabel\n\ta\tb\t1\n", "2: an empty id"),
         *(
-            (file, text, said)
+            (file, text, message)
             for file, head, row in (
                 ("mrpc/train.tsv", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "2\t1\t2\ta\tb"),
                 ("snli/snli_train.tsv", "sentence1\tsentence2\tgold_label", "a\tb\tneutrl"),
@@ -124,7 +124,7 @@ def below(head, row):
                 ("cad-nli/all_combined/train.tsv", "sentence1\tsentence2\tgold_label", "a\tb\t-"),
                 ("sick/SICK_train.txt", SICK, "1\ta\tb\tNEUTRL"),
             )
-            for text, said in below(head, row)
+            for text, message in messages_below(head, row)
         ),
         (
             "sick/SICK_train.txt",
@@ -137,8 +137,8 @@ def below(head, row):
             "1: a header without 'Quality'.*only a test split may lack labels",
         ),
         *(
-            ("snli/snli_1.0_train.jsonl", f"{OBJECT}{line}\n", f"2: {said}")
-            for line, said in (
+            ("snli/snli_1.0_train.jsonl", f"{OBJECT}{line}\n", f"2: {message}")
+            for line, message in (
                 ("{", ".*JSON"),
                 ("[" * 100_000, ".*JSON"),
                 ("[1]", r"'\[1\]'; expected a JSON object\."),
@@ -156,20 +156,20 @@ def below(head, row):
     ],
     ids=lambda value: ascii(value)[:60],
 )
-def test_what_is_broken_is_named_with_its_line(message, file, text, said):
+def test_what_is_broken_is_named_with_its_line(message, file, text, texts):
     name = file.partition("/")[0]
     corpus = CORPORA["multinli" if name == "MNLI" else name]
-    split = next((one for one in ("dev", "test") if one in file), "train")
-    assert re.search(rf"{file}:{said}", message(corpus, {file: text}, split=split))
+    split = next((language for language in ("dev", "test") if language in file), "train")
+    assert re.search(rf"{file}:{texts}", message(corpus, {file: text}, split=split))
 
 
-def test_split_that_is_not_there_names_those_that_are(put):
-    folder = put({"snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\n"})
+def test_split_that_is_not_there_names_those_that_are(put_files):
+    folder = put_files({"snli/snli_dev.tsv": "sentence1\tsentence2\tgold_label\na\tb\tneutral\n"})
     with says(DataError, "'snli'", "dev"):
         read(folder, "snli", "train")
 
 
-def test_other_language_than_english_needs_a_file_of_one_s_own(fixtures, put):
+def test_other_language_than_english_needs_a_file_of_one_s_own(fixtures, put_files):
     with says(DataError, "'snli'", "'sw'"):
         read(fixtures, "snli", "train", "sw")
-    assert read(put({"snli/train-sw.tsv": "a\tb\tneutral\n"}), "snli", "train", "sw")
+    assert read(put_files({"snli/train-sw.tsv": "a\tb\tneutral\n"}), "snli", "train", "sw")

@@ -1,4 +1,4 @@
-"""Corpus, split and treebank determine parallel examples, not equal ids; and mixtures of two languages."""
+"""Corpus, split and treebank determine parallel examples, not equal ids. And mixtures of two languages."""
 
 from dataclasses import replace
 
@@ -61,18 +61,20 @@ def test_built_in_and_other_languages_have_nothing_in_common():
 
 @pytest.mark.parametrize("corpus", ["ud", "wikiann", "xnli", "pawsx", "squad"])
 def test_built_in_test_sets_have_the_same_ids_in_every_language(corpus):
-    first, second = (Sources().examples(corpus, code, "dev", examples=20) for code in ("qaa", "qae"))
-    assert [one.id for one in first] == [one.id for one in second]
+    first_examples, second = (
+        Sources().examples(corpus, language, "dev", examples=20) for language in ("qaa", "qae")
+    )
+    assert [first_example.id for first_example in first_examples] == [example.id for example in second]
 
 
 NAMES = "sw", "en"
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def pair(number, language, label=None):
-    label = LABELS[number % 3] if label is None else label
+def pair(index, language, label=None):
+    label = LABELS[index % 3] if label is None else label
     return SentencePair(
-        id=str(number), first=f"{language} p{number}", second=f"{language} h{number}", label=label
+        id=str(index), first=f"{language} p{index}", second=f"{language} h{index}", label=label
     )
 
 
@@ -87,19 +89,19 @@ def question(number, language):
     )
 
 
-ENGLISH, SWAHILI = ([pair(number, language) for number in range(200)] for language in ("en", "sw"))
+ENGLISH, SWAHILI = ([pair(index, language) for index in range(200)] for language in ("en", "sw"))
 
 
 @pytest.mark.parametrize(
     ("side", "back", "stays"), [("first", "first", "second"), ("second", "second", "first")]
 )
 def test_chosen_side_is_back_in_the_source_language_and_nothing_else_changes(side, back, stays):
-    for mixed, english, swahili in zip(
+    for mixed_pair, english, swahili in zip(
         mixed_pairs(SWAHILI, ENGLISH, side=side), ENGLISH, SWAHILI, strict=True
     ):
-        assert getattr(mixed, back) == getattr(english, back)
-        assert getattr(mixed, stays) == getattr(swahili, stays)
-        assert (mixed.id, mixed.label) == (swahili.id, swahili.label)
+        assert getattr(mixed_pair, back) == getattr(english, back)
+        assert getattr(mixed_pair, stays) == getattr(swahili, stays)
+        assert (mixed_pair.id, mixed_pair.label) == (swahili.id, swahili.label)
 
 
 @given(st.permutations(ENGLISH[:20]))
@@ -108,26 +110,34 @@ def test_random_side_depends_on_the_id_alone(order):
 
 
 def test_each_pair_has_one_text_of_each_language_about_half_of_them_the_first():
-    mixed = mixed_pairs(SWAHILI, ENGLISH)
-    for one in each(mixed):
-        assert sorted((one.first[:2], one.second[:2])) == ["en", "sw"]
-    assert 70 < sum(one.first.startswith("en") for one in mixed) < 130
+    mixed_result = mixed_pairs(SWAHILI, ENGLISH)
+    for item in each(mixed_result):
+        assert sorted((item.first[:2], item.second[:2])) == ["en", "sw"]
+    assert 70 < sum(first_item.first.startswith("en") for first_item in mixed_result) < 130
 
 
 def test_target_languages_share_the_side():
-    german = [pair(number, "de") for number in range(200)]
-    in_swahili, in_german = (mixed_pairs(target, ENGLISH) for target in (SWAHILI, german))
-    assert [one.first[:2] == "en" for one in in_swahili] == [one.first[:2] == "en" for one in in_german]
+    german = [pair(index, "de") for index in range(200)]
+    swahili_mixed_pairs, german_mixed_pairs = (mixed_pairs(target, ENGLISH) for target in (SWAHILI, german))
+    assert [swahili_mixed_pair.first[:2] == "en" for swahili_mixed_pair in swahili_mixed_pairs] == [
+        german_mixed_pair.first[:2] == "en" for german_mixed_pair in german_mixed_pairs
+    ]
 
 
 def test_question_or_passage_is_back_in_the_source_language_with_the_passage_s_answers():
-    english, swahili = ([question(number, language) for number in (1, 2)] for language in ("en", "sw"))
-    (one, _), (other, _) = (mixed_questions(swahili, english, part=part) for part in ("question", "passage"))
-    assert (one.question, one.passage, one.language) == ("en question 1", "sw passage 1", "sw")
-    assert (other.question, other.passage, other.language) == ("sw question 1", "en passage 1", "en")
-    for mixed in (one, other):
-        ((start, text),) = mixed.answers
-        assert mixed.passage[start : start + len(text)] == text
+    english, swahili = ([question(index, language) for index in (1, 2)] for language in ("en", "sw"))
+    (item, _), (other_mixed_questions, _) = (
+        mixed_questions(swahili, english, part=part) for part in ("question", "passage")
+    )
+    assert (item.question, item.passage, item.language) == ("en question 1", "sw passage 1", "sw")
+    assert (
+        other_mixed_questions.question,
+        other_mixed_questions.passage,
+        other_mixed_questions.language,
+    ) == ("sw question 1", "en passage 1", "en")
+    for mixed_question in (item, other_mixed_questions):
+        ((start, text),) = mixed_question.answers
+        assert mixed_question.passage[start : start + len(text)] == text
 
 
 def test_what_does_not_match_is_named():
@@ -138,22 +148,22 @@ def test_what_does_not_match_is_named():
 
 
 def test_partial_leaves_out_what_does_not_match():
-    both = list(zip(SWAHILI[5:9], ENGLISH[5:9], strict=True))
-    assert match_by_id(SWAHILI, ENGLISH[5:9], names=NAMES, partial=True) == both
+    both_parts = list(zip(SWAHILI[5:9], ENGLISH[5:9], strict=True))
+    assert match_by_id(SWAHILI, ENGLISH[5:9], names=NAMES, partial=True) == both_parts
     with pytest.raises(DataError, match="no id in common"):
         match_by_id(SWAHILI[:2], ENGLISH[5:9], names=NAMES, partial=True)
 
 
 def test_partial_leaves_out_a_few_labels_that_differ_but_not_many():
-    few = [replace(one, label="entailment") if one.id == "7" else one for one in ENGLISH]
+    sample = [replace(example, label="entailment") if example.id == "7" else example for example in ENGLISH]
     with says(DataError, "200"):
-        mixed_pairs(SWAHILI, few)
-    assert [one.id for one, _ in match_by_id(SWAHILI, few, names=NAMES, partial=True)] == [
-        str(number) for number in range(200) if number != 7
+        mixed_pairs(SWAHILI, sample)
+    assert [example.id for example, _ in match_by_id(SWAHILI, sample, names=NAMES, partial=True)] == [
+        str(index) for index in range(200) if index != 7
     ]
-    moved = [pair(number, "en", LABELS[(number + 1) % 3]) for number in range(200)]
+    moved_sentence_pairs = [pair(index, "en", LABELS[(index + 1) % 3]) for index in range(200)]
     with says(DataError, "200"):
-        match_by_id(SWAHILI, moved, names=NAMES, partial=True)
+        match_by_id(SWAHILI, moved_sentence_pairs, names=NAMES, partial=True)
 
 
 def test_pairs_without_labels_match_any():
@@ -162,11 +172,11 @@ def test_pairs_without_labels_match_any():
 
 def test_choices_match_where_label_and_number_of_options_are_the_same():
     item = Choice(id="1", context="a", options=("b", "c"), label=0)
-    for other in (item, replace(item, label=None), replace(item, context="d", options=("e", "f"))):
-        assert match_by_id([item], [other], names=("en", "sw")) == [(item, other)]
-    for other in (replace(item, label=1), replace(item, options=("b", "c", "d"))):
+    for other_item in (item, replace(item, label=None), replace(item, context="d", options=("e", "f"))):
+        assert match_by_id([item], [other_item], names=("en", "sw")) == [(item, other_item)]
+    for other_item in (replace(item, label=1), replace(item, options=("b", "c", "d"))):
         with pytest.raises(DataError, match=r"1 of 1 examples .* label"):
-            match_by_id([item], [other], names=("en", "sw"))
+            match_by_id([item], [other_item], names=("en", "sw"))
 
 
 def test_id_that_is_there_twice_is_an_error():
@@ -176,8 +186,11 @@ def test_id_that_is_there_twice_is_an_error():
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_built_in_test_sets_can_be_mixed(corpus):
-    target, source = (list(CORPORA[corpus].read(BuiltInLanguages(), code, "dev")) for code in ("qad", "qaa"))
-    mixed = mixed_pairs(target, source)
+    target, source = (
+        list(CORPORA[corpus].read(BuiltInLanguages(), language, "dev")) for language in ("qad", "qaa")
+    )
+    mixed_result = mixed_pairs(target, source)
     assert all(
-        (one.first == two.first) != (one.second == two.second) for one, two in zip(mixed, source, strict=True)
+        (item.first == two.first) != (item.second == two.second)
+        for item, two in zip(mixed_result, source, strict=True)
     )

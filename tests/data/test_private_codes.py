@@ -16,11 +16,14 @@ SENTENCE = (
 
 
 @pytest.fixture
-def folder(put, tmp_path):
+def folder(put_files, tmp_path):
     """Treebanks in UD's layout, and text, in a folder."""
-    put(
+    put_files(
         {
-            **{f"UD_Turkish_German-SAGT/qtd_sagt-ud-{one}.conllu": SENTENCE for one in ("dev", "test")},
+            **{
+                f"UD_Turkish_German-SAGT/qtd_sagt-ud-{language}.conllu": SENTENCE
+                for language in ("dev", "test")
+            },
             "UD_English-EWT/en_ewt-ud-train.conllu": SENTENCE,
         }
     )
@@ -31,13 +34,13 @@ def test_every_built_in_code_is_a_built_in_language_and_no_other():
     from isogloss.core.languages import is_built_in
 
     codes = {f"q{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrstuvwxyz"}
-    assert {code for code in codes if is_built_in(code)} == {*languages.LANGUAGES}
+    assert {language for language in codes if is_built_in(language)} == set(languages.LANGUAGES)
 
 
-@pytest.mark.parametrize("code", ["qtd", "qfn", "qhe", "qpm", "qte", "qti", "qaj", "qtz"])
-def test_a_treebank_under_a_private_code_is_read_from_the_folder(put, tmp_path, code):
-    put({f"ud/UD_Two_Languages-SAGT/{code}_sagt-ud-test.conllu": SENTENCE})
-    (sentence,) = Sources(str(tmp_path)).examples("ud", code, "test")
+@pytest.mark.parametrize("language", ["qtd", "qfn", "qhe", "qpm", "qte", "qti", "qaj", "qtz"])
+def test_a_treebank_under_a_private_code_is_read_from_the_folder(put_files, tmp_path, language):
+    put_files({f"ud/UD_Two_Languages-SAGT/{language}_sagt-ud-test.conllu": SENTENCE})
+    (sentence,) = Sources(str(tmp_path)).examples("ud", language, "test")
     assert sentence.words == ("Ev", "an", "dem")
 
 
@@ -67,8 +70,8 @@ def test_it_is_transferred_to_from_a_language_of_the_folder(folder, tmp_path):
     assert [run.languages for run in runs if isinstance(run, Measure)] == [("qtd",)]
 
 
-def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_reported(put, tmp_path):
-    put({"UD_Maghrebi_Arabic_French-Arabizi/qaf_arabizi-ud-train.conllu": SENTENCE})
+def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_reported(put_files, tmp_path):
+    put_files({"UD_Maghrebi_Arabic_French-Arabizi/qaf_arabizi-ud-train.conllu": SENTENCE})
     sources = Sources(str(tmp_path))
     (sentence,) = sources.examples("ud", "qaf", "train")
     assert sentence.words == ("Ev", "an", "dem")
@@ -82,8 +85,8 @@ def test_a_treebank_under_the_code_of_a_built_in_language_goes_before_it_and_is_
     assert sources.remarks("ud", "qab", "dev") == ()
 
 
-def test_a_folder_with_exported_built_in_languages_is_no_second_one(put, tmp_path):
-    put({"ud/UD_qaf-BuiltIn/qaf_builtin-ud-train.conllu": SENTENCE})
-    found = Sources(str(tmp_path)).fingerprint("ud", "qaf", "train")
-    assert found == Sources().fingerprint("ud", "qaf", "train")
-    assert found.startswith("built-in-")
+def test_a_folder_with_exported_built_in_languages_is_no_second_one(put_files, tmp_path):
+    put_files({"ud/UD_qaf-BuiltIn/qaf_builtin-ud-train.conllu": SENTENCE})
+    fingerprint = Sources(str(tmp_path)).fingerprint("ud", "qaf", "train")
+    assert fingerprint == Sources().fingerprint("ud", "qaf", "train")
+    assert fingerprint.startswith("built-in-")

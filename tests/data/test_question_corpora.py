@@ -5,14 +5,16 @@ import pytest
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.questions import read_questions, repairs_message
 
-MLQA, SQUAD, TYDIQA = (CORPORA["mlqa"], CORPORA["squad"], CORPORA["tydiqa"])
+MLQA = CORPORA["mlqa"]
+SQUAD = CORPORA["squad"]
+TYDIQA = CORPORA["tydiqa"]
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
 @pytest.mark.parametrize("place", ["mlqa/mlqa-translate-train", "mlqa-translate-train"])
-def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, split):
-    data = put({f"{place}/hi_squad-translate-train-{split}-v1.1.json": json.dumps(document())})
-    assert [one.id for one in SQUAD.read(data, "hi", split)] == ["1", "2"]
+def test_squad_in_other_languages_is_what_was_released_with_mlqa(put_files, place, split):
+    data = put_files({f"{place}/hi_squad-translate-train-{split}-v1.1.json": json.dumps(document())})
+    assert [example.id for example in SQUAD.read(data, "hi", split)] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -26,33 +28,44 @@ def test_squad_in_other_languages_is_what_was_released_with_mlqa(put, place, spl
         ("😀😀😀😀 a a", 11, "a", (7, "a")),
     ],
 )
-def test_an_answer_beside_its_offset_is_found_again_and_told_of(put, passage, start, text, expected):
+def test_an_answer_beside_its_offset_is_found_again_and_told_of(put_files, passage, start, text, expected):
     content = document(answers=[{"text": text, "answer_start": start}])
-    content["data"][0]["paragraphs"][0]["context"] = passage
-    first, second = SQUAD.read(put({"squad/train-v1.1.json": json.dumps(content)}), "en", "train")
-    assert first.answers == second.answers == (expected,)
-    said = f"answer {expected[1]!r} from {start} to {expected[0]}"
-    assert first.repaired == said
-    assert repairs_message([first, second], "squad en train") == (
-        f"squad en train: answers relocated from wrong offsets: 2 (question 1: {said}; question 2: {said})."
+    get_paragraph(content)["context"] = passage
+    first_example, second = SQUAD.read(
+        put_files({"squad/train-v1.1.json": json.dumps(content)}), "en", "train"
+    )
+    assert first_example.answers == second.answers == (expected,)
+    message = f"answer {expected[1]!r} from {start} to {expected[0]}"
+    assert first_example.repaired == message
+    assert repairs_message([first_example, second], "squad en train") == (
+        "squad en train: answers relocated from wrong offsets: 2 "
+        f"(question 1: {message}; question 2: {message})."
     )
 
 
 @pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("b b b", 40), ("x b b b b", 5)])
 def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
     content = document(answers=[{"text": "b", "answer_start": start}])
-    content["data"][0]["paragraphs"][0]["context"] = passage
-    said = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
-    assert "(question 1): answer 'b' at" in said
-    assert "times, none of them surely meant; expected the answer at its offset." in said
+    get_paragraph(content)["context"] = passage
+    messages = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
+    assert "(question 1): answer 'b' at" in messages
+    assert "times, none of them surely meant; expected the answer at its offset." in messages
 
 
-def test_questions_without_answers_can_be_asked_for(put):
+def test_questions_without_answers_can_be_asked_for(put_files):
     content = document()
-    del content["data"][0]["paragraphs"][0]["qas"][0]["answers"]
-    (file,) = put({"some.json": json.dumps(content)}).find(["some.json"])
-    first, second = read_questions(file, answers="ignored")
-    assert (first.answers, second.answers) == ((), ())
+    first_question, *_ = get_paragraph(content)["qas"]
+    del first_question["answers"]
+    (file,) = put_files({"some.json": json.dumps(content)}).find(["some.json"])
+    first_question, second = read_questions(file, answers="ignored")
+    assert (first_question.answers, second.answers) == ((), ())
+
+
+def get_paragraph(content):
+    """Return the only paragraph of a document."""
+    (article,) = content["data"]
+    (paragraph,) = article["paragraphs"]
+    return paragraph
 
 
 def document(**change):
@@ -61,7 +74,7 @@ def document(**change):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "messages"),
     [
         ("{\n nothing", "train-v1.1.json:2: "),
         ("[" * 100_000, "train-v1.1.json:1: "),
@@ -97,12 +110,12 @@ def document(**change):
         ('{"data": ' + "9" * 5000 + "}", "(Exceeds the limit"),
     ],
 )
-def test_broken_file_names_the_place(message, content, said):
+def test_broken_file_names_the_place(message, content, messages):
     text = content if isinstance(content, str) else json.dumps(content)
-    assert said in message(SQUAD, {"squad/train-v1.1.json": text})
+    assert messages in message(SQUAD, {"squad/train-v1.1.json": text})
 
 
-def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
+def test_articles_and_paragraphs_are_written_back_as_they_stood(put_files):
     def paragraph(passage, *keys):
         qas = [{"id": key, "question": "?", "answers": [{"text": "a", "answer_start": 0}]} for key in keys]
         return {"context": passage, "qas": qas}
@@ -114,13 +127,13 @@ def test_articles_and_paragraphs_are_written_back_as_they_stood(put):
     content = {"data": [{"title": title, "paragraphs": paragraphs} for title, paragraphs in articles]}
     for corpus, version in ((SQUAD, "1.1"), (MLQA, 1.0), (TYDIQA, None)):
         path = corpus.path("en", "dev")
-        read = list(corpus.read(put({path: json.dumps(content)}), "en", "dev"))
-        assert [one.title for one in read] == ["one"] * 4
-        written = json.loads("\n".join(corpus.write(read, "en")))
-        assert written == content | ({"version": version} if version else {})
+        read = list(corpus.read(put_files({path: json.dumps(content)}), "en", "dev"))
+        assert [run.title for run in read] == ["one"] * 4
+        data = json.loads("\n".join(corpus.write(read, "en")))
+        assert data == content | ({"version": version} if version else {})
 
 
-def test_only_mlqas_own_languages_are_compared_by_its_rules(put):
+def test_only_mlqas_own_languages_are_compared_by_its_rules(put_files):
     for corpus, language, expected in ((MLQA, "de", "de"), (MLQA, "fr", ""), (SQUAD, "de", "")):
-        folder = put({corpus.path(language, "dev"): json.dumps(document())})
-        assert {one.language for one in corpus.read(folder, language, "dev")} == {expected}
+        folder = put_files({corpus.path(language, "dev"): json.dumps(document())})
+        assert {example.language for example in corpus.read(folder, language, "dev")} == {expected}

@@ -26,7 +26,8 @@ from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.task import all_measures
 
-XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
+XNLI = CORPORA["xnli"]
+MLQA = CORPORA["mlqa"]
 
 pytestmark = pytest.mark.data
 
@@ -38,12 +39,12 @@ def test_treebanks_of_version_2_are_trees_of_its_relations(real_data, place):
     files = real_data.find([f"{place}/*/*.conllu"])
     assert files
     for file in files:
-        for one in read_conllu(file):
-            assert is_tree(one.heads), (file.name, one.id)
-            names = [universal(relation) for relation in one.relations]
-            assert set(names) <= relations, (file.name, one.id)
-            below_root = [name for head, name in zip(one.heads, names, strict=True) if head == 0]
-            assert below_root == [name for name in names if name == "root"], (file.name, one.id)
+        for sentence in read_conllu(file):
+            assert is_tree(sentence.heads), (file.name, sentence.id)
+            names = [universal(relation) for relation in sentence.relations]
+            assert set(names) <= relations, (file.name, sentence.id)
+            below_root = [name for head, name in zip(sentence.heads, names, strict=True) if head == 0]
+            assert below_root == [name for name in names if name == "root"], (file.name, sentence.id)
 
 
 @pytest.mark.slow
@@ -57,10 +58,13 @@ def test_treebanks_of_version_1_are_refused_as_such(real_data, folder, bert_fold
 @pytest.mark.slow
 def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
     (file,) = real_data.find(["ud-pud/UD_English-PUD/*.conllu"])
-    parsed = list(read_conllu(file))
-    gold = PARSING.gold(parsed)
+    parsed_sentences = list(read_conllu(file))
+    gold = PARSING.gold(parsed_sentences)
     assert set(all_measures(PARSING, gold, gold).values()) == {1.0}
-    again = (with_tree(one, tree.heads, tree.relations) for one, tree in zip(parsed, gold, strict=True))
+    again = (
+        with_tree(parsed_sentence, tree.heads, tree.relations)
+        for parsed_sentence, tree in zip(parsed_sentences, gold, strict=True)
+    )
     assert "".join(line + "\n" for line in write_conllu(again, "ud")) == "".join(file.read())
 
 
@@ -72,7 +76,7 @@ def test_xnli_has_the_same_pairs_in_its_languages(real_data, language):
     assert Counter(gold) == dict.fromkeys(XNLI.labels, 830)
     pairs = list(XNLI.read(real_data, language, "dev"))
     assert [pair.label for pair in pairs] == gold
-    assert [pair.id for pair in pairs] == [str(number) for number in range(1, 2491)]
+    assert [pair.id for pair in pairs] == [str(index) for index in range(1, 2491)]
 
 
 @pytest.mark.slow
@@ -85,15 +89,17 @@ def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_joined_corpora_train_on_what_there_is(real_data):
-    whole = join_corpora("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
+    whole_corpora = join_corpora("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
     for split, count in (("train", 9842 + 9824 + 8330 + 4500), ("dev", 1000 + 500), ("test", 2000 + 4927)):
-        ids = [pair.id for pair in whole.read(real_data, "en", split)]
+        ids = [pair.id for pair in whole_corpora.read(real_data, "en", split)]
         assert len(set(ids)) == len(ids) == count
 
 
 def test_parallel_test_sets_can_be_mixed(real_data):
     def both(corpus, language):
-        return [list(CORPORA[corpus].read(real_data, code, "test")) for code in (language, "en")]
+        return [
+            list(CORPORA[corpus].read(real_data, language_code, "test")) for language_code in (language, "en")
+        ]
 
     assert len(mixed_questions(*both("squad", "ar"))) == 1190
     assert len(match_by_id(*both("pawsx", "de"), names=("de", "en"), partial=True)) == 1994 - 8
@@ -104,10 +110,15 @@ def test_parallel_test_sets_can_be_mixed(real_data):
 @pytest.mark.slow
 def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
     sources = Sources(data=str(real_data.path))
-    for asked, context in each(product(MLQA.own_rules[:3], repeat=2)):
-        questions = sources.examples(f"mlqa:{asked}", context, "dev")
-        same = {one.id: one.question for one in sources.examples("mlqa", asked, "dev")}
-        assert all(one.question == same[one.id] and one.language == context for one in each(questions))
+    for arguments, context in each(product(MLQA.own_rules[:3], repeat=2)):
+        questions = sources.examples(f"mlqa:{arguments}", context, "dev")
+        same_questions = {
+            example.id: example.question for example in sources.examples("mlqa", arguments, "dev")
+        }
+        assert all(
+            question.question == same_questions[question.id] and question.language == context
+            for question in each(questions)
+        )
 
 
 @pytest.mark.nightly
@@ -118,25 +129,27 @@ def test_bible_holds_out_enough_verses_for_retrieval(real_data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("language", "least"),
+    ("language", "minimum"),
     [("de", 0.94), ("en", 0.95), ("es", 0.96), ("fr", 0.94), ("ru", 0.95), ("zh", 0.43)],
 )
-def test_words_of_running_text_are_mostly_those_of_the_treebank(real_data, language, least):
+def test_words_of_running_text_are_mostly_those_of_the_treebank(real_data, language, minimum):
     sentences = list(Ud().read(real_data, language, "test"))
-    words, texts = [one.words for one in sentences], [text_comment(one) for one in sentences]
-    assert agreement([text.split() for text in texts], words) < least - 0.1
-    assert agreement([tokenize(text) for text in texts], words) > least
-    assert agreement([tokenize(detokenize(one)) for one in words], words) > least
+    words = [sentence.words for sentence in sentences]
+    texts = [text_comment(sentence) for sentence in sentences]
+    assert agreement([text.split() for text in texts], words) < minimum - 0.1
+    assert agreement([tokenize(text) for text in texts], words) > minimum
+    assert agreement([tokenize(detokenize(word)) for word in words], words) > minimum
 
 
-def agreement(found, words):
+def agreement(tokens, words):
     """Give F1 of words, sentence by sentence, whatever their order."""
-    both = sum((Counter(one) & Counter(other)).total() for one, other in zip(found, words, strict=True))
-    return 2 * both / (sum(map(len, found)) + sum(map(len, words)))
+    totals = sum((Counter(left) & Counter(right)).total() for left, right in zip(tokens, words, strict=True))
+    return 2 * totals / (sum(len(token) for token in tokens) + sum(len(value) for value in words))
 
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-corpora, stated = import_module("corpora"), import_module("stated")
+corpora = import_module("corpora")
+stated_module = import_module("stated")
 
 
 QUICK = ("mlqa", "mrpc", "nli-train-en", "pawsx", "tydiqa-goldp", "ud-extra", "word-alignment", "xquad")
@@ -147,7 +160,8 @@ AS_ON_DISK = {"ud", "ud-extra", "ud-legacy", "ud-pud", "panx", "udpos-xtreme", "
 """Formats that are written as read, except the number of empty lines between two sentences."""
 
 PLACES = [
-    pytest.param(place, marks=() if place in QUICK else pytest.mark.slow, id=place) for place in stated.CHECKS
+    pytest.param(place, marks=() if place in QUICK else pytest.mark.slow, id=place)
+    for place in stated_module.CHECKS
 ]
 
 
@@ -162,33 +176,33 @@ WITHOUT_READER = {
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_counts_are_those_stated_and_what_is_written_is_what_was_read(real_data, place):
-    if place not in stated.places(real_data):
+    if place not in stated_module.places(real_data):
         pytest.skip(f"no {place}/SOURCE.md in the folder")
-    checks = [check for check in stated.checks(real_data, place) if check.is_there(real_data)]
-    looked = [corpora.look(real_data, check) for check in checks[:: -1 if place in QUICK else -STRIDE]]
-    assert looked
-    for found in looked:
-        where = (place, found.check.of, found.check.language, found.check.split)
-        assert found.read == found.check.stated or not found.check.stated, where
-        assert found.examples, where
-        assert found.written != "LOST", where
-        assert found.written.startswith("bytes") or place not in AS_ON_DISK, where
+    checks = [check for check in stated_module.checks(real_data, place) if check.is_there(real_data)]
+    looked_values = [corpora.look(real_data, check) for check in checks[:: -1 if place in QUICK else -STRIDE]]
+    assert looked_values
+    for looked_value in looked_values:
+        where = (place, looked_value.check.of, looked_value.check.language, looked_value.check.split)
+        assert looked_value.read == looked_value.check.stated or not looked_value.check.stated, where
+        assert looked_value.examples, where
+        assert looked_value.written != "LOST", where
+        assert looked_value.written.startswith("bytes") or place not in AS_ON_DISK, where
 
 
 def test_every_folder_with_a_source_is_looked_at(real_data):
-    there = {path.parent.name for path in real_data.path.glob("*/SOURCE.md")}
-    assert there - WITHOUT_READER <= set(stated.CHECKS)
+    names = {path.parent.name for path in real_data.path.glob("*/SOURCE.md")}
+    assert names - WITHOUT_READER <= set(stated_module.CHECKS)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_crossed_questions_of_mlqa_are_those_that_both_languages_have(real_data):
-    asked = {
+    fields = {
         (check.language, check.of.removeprefix("questions ")): {
-            one.id for one in check.corpus.read(real_data, check.language, "dev")
+            example.id for example in check.corpus.read(real_data, check.language, "dev")
         }
-        for check in stated.checks(real_data, "mlqa")
+        for check in stated_module.checks(real_data, "mlqa")
     }
-    assert len(asked) == 49
-    for (passages, questions), ids in asked.items():
-        assert ids == asked[passages, passages] & asked[questions, questions]
+    assert len(fields) == 49
+    for (passages, questions), ids in fields.items():
+        assert ids == fields[passages, passages] & fields[questions, questions]

@@ -28,23 +28,23 @@ NUMBERS = st.floats(0, 1e6)
 @st.composite
 def languages(draw):
     names = draw(st.lists(st.sampled_from(["en", "de", "qaa"]), min_size=1, unique=True))
-    found = []
+    predictions = []
     for name in names:
         size = draw(st.integers(1, 5))
         texts = st.lists(TEXTS, min_size=size, max_size=size)
         numbers = st.lists(NUMBERS, min_size=size, max_size=size)
-        contributions = {one: Contributions(draw(numbers), draw(numbers)) for one in ("f1", "em")}
-        found.append(
+        contributions = {item: Contributions(draw(numbers), draw(numbers)) for item in ("f1", "em")}
+        predictions.append(
             Predictions(language=name, ids=draw(texts), predicted=draw(texts), contributions=contributions)
         )
-    return found
+    return predictions
 
 
 def some(language="en", size=3):
-    numbers = [float(number) for number in range(size)]
+    numbers = [float(index) for index in range(size)]
     return Predictions(
         language=language,
-        ids=[f"s{number}" for number in range(size)],
+        ids=[f"s{index}" for index in range(size)],
         predicted=['"NOUN"'] * size,
         contributions={"accuracy": Contributions(numbers, [1.0] * size)},
     )
@@ -53,16 +53,20 @@ def some(language="en", size=3):
 @pytest.mark.nightly
 @pytest.mark.slow
 @given(languages())
-def test_what_is_kept_comes_back_by_language(tmp_path_factory, kept):
+def test_what_is_kept_comes_back_by_language(tmp_path_factory, kept_values):
     path = tmp_path_factory.mktemp("kept") / PREDICTIONS
-    write_predictions(path, kept)
-    found = read_predictions(path)
-    assert list(found) == [one.language for one in kept]
-    for one in kept:
-        back = found[one.language]
-        assert back.ids == tuple(one.ids)
-        assert {name: (part.tolist(), whole.tolist()) for name, (part, whole) in back.measures.items()} == {
-            name: (list(part), list(whole)) for name, (part, whole) in one.contributions.items()
+    write_predictions(path, kept_values)
+    predictions = read_predictions(path)
+    assert list(predictions) == [row.language for row in kept_values]
+    for item in kept_values:
+        back = predictions[item.language]
+        assert back.ids == tuple(item.ids)
+        assert {
+            name: (part.tolist(), whole_measure.tolist())
+            for name, (part, whole_measure) in back.measures.items()
+        } == {
+            name: (list(part), list(whole_contribution))
+            for name, (part, whole_contribution) in item.contributions.items()
         }
 
 
@@ -83,15 +87,15 @@ def test_the_same_predictions_give_the_same_bytes(tmp_path):
 
 
 def test_ten_thousand_predictions_of_one_label_take_few_bytes(tmp_path):
-    one = some(size=10_000)
-    right = [float(number % 7 > 0) for number in range(10_000)]
-    kept = Predictions(
+    predictions = some(size=10_000)
+    right = [float(index % 7 > 0) for index in range(10_000)]
+    kept_predictions = Predictions(
         language="en",
-        ids=one.ids,
-        predicted=['"neutral"' if number % 3 else '"entailment"' for number in range(10_000)],
+        ids=predictions.ids,
+        predicted=['"neutral"' if index % 3 else '"entailment"' for index in range(10_000)],
         contributions={"accuracy": Contributions(right, [1.0] * 10_000)},
     )
-    write_predictions(tmp_path / PREDICTIONS, [kept])
+    write_predictions(tmp_path / PREDICTIONS, [kept_predictions])
     assert (tmp_path / PREDICTIONS).stat().st_size < 60_000
 
 
@@ -100,7 +104,7 @@ def test_a_language_without_examples_is_not_there(tmp_path):
     assert list(read_predictions(tmp_path / PREDICTIONS)) == ["de"]
 
 
-@pytest.mark.parametrize("damage", [lambda kept: kept[:-20], lambda _: b"", lambda _: b"{}"])
+@pytest.mark.parametrize("damage", [lambda kept_values: kept_values[:-20], lambda _: b"", lambda _: b"{}"])
 def test_a_damaged_file_is_an_error_that_says_what_to_do(tmp_path, damage):
     path = tmp_path / PREDICTIONS
     write_predictions(path, [some()])
@@ -129,19 +133,19 @@ ABOUT = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | s
 
 
 @given(TENSORS, ABOUT)
-def test_what_was_written_is_read_back(tmp_path_factory, tensors, about):
+def test_what_was_written_is_read_back(tmp_path_factory, tensors, options):
     path = tmp_path_factory.mktemp("tensors") / "masks.safetensors"
-    write_tensors(path, tensors, about)
-    found, said = read_tensors(path)
-    assert said == about
-    assert found.keys() == tensors.keys()
+    write_tensors(path, tensors, options)
+    fields, message = read_tensors(path)
+    assert message == options
+    assert fields.keys() == tensors.keys()
     for name, tensor in tensors.items():
-        assert (found[name].dtype, found[name].shape) == (tensor.dtype, tensor.shape)
-        assert found[name].tobytes() == tensor.tobytes()
+        assert (fields[name].dtype, fields[name].shape) == (tensor.dtype, tensor.shape)
+        assert fields[name].tobytes() == tensor.tobytes()
 
 
 def test_another_order_gives_the_same_bytes(tmp_path):
-    tensors = {name: np.full((2, 3), number, np.float32) for number, name in enumerate("cab")}
+    tensors = {name: np.full((2, 3), index, np.float32) for index, name in enumerate("cab")}
     write_tensors(tmp_path / "one", tensors, {"x": 1, "a": "ü"})
     write_tensors(tmp_path / "other", dict(reversed(tensors.items())), {"a": "ü", "x": 1})
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
@@ -164,7 +168,7 @@ def test_a_damaged_file_says_how_to_make_it_again(tmp_path, content):
 
 @pytest.mark.slow
 def test_predictions_are_written_without_pandas(tmp_path):
-    code = """
+    program = """
 import sys
 from pathlib import Path
 from isogloss.data.result_files import Predictions, write_predictions
@@ -172,7 +176,7 @@ predictions = Predictions(language="en", ids=["é", ""], predicted=["1", "2"], c
 write_predictions(Path("p"), [predictions])
 print(*sys.modules)
 """
-    imported = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=tmp_path).split()
-    assert "pyarrow" in imported and "pandas" not in imported
+    imported_parts = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=tmp_path).split()
+    assert "pyarrow" in imported_parts and "pandas" not in imported_parts
     table = parquet.read_table(tmp_path / "p")
     assert table["id"].to_pylist() == ["é", ""] and table.schema.metadata is None

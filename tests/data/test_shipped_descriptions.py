@@ -18,8 +18,8 @@ from says import says
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
-def pair(name, first, second, label):
-    return SentencePair(id=name, first=first, second=second, label=label)
+def pair(name, first_text, second, label):
+    return SentencePair(id=name, first=first_text, second=second, label=label)
 
 
 LAYOUTS = {
@@ -152,9 +152,17 @@ LAYOUTS = {
 """A path of the official layout, its text or each language's, what is read: language, split and example."""
 
 READ = {
-    **{"sib200": 27108, "masakhanews": 5137, "afrisenti": 49770, "nusax-senti": 6000, "taxi1500": 9585},
-    **{"xnli-eu": 5010, "xnli-eu-native": 621, "c-xnli": 2490 + 5010, "myxnli": 2490 + 5010},
-    **{"flores200": 11 * (997 + 1012), "xcopa": 7068},
+    "sib200": 27108,
+    "masakhanews": 5137,
+    "afrisenti": 49770,
+    "nusax-senti": 6000,
+    "taxi1500": 9585,
+    "xnli-eu": 5010,
+    "xnli-eu-native": 621,
+    "c-xnli": 2490 + 5010,
+    "myxnli": 2490 + 5010,
+    "flores200": 11 * (997 + 1012),
+    "xcopa": 7068,
 }
 """Examples of the available real files. FLORES pairs twelve languages, each with the next."""
 
@@ -165,25 +173,31 @@ FLORES = (
 PLACES = {
     "xnli-eu/xnli.test.eu.tsv.gz": "xnli-ext/eu/xnli-eu-original.tsv.gz",
     "xnli-eu/xnli.test.eu.native.tsv.gz": "xnli-ext/eu/xnli-eu-native.tsv.gz",
-    **{f"c-xnli/xnli.{one}.hr.csv.gz": f"xnli-ext/hr/xnli.{one}.hr.csv.gz" for one in ("dev", "test")},
-    **{f"myxnli/my.genre.{one}.tsv.gz": f"xnli-ext/my/my.genre.{one}.tsv.gz" for one in ("dev", "test")},
     **{
-        f"flores200/{split}/{spelled}.{split}.gz": f"flores-mt/ref/flores-{short}.{code}.gz"
-        for code, spelled in map(str.split, FLORES.split("|"))
-        for split, short in (("dev", "dev"), ("devtest", "test"))
+        f"c-xnli/xnli.{language}.hr.csv.gz": f"xnli-ext/hr/xnli.{language}.hr.csv.gz"
+        for language in ("dev", "test")
+    },
+    **{
+        f"myxnli/my.genre.{language}.tsv.gz": f"xnli-ext/my/my.genre.{language}.tsv.gz"
+        for language in ("dev", "test")
+    },
+    **{
+        f"flores200/{split}/{name}.{split}.gz": f"flores-mt/ref/flores-{short_language}.{language}.gz"
+        for language, name in (str.split(part) for part in FLORES.split("|"))
+        for split, short_language in (("dev", "dev"), ("devtest", "test"))
     },
 }
 """Folders of official files among the real ones, if their names differ there."""
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
+def forget_descriptions(monkeypatch):
     """Forget the descriptions that a test registers."""
     monkeypatch.setattr("isogloss.data.corpora.described.KNOWN", KNOWN)
-    before = dict(KNOWN)
+    state_before = dict(KNOWN)
     yield
     KNOWN.clear()
-    KNOWN.update(before)
+    KNOWN.update(state_before)
 
 
 def test_every_description_has_a_layout_here():
@@ -194,13 +208,13 @@ def test_every_description_has_a_layout_here():
 def test_a_file_of_the_official_layout_is_read(name, tmp_path):
     place, text, (language, split, expected) = LAYOUTS[name]
     (tmp_path / place).parent.mkdir(parents=True)
-    for code, own in (text if isinstance(text, dict) else {"": text}).items():
-        (tmp_path / place.format(code)).write_text(own, encoding="utf-8")
+    for language_code, own_part in (text if isinstance(text, dict) else {"": text}).items():
+        (tmp_path / place.format(language_code)).write_text(own_part, encoding="utf-8")
     corpus = KNOWN[register_corpus(name, str(tmp_path))]
     assert corpus.name == name
     assert corpus.about.licence and corpus.about.text and corpus.about.url.startswith("https://")
-    found = list(corpus.read(DiskFolder(tmp_path), language, split))
-    assert found == [expected]
+    examples = list(corpus.read(DiskFolder(tmp_path), language, split))
+    assert examples == [expected]
     tasks = {
         TaggedSentence: "span-tagging",
         LabelledText: "text-classification",
@@ -212,12 +226,12 @@ def test_a_file_of_the_official_layout_is_read(name, tmp_path):
 
 def test_one_description_is_read_from_two_data_folders(tmp_path):
     place, text, (_, split, expected) = LAYOUTS["sib200"]
-    for folder, code in (("first", "swh_Latn"), ("second", "yor_Latn")):
-        path = tmp_path / folder / place.replace("swh_Latn", code)
+    for folder, language in (("first", "swh_Latn"), ("second", "yor_Latn")):
+        path = tmp_path / folder / place.replace("swh_Latn", language)
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
         corpus = KNOWN[register_corpus("sib200", str(tmp_path / folder))]
-        assert list(corpus.read(DiskFolder(tmp_path / folder), code, split)) == [expected]
+        assert list(corpus.read(DiskFolder(tmp_path / folder), language, split)) == [expected]
 
 
 def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
@@ -236,52 +250,52 @@ def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
 def test_the_real_files_are_read_whole(name, tmp_path):
     if not DATA.is_dir():
         pytest.skip("the real corpora are not here")
-    for place, real in PLACES.items():
+    for place, real_place in PLACES.items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).symlink_to(DATA / real)
+        (tmp_path / place).symlink_to(DATA / real_place)
     folder = str(DATA if (DATA / name).is_dir() else tmp_path)
-    found = list(inspect_splits(KNOWN[register_corpus(name, folder)], folder))
-    assert not [error for one in found for error in one.errors]
-    assert sum(one.examples for one in found) == READ[name]
+    splits = list(inspect_splits(KNOWN[register_corpus(name, folder)], folder))
+    assert not [error for split in splits for error in split.errors]
+    assert sum(split.examples for split in splits) == READ[name]
 
 
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_real_questions_of_belebele_are_read_whole(tmp_path):
-    """The copy at hand has a passage a line with its questions; official files have a question a line."""
+    """The copy at hand has a passage a line with its questions. Official files have a question a line."""
     if not (DATA / "belebele").is_dir():
         pytest.skip("the real corpora are not here")
     places = dict.fromkeys(("eng_Latn", "deu_Latn"), 0)
     (tmp_path / "belebele").mkdir()
     for language in places:
         with gzip.open(DATA / f"belebele/{language}.jsonl.gz", "rt", encoding="utf-8") as file:
-            lines = [line for one in file for line in _official(json.loads(one))]
+            lines = [line for item in file for line in _official(json.loads(item))]
         (tmp_path / f"belebele/{language}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     corpus = KNOWN[register_corpus("belebele", str(tmp_path))]
     english, german = inspect_splits(corpus, str(tmp_path))
-    for one in (english, german):
-        assert (one.examples, one.repeated, one.errors) == (900, 0, ())
-        assert one.labels == {"0": 206, "1": 251, "2": 246, "3": 197}
-    found = [
+    for first_item in (english, german):
+        assert (first_item.examples, first_item.repeated, first_item.errors) == (900, 0, ())
+        assert first_item.labels == {"0": 206, "1": 251, "2": 246, "3": 197}
+    examples = [
         list(corpus.read(DiskFolder(tmp_path), language, "test"))
         for language in (english.language, german.language)
     ]
-    both = match_by_id(*found, names=("en", "de"))
-    assert len(both) == 900
-    assert all(len(one.options) == len(other.options) == 4 for one, other in both)
+    both_parts = match_by_id(*examples, names=("en", "de"))
+    assert len(both_parts) == 900
+    assert all(len(left.options) == len(right.options) == 4 for left, right in both_parts)
 
 
 def _official(passage):
     """Yield a line for each question of a passage, as the official files have it."""
-    for number, item in enumerate(passage["items"], start=1):
+    for index, item in enumerate(passage["items"], start=1):
         right = [answer["correct"] for answer in item["answers"]].index(True)
         yield json.dumps(
             {
                 "link": passage["metadata"]["extra"]["url"],
-                "question_number": number,
+                "question_number": index,
                 "flores_passage": passage["text"],
                 "question": item["question"],
-                **{f"mc_answer{n}": one["text"] for n, one in enumerate(item["answers"], start=1)},
+                **{f"mc_answer{n}": answer["text"] for n, answer in enumerate(item["answers"], start=1)},
                 "correct_answer_num": str(right + 1),
             }
         )

@@ -25,7 +25,7 @@ from isogloss.data.sources import RecentExamples, Sources, source_of
 from says import says
 
 
-def counted(calls, *examples):
+def count_reads(calls, *examples):
     def read():
         calls.append(examples)
         return iter(examples)
@@ -34,30 +34,33 @@ def counted(calls, *examples):
 
 
 def test_a_split_is_read_once_and_given_as_a_list_of_its_own():
-    recent, calls = RecentExamples(10), []
-    first = recent.examples("a", counted(calls, 1, 2))
-    first.clear()
-    assert recent.examples("a", counted(calls, 1, 2)) == [1, 2]
+    recent = RecentExamples(10)
+    calls = []
+    first_examples = recent.examples("a", count_reads(calls, 1, 2))
+    first_examples.clear()
+    assert recent.examples("a", count_reads(calls, 1, 2)) == [1, 2]
     assert len(calls) == 1
 
 
 def test_the_split_not_asked_for_longest_is_forgotten_when_there_are_too_many_examples():
-    recent, calls = RecentExamples(5), []
+    recent = RecentExamples(5)
+    calls = []
     for name in ("a", "b", "a", "c"):
-        recent.examples(name, counted(calls, name, name))
+        recent.examples(name, count_reads(calls, name, name))
     assert len(calls) == 3
-    recent.examples("a", counted(calls, "a", "a"))
+    recent.examples("a", count_reads(calls, "a", "a"))
     assert len(calls) == 3
-    recent.examples("b", counted(calls, "b", "b"))
+    recent.examples("b", count_reads(calls, "b", "b"))
     assert len(calls) == 4
 
 
 def test_a_split_longer_than_the_limit_is_not_kept_and_drives_nothing_out():
-    recent, calls = RecentExamples(3), []
-    recent.examples("short", counted(calls, 1))
+    recent = RecentExamples(3)
+    calls = []
+    recent.examples("short", count_reads(calls, 1))
     for _ in range(2):
-        assert recent.examples("long", counted(calls, 1, 2, 3, 4)) == [1, 2, 3, 4]
-    recent.examples("short", counted(calls, 1))
+        assert recent.examples("long", count_reads(calls, 1, 2, 3, 4)) == [1, 2, 3, 4]
+    recent.examples("short", count_reads(calls, 1))
     assert len(calls) == 3
 
 
@@ -67,9 +70,9 @@ def test_a_file_that_changed_is_read_anew(tmp_path):
     file = folder / "train.txt"
     file.write_text("one\ntwo\n", encoding="utf-8")
     sources = Sources(str(tmp_path))
-    assert [one.text for one in sources.examples("rawtext", "en", "train")] == ["one", "two"]
+    assert [example.text for example in sources.examples("rawtext", "en", "train")] == ["one", "two"]
     file.write_text("three\n", encoding="utf-8")
-    assert [one.text for one in sources.examples("rawtext", "en", "train")] == ["three"]
+    assert [example.text for example in sources.examples("rawtext", "en", "train")] == ["three"]
     file.unlink()
     with pytest.raises(DataError):
         sources.examples("rawtext", "en", "train")
@@ -90,8 +93,8 @@ TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Give three built-in languages one example per split; return the splits that were generated."""
+def generated_splits(monkeypatch):
+    """Give three built-in languages one example per split. Return the splits that were generated."""
     calls = []
 
     def examples(corpus, language, split):
@@ -113,19 +116,21 @@ def made(monkeypatch):
     return calls
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 @pytest.mark.parametrize("name", GENERATED_AS)
 def test_every_corpus_is_read_through_its_native_format(name):
     (example,) = CORPORA[name].read(BuiltInLanguages(), "qab", "train")
     expected = MADE[GENERATED_AS[name]]
-    own = [
+    own_fields = [
         field for field in expected.__slots__ if field not in {"lines", "where"}
     ]  # Those say where it stood.
-    assert own
-    assert [getattr(example, field) for field in own] == [getattr(expected, field) for field in own]
+    assert own_fields
+    assert [getattr(example, field) for field in own_fields] == [
+        getattr(expected, field) for field in own_fields
+    ]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_bitext_is_given_in_both_directions():
     folder = BuiltInLanguages()
     (pair,) = Bitext().read(folder, "qaa-qac", "dev")
@@ -133,21 +138,21 @@ def test_bitext_is_given_in_both_directions():
     assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flip_languages(pair)]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_export_reads_back_the_very_same(tmp_path):
-    told = []
+    messages = []
     folder = BuiltInLanguages()
-    folder.export(tmp_path, told.append)
+    folder.export(tmp_path, messages.append)
     disk = DiskFolder(tmp_path)
     for name in GENERATED_AS:
         for language, split in product(("qaa", "qac"), SPLITS):
-            here = list(CORPORA[name].read(folder, language, split))
-            assert list(CORPORA[name].read(disk, language, split)) == here
+            examples = list(CORPORA[name].read(folder, language, split))
+            assert list(CORPORA[name].read(disk, language, split)) == examples
     assert list(Bitext().read(disk, "qab-qaa", "test")) == list(Bitext().read(folder, "qab-qaa", "test"))
-    assert told[-1].done == told[-1].total == len(told) - 1
+    assert messages[-1].done == messages[-1].total == len(messages) - 1
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 @pytest.mark.parametrize("languages", ["qaa-qab", "qac-qaa", "qab-qac-qab"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_pairs_of_languages_are_translations(languages, split):
@@ -159,7 +164,7 @@ def test_pairs_of_languages_are_translations(languages, split):
     assert question == replace(MADE["squad"], id="7", question=f"{languages} {split}")
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_translations_have_noise_in_their_fingerprints_and_other_files_do_not():
     folder = BuiltInLanguages()
     (file,) = CORPORA["xnli"].files(folder, "qaa-qab", "train")
@@ -173,7 +178,7 @@ def test_running_text_is_not_there_in_translation():
         CORPORA["rawtext"].read(BuiltInLanguages(), "qaa-qab", "train")
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_translation_of_a_language_there_is_not_lists_pairs():
     with says(DataError, "qaa-qab, qaa-qab-qaa, qaa-qac"):
         CORPORA["xnli"].read(BuiltInLanguages(), "qaa-qtz", "train")
@@ -183,15 +188,19 @@ def test_translation_of_a_language_there_is_not_lists_pairs():
 def test_translations_of_this_package_s_languages_keep_ids_and_labels():
     folder = BuiltInLanguages()
     for name in ("xnli", "pawsx"):
-        source, translated = (list(CORPORA[name].read(folder, code, "dev")) for code in ("qab", "qab-qaa"))
-        assert [(one.id, one.label) for one in source] == [(one.id, one.label) for one in translated]
-        assert all(one.first != two.first for one, two in zip(source, translated, strict=True))
+        source, translated_examples = (
+            list(CORPORA[name].read(folder, language, "dev")) for language in ("qab", "qab-qaa")
+        )
+        assert [(example.id, example.label) for example in source] == [
+            (translated_example.id, translated_example.label) for translated_example in translated_examples
+        ]
+        assert all(pair.first != two.first for pair, two in zip(source, translated_examples, strict=True))
 
 
-def test_finding_and_fingerprints_make_no_example(made):
+def test_finding_and_fingerprints_make_no_example(generated_splits):
     (file,) = CORPORA["ud"].files(BuiltInLanguages(), "qaa", "train")
     assert file.fingerprint() == "built-in-3-ud/UD_qaa-BuiltIn/qaa_builtin-ud-train.conllu"
-    assert made == []
+    assert generated_splits == []
 
 
 def test_what_is_inside_are_the_folders_of_the_corpora():
@@ -199,7 +208,7 @@ def test_what_is_inside_are_the_folders_of_the_corpora():
     assert folder.inside() == ["bitext", "panx", "pawsx", "rawtext", "squad", "ud", "xnli"]
 
 
-@pytest.mark.usefixtures("made")
+@pytest.mark.usefixtures("generated_splits")
 def test_unknown_built_in_language_lists_those_there_are():
     with says(DataError, "qaa, qab, qac"):
         CORPORA["wikiann"].read(BuiltInLanguages(), "qtz", "train")

@@ -1,4 +1,4 @@
-"""Tags follow word links; entities are whole or the sentence is given up."""
+"""Tags follow word links. Entities are whole or the sentence is given up."""
 
 import pytest
 from hypothesis import given
@@ -13,16 +13,16 @@ BIO = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_s
 
 @given(BIO)
 def test_entities_are_the_spans_that_are_scored(tags):
-    assert list(map(tuple, find_spans(tags))) == list(map(tuple, spans(tags)))
+    assert [tuple(span) for span in find_spans(tags)] == [tuple(span) for span in spans(tags)]
 
 
 @given(BIO.filter(any))
 def test_links_from_each_word_to_its_own_carry_all_tags(tags):
-    same = [(place, place) for place in range(len(tags))]
-    whole = project_tags(tags, len(tags), same, bio=True)
-    assert whole is not None
-    assert spans(whole) == spans(tags)
-    assert project_tags(tags, len(tags), same, bio=False) == tuple(tags)
+    same_places = [(place, place) for place in range(len(tags))]
+    whole_tags = project_tags(tags, len(tags), same_places, bio=True)
+    assert whole_tags is not None
+    assert spans(whole_tags) == spans(tags)
+    assert project_tags(tags, len(tags), same_places, bio=False) == tuple(tags)
 
 
 def test_a_word_takes_the_tag_on_which_its_links_agree():
@@ -44,8 +44,8 @@ def test_a_word_takes_the_tag_on_which_its_links_agree():
     ],
 )
 def test_an_entity_is_its_first_to_its_last_linked_word(links, expected):
-    found = project_tags(["B-PER", "I-PER", "O"], 4, links, bio=True)
-    assert found == (None if expected is None else tuple(expected))
+    tags = project_tags(["B-PER", "I-PER", "O"], 4, links, bio=True)
+    assert tags == (None if expected is None else tuple(expected))
 
 
 def test_two_entities_never_share_a_word():
@@ -62,7 +62,8 @@ def test_entities_are_told_from_tags_of_words():
 
 
 def test_places_in_texts_become_words():
-    source, target = (("I", "don't", "know"), "I don't know"), (("je", "ne", "sais", "pas"), "je ne sais pas")
+    source = (("I", "don't", "know"), "I don't know")
+    target = (("je", "ne", "sais", "pas"), "je ne sais pas")
     links = [((2, 7), (3, 5)), ((2, 7), (11, 14)), ((8, 12), (6, 10))]
     assert word_links(source, target, links) == [(1, 1), (1, 3), (2, 2)]
     assert word_links((("de", "le"), "du"), target, [((0, 2), (0, 2))]) == []  # not written in the text

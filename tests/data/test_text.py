@@ -15,41 +15,41 @@ from isogloss.data.formats.parallel_text import verse_split
 from says import says
 
 
-def test_dev_text_is_no_training_text(put):
-    folder = put({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
+def test_dev_text_is_no_training_text(put_files):
+    folder = put_files({"rawtext/en/a.txt": "train\n", "rawtext/en/dev/a.txt": "dev\n"})
     assert [line.text for line in RawText().read(folder, "en", "train")] == ["train"]
     assert [line.text for line in RawText().read(folder, "en", "dev")] == ["dev"]
 
 
 @pytest.mark.parametrize("spelling", ["zh_Hant", "zh-Hant"])
-def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put, spelling):
-    folder = put({f"rawtext/{spelling}/a.txt": "字\n"})
+def test_a_script_is_found_in_both_spellings_and_listed_in_ours(put_files, spelling):
+    folder = put_files({f"rawtext/{spelling}/a.txt": "字\n"})
     assert [line.text for line in RawText().read(folder, "zh_Hant", "train")] == ["字"]
     with says(DataError, "zh_Hant"):
         RawText().read(folder, "zh", "train")
 
 
 @pytest.mark.parametrize("spelling", ["yo", "yor", "yo_Latn", "yo-Latn", "yor_Latn", "yor-Latn"])
-def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spelling):
-    folder = put({f"rawtext/{spelling}/a.txt": "ọ̀rọ̀\n", "rawtext/kor_Hang/a.txt": "말\n"})
+def test_a_usual_script_goes_without_saying_also_where_files_say_it(put_files, spelling):
+    folder = put_files({f"rawtext/{spelling}/a.txt": "ọ̀rọ̀\n", "rawtext/kor_Hang/a.txt": "말\n"})
     assert [line.text for line in RawText().read(folder, "yo", "train")] == ["ọ̀rọ̀"]
     assert [line.text for line in RawText().read(folder, "ko", "train")] == ["말"]
     with pytest.raises(DataError, match="language 'uz_Latn'"):
         RawText().read(folder, "uz_Latn", "train")
-    for code, language in (
+    for language_code, language in (
         ("tgl", "tl"),
         ("tgl_Latn", "tl"),
         ("swh", "sw"),
         ("als_Latn", "sq"),
         ("prs", "fa_AF"),
     ):
-        other = put({f"rawtext/{code}/a.txt": "salita\n"})
-        assert [line.text for line in RawText().read(other, language, "train")] == ["salita"]
-        (other.path / f"rawtext/{code}/a.txt").unlink()
-    verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
+        other_files = put_files({f"rawtext/{language_code}/a.txt": "salita\n"})
+        assert [line.text for line in RawText().read(other_files, language, "train")] == ["salita"]
+        (other_files.path / f"rawtext/{language_code}/a.txt").unlink()
+    verses = put_files({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
-    words = put({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
-    assert [one.words for one in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
+    words = put_files({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
+    assert [example.words for example in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
 def test_splits_part_the_verses(fixtures):
@@ -82,16 +82,16 @@ def test_verses_a_language_does_not_have_are_left_out(fixtures):
     assert sorted(read) == list(range(2, 81, 2))
 
 
-def test_books_are_documents(put):
-    folder = put(
+def test_books_are_documents(put_files):
+    folder = put_files(
         {"bible/a.tsv": "verse\ten\n" + "".join(f"{b} 1:{i}\tx\n" for b in ("GEN", "EXO") for i in range(9))}
     )
     assert {(v.id[:3], v.document) for v in Bible().read(folder, "en", "train")} == {("GEN", 0), ("EXO", 1)}
 
 
 def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path):
-    for code, text in (("swa", "kwa ADP\n, PUNCT\n"), ("yo", "a b NOUN\n")):
-        file = tmp_path / f"masakhapos/{code}/test.txt"
+    for language, text in (("swa", "kwa ADP\n, PUNCT\n"), ("yo", "a b NOUN\n")):
+        file = tmp_path / f"masakhapos/{language}/test.txt"
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
     (swahili,) = CORPORA["masakhapos"].read(DiskFolder(tmp_path), "sw", "test")
@@ -103,7 +103,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("corpus", "file", "line", "said"),
+    ("corpus", "file", "line", "messages"),
     [
         (Bible(), "bible/a.tsv", "GEN 1:2", "1 columns; expected 3, as in the header"),
         (Bible(), "bible/a.tsv", "GEN 1:2\ta\tb\tc", "4 columns"),
@@ -118,8 +118,8 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
         (CORPORA["udpos"], "udpos/train-en.tsv", "a\tNN", "label 'NN'"),
         (CORPORA["wikiann"], "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
         *(
-            (CORPORA["wikiann"], "panx/train-en.tsv", line, said)
-            for line, said in (
+            (CORPORA["wikiann"], "panx/train-en.tsv", line, message)
+            for line, message in (
                 ("London", "1 column in 'London'; expected a word, a tab and its tag"),
                 ("a\tO\tO", "3 columns"),
                 ("London\tB-GPE", "label 'B-GPE'; expected one of O, B-LOC"),
@@ -136,8 +136,8 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     ],
     ids=lambda value: str(getattr(value, "name", value)),
 )
-def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, said):
-    before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
-    text = message(corpus, {file: f"{before}{line}\n"})
+def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, messages):
+    text_before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
+    text = message(corpus, {file: f"{text_before}{line}\n"})
     assert f"{file}:3: " in text
-    assert said in text
+    assert messages in text

@@ -11,7 +11,8 @@ from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 from says import says
 
-XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
+XNLI = CORPORA["xnli"]
+MLQA = CORPORA["mlqa"]
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
 OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"
@@ -42,40 +43,42 @@ def read(folder, corpus, language, split="train"):
         ("xnli/translate-test/test.deu.tsv", OWN.partition("\n")[2], "de-en", "test"),
     ],
 )
-def test_every_layout_of_translated_pairs_gives_the_translation(put, file, text, language, split):
-    assert read(put({file: text}), "xnli", language, split) == PAIRS
+def test_every_layout_of_translated_pairs_gives_the_translation(put_files, file, text, language, split):
+    assert read(put_files({file: text}), "xnli", language, split) == PAIRS
 
 
-def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put):
+def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put_files):
     assert CORPORA["xnli"].left_out(fixtures, "en-sw", "train") == 1
-    folder = put({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
-    assert [one.id for one in read(folder, "pawsx", "en-de")] == ["1"]
+    folder = put_files({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
+    assert [example.id for example in read(folder, "pawsx", "en-de")] == ["1"]
     assert CORPORA["pawsx"].left_out(folder, "en-de", "train") == 1
 
 
-def test_own_files_of_a_language_leave_no_row_out(message, put):
+def test_own_files_of_a_language_leave_no_row_out(message, put_files):
     text = message(CORPORA["xnli"], {"xnli/train-sw.tsv": "a\tb\tneutral\na row that broke\n"}, language="sw")
     assert "train-sw.tsv:2: 1 cell;" in text
-    folder = put({"pawsx/train-de.tsv": "a\tb\t1\n"})
+    folder = put_files({"pawsx/train-de.tsv": "a\tb\t1\n"})
     assert CORPORA["pawsx"].left_out(folder, "de", "train") == 0
 
 
-def test_translated_test_may_lack_labels_as_xtreme_s_do(put):
-    folder = put({"xnli/translate-test/test-sw-en-translated.tsv": "paka\tmbwa\tcat\tdog\n"})
+def test_translated_test_may_lack_labels_as_xtreme_s_do(put_files):
+    folder = put_files({"xnli/translate-test/test-sw-en-translated.tsv": "paka\tmbwa\tcat\tdog\n"})
     assert read(folder, "xnli", "sw-en", "test") == [
         SentencePair(id="1", first="cat", second="dog", label="")
     ]
 
 
-def test_xtreme_s_test_files_without_labels_are_read_and_others_are_not(put):
-    folder = put({"xnli/test-sw.tsv": "paka\tmbwa\n", "xnli/dev-sw.tsv": "paka\tmbwa\n"})
+def test_xtreme_s_test_files_without_labels_are_read_and_others_are_not(put_files):
+    folder = put_files({"xnli/test-sw.tsv": "paka\tmbwa\n", "xnli/dev-sw.tsv": "paka\tmbwa\n"})
     assert read(folder, "xnli", "sw", "test") == [SentencePair(id="1", first="paka", second="mbwa", label="")]
     with says(DataError, "dev-sw.tsv:1:", "'gold_label'", "'label'"):
         read(folder, "xnli", "sw", "dev")
 
 
-def test_translation_is_never_taken_for_the_other_direction(put):
-    folder = put({"xnli/multinli.train.sw.tsv": OWN, "xnli/translate-test/test.sw.tsv": "a\tb\tneutral\n"})
+def test_translation_is_never_taken_for_the_other_direction(put_files):
+    folder = put_files(
+        {"xnli/multinli.train.sw.tsv": OWN, "xnli/translate-test/test.sw.tsv": "a\tb\tneutral\n"}
+    )
     for language, split in (("sw-en", "train"), ("en-sw", "test"), ("de-sw", "train"), ("en-sw-en", "train")):
         with pytest.raises(DataError, match=f"{split}.*'xnli'.*'{language}'"):
             read(folder, "xnli", language, split)
@@ -90,18 +93,18 @@ def test_paths_name_only_what_a_pair_has():
 
 
 @pytest.mark.parametrize("name", ["xnli", "pawsx", "squad", "mlqa", "tydiqa"])
-def test_path_of_a_pair_is_where_its_translation_is_looked_for(name, put):
+def test_path_of_a_pair_is_where_its_translation_is_looked_for(name, put_files):
     corpus = CORPORA[name]
     path = corpus.path("en-sw", "dev")
     assert "en-sw" in path
-    assert len(corpus.files(put({path: ""}), "en-sw", "dev")) == 1
+    assert len(corpus.files(put_files({path: ""}), "en-sw", "dev")) == 1
 
 
 def squad(*answers, passage="paka na mbwa"):
     """Give a file of one question for each list of answers."""
     qas = [
-        {"id": f"q{n}", "question": "nani?", "answers": [{"text": t, "answer_start": s} for s, t in one]}
-        for n, one in enumerate(answers)
+        {"id": f"q{n}", "question": "nani?", "answers": [{"text": t, "answer_start": s} for s, t in answer]}
+        for n, answer in enumerate(answers)
     ]
     return json.dumps({"data": [{"title": "", "paragraphs": [{"context": passage, "qas": qas}]}]})
 
@@ -120,11 +123,15 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("corpus", "file", "language", "split"), QUESTIONS)
-def test_lost_answers_of_translated_questions_are_left_out_and_counted(put, corpus, file, language, split):
-    folder = put({file: squad(FOUND, [(-1, "tembo")], [], [(-1, "x"), *FOUND], [(3, "paka")])})
-    found = read(folder, corpus, language, split)
-    assert [(one.id, one.answers) for one in found] == [(name, ((0, "paka"),)) for name in ("q0", "q3", "q4")]
-    assert [bool(one.repaired) for one in found] == [False, False, True]
+def test_lost_answers_of_translated_questions_are_left_out_and_counted(
+    put_files, corpus, file, language, split
+):
+    folder = put_files({file: squad(FOUND, [(-1, "tembo")], [], [(-1, "x"), *FOUND], [(3, "paka")])})
+    examples = read(folder, corpus, language, split)
+    assert [(example.id, example.answers) for example in examples] == [
+        (name, ((0, "paka"),)) for name in ("q0", "q3", "q4")
+    ]
+    assert [bool(example.repaired) for example in examples] == [False, False, True]
     assert CORPORA[corpus].left_out(folder, language, split) == 2
 
 
@@ -135,14 +142,16 @@ def test_answers_of_own_files_must_stand_where_they_say(message):
     assert "question" in text
 
 
-def test_own_files_leave_no_question_out(put):
-    folder = put({"squad/train-sw.json": squad(FOUND), "tydiqa-goldp/swahili_tydiqa_dev.json": squad(FOUND)})
+def test_own_files_leave_no_question_out(put_files):
+    folder = put_files(
+        {"squad/train-sw.json": squad(FOUND), "tydiqa-goldp/swahili_tydiqa_dev.json": squad(FOUND)}
+    )
     assert CORPORA["squad"].left_out(folder, "sw", "train") == 0
     assert CORPORA["tydiqa"].left_out(folder, "sw", "dev") == 0
 
 
-def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put):
-    folder = put({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
-    assert [one.language for one in read(folder, "mlqa", "hi-en", "test")] == ["en"]
+def test_mlqa_in_translation_is_compared_by_the_rules_of_what_is_read(put_files):
+    folder = put_files({"mlqa/translate-test/mlqa.translate.test.hi-en.json": squad(FOUND)})
+    assert [example.language for example in read(folder, "mlqa", "hi-en", "test")] == ["en"]
     with says(DataError, "'mlqa'"):
         replace(MLQA, collection="de").read(folder, "hi-en", "test")

@@ -21,12 +21,12 @@ def test_named_treebank_is_read_whatever_its_case(fixtures):
 
 
 def test_split_that_the_default_lacks_is_never_taken_from_another_treebank(fixtures):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         Ud().read(fixtures, "fr", "train")
-    assert "treebank 'GSD'" in str(caught.value)
-    assert "That treebank has: dev." in str(caught.value)
-    assert "Treebanks of 'fr' with train: sequoia." in str(caught.value)
-    assert 'treebanks = { fr = "sequoia" }' in str(caught.value)
+    assert "treebank 'GSD'" in str(error.value)
+    assert "That treebank has: dev." in str(error.value)
+    assert "Treebanks of 'fr' with train: sequoia." in str(error.value)
+    assert 'treebanks = { fr = "sequoia" }' in str(error.value)
 
 
 def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
@@ -34,14 +34,14 @@ def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
         Ud().read(fixtures, "ar", "dev")
 
 
-@pytest.mark.parametrize("code", ["te", "tel"])
-def test_language_without_default_takes_its_only_treebank(put, code):
-    folder = put({f"ud/UD_Telugu-MTG/{code}_mtg-ud-test.conllu": SENTENCE})
+@pytest.mark.parametrize("language", ["te", "tel"])
+def test_language_without_default_takes_its_only_treebank(put_files, language):
+    folder = put_files({f"ud/UD_Telugu-MTG/{language}_mtg-ud-test.conllu": SENTENCE})
     assert words(Ud(), folder, "te", "test") == ["1"]
 
 
-def test_language_without_default_and_with_two_treebanks_must_be_told_which(put):
-    folder = put({
+def test_language_without_default_and_with_two_treebanks_must_be_told_which(put_files):
+    folder = put_files({
         "ud/UD_Finnish-TDT/fi_tdt-ud-test.conllu": SENTENCE,
         "ud-pud/UD_Finnish-PUD/fi_pud-ud-test.conllu": SENTENCE,
     })  # fmt: skip
@@ -49,10 +49,10 @@ def test_language_without_default_and_with_two_treebanks_must_be_told_which(put)
         Ud().read(folder, "fi", "test")
 
 
-def test_official_release_and_a_folder_of_treebanks_are_found(put):
-    folder = put({"ud-treebanks-v2.15/UD_English-EWT/en_ewt-ud-dev.conllu": SENTENCE})
+def test_official_release_and_a_folder_of_treebanks_are_found(put_files):
+    folder = put_files({"ud-treebanks-v2.15/UD_English-EWT/en_ewt-ud-dev.conllu": SENTENCE})
     assert words(Ud(), folder, "en", "dev") == ["1"]
-    folder = put({"UD_German-GSD/de_gsd-ud-dev.conllu": SENTENCE})
+    folder = put_files({"UD_German-GSD/de_gsd-ud-dev.conllu": SENTENCE})
     assert words(Ud(), folder, "de", "dev") == ["1"]
 
 
@@ -74,6 +74,6 @@ def test_treebanks_are_part_of_the_identity():
 def test_treebank_that_is_a_folder_is_written_where_it_is_read(again):
     corpus = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
     assert corpus.path("vi", "dev") == "ud-legacy/v2.5_UD_Vietnamese-VTB/vi-ud-dev.conllu"
-    one = ParsedSentence(id="1", words=("a",), tags=("X",), heads=(0,), relations=("root",))
-    (back,) = again(corpus, [one], "vi", "dev")
-    assert back.words == one.words
+    parsed_sentence = ParsedSentence(id="1", words=("a",), tags=("X",), heads=(0,), relations=("root",))
+    (back,) = again(corpus, [parsed_sentence], "vi", "dev")
+    assert back.words == parsed_sentence.words

@@ -54,10 +54,10 @@ def test_a_part_of_a_longer_word_is_not_found(script):
 
 @pytest.mark.parametrize("script", JOINED)
 def test_a_word_with_a_particle_is_found_and_reported(script):
-    passage, word, joined = JOINED[script]
+    passage, word, joined_value = JOINED[script]
     start, text, repair = place_answer(passage, word, None)
     assert (start, text) == (passage.index(word), word)
-    assert f"inside the word {joined!r}" in repair
+    assert f"inside the word {joined_value!r}" in repair
 
 
 @pytest.mark.parametrize("script", WHOLE)
@@ -77,9 +77,9 @@ def test_a_place_has_the_text_and_never_ends_inside_a_grapheme(passage, word):
         assert passage[stop : stop + 1] != "\u0301"
 
 
-def test_the_case_of_a_description_is_an_error_with_its_line(own, put):
+def test_the_case_of_a_description_is_an_error_with_its_line(own_corpus, put_files):
     row = {"id": "1", "context": "वह कहाँ गया था", "question": "क्या?", "answers": ["हाँ"]}
-    put({"test.jsonl": json.dumps(row) + "\n"})
-    corpus = own('kind = "span"\nfiles = { test = "test.jsonl" }\nlanguages = ["hi"]\n')
+    put_files({"test.jsonl": json.dumps(row) + "\n"})
+    corpus = own_corpus('kind = "span"\nfiles = { test = "test.jsonl" }\nlanguages = ["hi"]\n')
     (error,) = corpus.attempts(None, "hi", "test")
     assert "test.jsonl:1: answer 'हाँ', nowhere as whole words" in str(error)

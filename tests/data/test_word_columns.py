@@ -47,17 +47,17 @@ def text_file(text):
 
 
 @pytest.mark.parametrize("name", OTHER_COLUMNS)
-def test_a_first_column_without_words_is_refused_by_corpora_and_predictions(name, own, put):
+def test_a_first_column_without_words_is_refused_by_corpora_and_predictions(name, own_corpus, put_files):
     text = file_with(OTHER_COLUMNS[name])
-    put({"test.conll": text})
+    put_files({"test.conll": text})
     corpus = 'kind = "tagging"\nfiles = { test = "test.conll" }\nlanguages = ["en"]\n'
     with pytest.raises(DataError, match=r"test\.conll:1: .*0.*\{.*1.*2 \}"):
-        [*own(corpus).read(None, "en", "test")]
-    chosen, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
+        list(own_corpus(corpus).read(None, "en", "test"))
+    choice, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
     with pytest.raises(DataError, match=r"input:1: .*0.*--column 1"):
-        [*chosen.read(file, "")]
-    words = [entry.example.words for entry in chosen.read(text_file(text), "", column=1) if entry.example]
-    assert words == [*SENTENCES]
+        list(choice.read(file, ""))
+    words = [entry.example.words for entry in choice.read(text_file(text), "", column=1) if entry.example]
+    assert words == list(SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ HIPE = "\n".join([
 ])  # fmt: skip
 
 
-def test_a_header_and_comments_below_it_are_no_words(own, put):
-    put({"test.tsv": HIPE})
+def test_a_header_and_comments_below_it_are_no_words(own_corpus, put_files):
+    put_files({"test.tsv": HIPE})
     (contents,) = inspect_splits(
-        own(
+        own_corpus(
             'kind = "tagging"\nformat = "conll"\ncolumns = { word = 0, label = 1 }\n'
             'files = { test = "test.tsv" }\nlanguages = ["en"]\n'
         )
     )
     assert (contents.examples, contents.labels, contents.errors) == (1, {"PER": 1}, ())
     assert "the header in line 1 skipped, 2 comment lines skipped" in contents.remarks[0]
-    chosen, file = format_of(text_file(HIPE), kind_of(find_task("ner")), "ner", "columns")
-    assert [entry.example.words for entry in chosen.read(file, "") if entry.example] == [("Ana", "Li", "ran")]
+    choice, file = format_of(text_file(HIPE), kind_of(find_task("ner")), "ner", "columns")
+    assert [entry.example.words for entry in choice.read(file, "") if entry.example] == [("Ana", "Li", "ran")]
 
 
 TREE = (
@@ -101,28 +101,28 @@ TREE = (
 )
 
 
-def test_keys_of_misc_and_feats_are_labels(own, put):
-    put({"test.conllu": TREE})
+def test_keys_of_misc_and_feats_are_labels(own_corpus, put_files):
+    put_files({"test.conllu": TREE})
     body = 'kind = "tagging"\nfiles = { test = "test.conllu" }\nlanguages = ["en"]\n'
-    (sentence,) = own(f'{body}columns = {{ label = "MISC:NER" }}\n').read(None, "en", "test")
+    (sentence,) = own_corpus(f'{body}columns = {{ label = "MISC:NER" }}\n').read(None, "en", "test")
     assert sentence.tags == ("B-PER", "I-PER", "O")
-    (sentence,) = own(f'{body}columns = {{ label = "FEATS:Case" }}\nscheme = "words"\n').read(
+    (sentence,) = own_corpus(f'{body}columns = {{ label = "FEATS:Case" }}\nscheme = "words"\n').read(
         None, "en", "test"
     )
     assert sentence.tags == ("Nom", "_", "_")
     with pytest.raises(DataError, match=r"test\.conllu:1: .*MISC;.*MISC:NER"):
-        own(f'{body}columns = {{ label = "MISC" }}\n')
+        own_corpus(f'{body}columns = {{ label = "MISC" }}\n')
 
 
-def test_a_hash_that_is_a_label_of_the_description_is_no_comment(own, put):
-    put({"test.conll": "#win\t#\nnow\tR\n\n#x\t#\nHello\t^\n"})
+def test_a_hash_that_is_a_label_of_the_description_is_no_comment(own_corpus, put_files):
+    put_files({"test.conll": "#win\t#\nnow\tR\n\n#x\t#\nHello\t^\n"})
     body = 'kind = "tagging"\nfiles = { test = "test.conll" }\nlanguages = ["en"]\nlabels = ["#", "R", "^"]\n'
-    assert [example.words[0] for example in own(body).read(None, "en", "test")] == ["#win", "#x"]
+    assert [example.words[0] for example in own_corpus(body).read(None, "en", "test")] == ["#win", "#x"]
 
 
-def test_bitext_of_unequal_length_is_an_error_whatever_bad_rows_says(own, put):
-    put({"test.en": "one\ntwo\nthree\n", "test.sw": "moja\ntatu\n"})
+def test_bitext_of_unequal_length_is_an_error_whatever_bad_rows_says(own_corpus, put_files):
+    put_files({"test.en": "one\ntwo\nthree\n", "test.sw": "moja\ntatu\n"})
     body = 'kind = "bitext"\nformat = "lines"\nfiles = "{split}.{language}"\nlanguages = ["en", "sw"]\n'
-    (contents,) = inspect_splits(own(f'{body}bad_rows = "skip"\n'))
+    (contents,) = inspect_splits(own_corpus(f'{body}bad_rows = "skip"\n'))
     assert (contents.examples, contents.is_readable) == (0, False)
     assert "test.sw:2: the last line; expected as many lines as" in contents.errors[0]

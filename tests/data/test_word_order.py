@@ -59,7 +59,7 @@ def test_a_clause_has_its_subject_verb_and_object_in_the_order(text, tree, order
 @pytest.mark.parametrize("order", WORD_ORDERS)
 def test_any_order_of_a_plain_clause_is_its_letters(order):
     roles = {"S": "S NOUN {} nsubj", "V": "V VERB 0 root", "O": "O NOUN {} obj"}
-    for original in map("".join, permutations("SVO")):
+    for original in ("".join(value) for value in permutations("SVO")):
         verb = original.index("V") + 1
         tree = sentence("/".join(roles[letter].format(verb) for letter in original))
         assert "".join(tree.words[place] for place in reorder_words(tree, order)) == order
@@ -72,19 +72,19 @@ OF_VERBS = ("aux", "advmod", "compound:prt")
 @st.composite
 def trees(draw, relations=(*PLAIN, *OF_VERBS)):
     """Draw any tree, of words that are numbers."""
-    number = draw(st.integers(1, 9))
-    order = draw(st.permutations(range(number)))
-    heads = [0] * number
+    sample = draw(st.integers(1, 9))
+    order = draw(st.permutations(range(sample)))
+    heads = [0] * sample
     for index, position in enumerate(order[1:], start=1):
         heads[position] = order[draw(st.integers(0, index - 1))] + 1
-    named = [draw(st.sampled_from(relations)) if head else "root" for head in heads]
+    samples = [draw(st.sampled_from(relations)) if head else "root" for head in heads]
     tags = [draw(st.sampled_from(["NOUN", "PART", "PUNCT"])) for _ in heads]
     return ParsedSentence(
         id="1",
-        words=tuple(map(str, range(1, number + 1))),
+        words=tuple(str(value) for value in range(1, sample + 1)),
         tags=tuple(tags),
         heads=tuple(heads),
-        relations=tuple(named),
+        relations=tuple(samples),
     )
 
 
@@ -93,14 +93,14 @@ def test_words_are_permuted_and_spans_keep_their_words(tree, order, data):
     places = reorder_words(tree, order)
     assert sorted(places) == list(range(len(tree.words)))
     text = "".join(word + data.draw(st.sampled_from(["", " "])) for word in tree.words)
-    moved = reorder_text(text, [tree], order)
-    assert sorted(moved.text.replace(" ", "")) == sorted(text.replace(" ", ""))
+    moved_text = reorder_text(text, [tree], order)
+    assert sorted(moved_text.text.replace(" ", "")) == sorted(text.replace(" ", ""))
     start = data.draw(st.integers(0, len(text) - 1))
     span = text[start : data.draw(st.integers(start + 1, len(text)))]
-    found = moved.move_span(start, span)
-    if found:
-        at, words = found
-        assert moved.text[at : at + len(words)] == words
+    result = moved_text.move_span(start, span)
+    if result:
+        position, words = result
+        assert moved_text.text[position : position + len(words)] == words
         assert sorted(words.replace(" ", "")) == sorted(span.replace(" ", ""))
     elif places == sorted(places):
         assert not span.strip()
@@ -109,21 +109,21 @@ def test_words_are_permuted_and_spans_keep_their_words(tree, order, data):
 @given(trees(PLAIN))
 def test_a_second_reordering_changes_nothing(tree):
     places = reorder_words(tree, "SOV")
-    new = {place: index for index, place in enumerate(places)}
+    new_indices = {place: index for index, place in enumerate(places)}
     again = ParsedSentence(
         id="1",
         words=tuple(tree.words[place] for place in places),
         tags=tuple(tree.tags[place] for place in places),
-        heads=tuple(new[tree.heads[place] - 1] + 1 if tree.heads[place] else 0 for place in places),
+        heads=tuple(new_indices[tree.heads[place] - 1] + 1 if tree.heads[place] else 0 for place in places),
         relations=tuple(tree.relations[place] for place in places),
     )
     assert reorder_words(again, "SOV") == list(range(len(places)))
 
 
 def test_built_in_sentences_become_verb_last_and_keep_their_words():
-    for parsed in each(isogloss.load_corpus("ud", "qaa", "test", examples=60)):
-        places = reorder_words(parsed, "SOV")
-        relations = zip(parsed.heads, parsed.relations, strict=True)
+    for parsed_sentence in each(isogloss.load_corpus("ud", "qaa", "test", examples=60)):
+        places = reorder_words(parsed_sentence, "SOV")
+        relations = zip(parsed_sentence.heads, parsed_sentence.relations, strict=True)
         objects = [(word, head - 1) for word, (head, relation) in enumerate(relations) if relation == "obj"]
         late = [word for word, verb in objects if places.index(word) > places.index(verb)]
         assert late == []
@@ -153,32 +153,32 @@ def write_files(folder, questions, sentences):
 
 def test_questions_are_written_in_the_order_with_answers_at_their_new_offsets(tmp_path):
     two = [question("1", "old cat"), question("2", "eats a"), question("3", "fish today")]
-    asked = [TREES[0], *[TREES[1]] * 3]
-    sentences = [sentence_of(tree, number) for number, tree in enumerate(asked)]
-    questions, trees_file, to = write_files(tmp_path, two, sentences)
-    assert isogloss.reorder_questions(questions, trees_file, to) == ["2", "3"]
-    (paragraph,) = json.loads(to.read_text(encoding="utf-8"))["data"][0]["paragraphs"]
+    arguments = [TREES[0], *[TREES[1]] * 3]
+    sentences = [sentence_of(tree, index) for index, tree in enumerate(arguments)]
+    questions, trees_file, target = write_files(tmp_path, two, sentences)
+    assert isogloss.reorder_questions(questions, trees_file, target) == ["2", "3"]
+    (paragraph,) = json.loads(target.read_text(encoding="utf-8"))["data"][0]["paragraphs"]
     assert paragraph["context"] == "The old cat a fish eats today."
     assert paragraph["qas"] == [
         {"id": "1", "question": "Who a fish eats?", "answers": [{"text": "old cat", "answer_start": 4}]}
     ]
 
 
-def sentence_of(tree, number):
+def sentence_of(tree, index):
     return ParsedSentence(
-        id=str(number), words=tree.words, tags=tree.tags, heads=tree.heads, relations=tree.relations
+        id=str(index), words=tree.words, tags=tree.tags, heads=tree.heads, relations=tree.relations
     )
 
 
 def test_an_answer_whose_words_stay_together_is_their_new_text():
-    whole = Question(id="1", passage=PASSAGE, question="", answers=((12, "eats a fish"),))
-    (moved,) = reorder_passages([whole], [EATS]).questions
-    assert moved.answers == ((12, "a fish eats"),)
+    whole_question = Question(id="1", passage=PASSAGE, question="", answers=((12, "eats a fish"),))
+    (moved_question,) = reorder_passages([whole_question], [EATS]).questions
+    assert moved_question.answers == ((12, "a fish eats"),)
 
 
 def test_the_order_of_the_corpus_itself_changes_no_question():
-    asked = Question(id="1", passage=PASSAGE, question="Who eats a fish?", answers=((0, "The old cat"),))
-    assert reorder_passages([asked], TREES, "SVO").questions == [asked]
+    arguments = Question(id="1", passage=PASSAGE, question="Who eats a fish?", answers=((0, "The old cat"),))
+    assert reorder_passages([arguments], TREES, "SVO").questions == [arguments]
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,6 @@ def test_the_order_of_the_corpus_itself_changes_no_question():
     ],
 )
 def test_trees_of_other_texts_are_refused(sentences, facts):
-    asked = Question(id="1", passage=PASSAGE, question="Who eats a fish?", answers=((0, "The"),))
+    arguments = Question(id="1", passage=PASSAGE, question="Who eats a fish?", answers=((0, "The"),))
     with says(DataError, *facts, "order of the file"):
-        reorder_passages([asked], sentences)
+        reorder_passages([arguments], sentences)

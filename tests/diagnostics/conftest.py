@@ -5,6 +5,6 @@ from measuring import load
 
 
 @pytest.fixture(scope="module")
-def loaded(bert_folder):
-    """A tiny BERT, and its tokenizer; nothing may change it."""
+def loaded_encoder(bert_folder):
+    """A tiny BERT, and its tokenizer. Nothing may change it."""
     return load(bert_folder)

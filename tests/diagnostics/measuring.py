@@ -42,8 +42,8 @@ def weights(model):
     return {name: weight.detach().clone() for name, weight in model.named_parameters()}
 
 
-def equal(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def equal(left, right):
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
 def points(seed, *shape):
@@ -87,15 +87,15 @@ def measure_setting(
     models, evaluation=None, *, languages=("en", "de"), source=("en",), bitext=None, on_progress=None
 ):
     """Return the setting of a measurement of models (or encoders) by number."""
-    subjects = tuple(subject(str(number)) for number in range(len(models)))
+    subjects = tuple(subject(str(index)) for index in range(len(models)))
     return MeasureSetting(
         subjects=subjects,
         languages=languages,
         split="dev",
         source=source,
-        load=lambda one: models[int(one.id)],
+        load=lambda example: models[int(example.id)],
         evaluation=evaluation or (lambda _: None),
-        encoder=lambda one: models[int(one.id)],
+        encoder=lambda example: models[int(example.id)],
         bitext=bitext or (lambda _: []),
         comparable=lambda pair, _: list(split_translations(bitext(pair))),
         parallel=BitextSentences(bitext or (lambda _: [])),

@@ -25,20 +25,20 @@ def test_one_direction_is_1_and_opposite_ones_cancel():
 
 
 def test_each_language_is_measured_on_its_own_sentences(bert_folder):
-    loaded = load(bert_folder)
+    loaded_data = load(bert_folder)
     pairs = translations(TEXTS, TEXTS[::-1])
-    setting = measure_setting([loaded], bitext=lambda _: pairs)
+    setting = measure_setting([loaded_data], bitext=lambda _: pairs)
     rows = Anisotropy(layers=(0, 2, -2)).measure(setting)  # -2 is 2 again.
     assert [(row.language, row.layer, row.sentences) for row in rows] == [
         (language, layer, 3) for language in setting.languages for layer in (0, 2)
     ]
     for row in rows:
-        (states,) = sentence_states(*loaded, TEXTS, layers=(row.layer,), precision=setting.precision)
+        (states,) = sentence_states(*loaded_data, TEXTS, layers=(row.layer,), precision=setting.precision)
         assert row.mean_cosine == pytest.approx(mean_cosine(states), abs=1e-6)
 
 
 def test_one_sentence_cannot_be_compared(bert_folder):
-    loaded = load(bert_folder)
-    setting = measure_setting([loaded], bitext=lambda _: translations(["ba"], ["du"]))
+    loaded_data = load(bert_folder)
+    setting = measure_setting([loaded_data], bitext=lambda _: translations(["ba"], ["du"]))
     with pytest.raises(DataError, match=r"1.*en; 2"):
         Anisotropy().measure(setting)

@@ -1,4 +1,4 @@
-"""Mined pairs, thresholds and nearest sentences are those of XTREME's and LASER's code, on random vectors."""
+"""Mined pairs, thresholds and nearest sentences equal XTREME's and LASER's, on random vectors."""
 
 import sys
 import types
@@ -44,7 +44,7 @@ def exact_faiss(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", module)
 
 
-def translated(count, extra, noise):
+def make_translations(count, extra, noise):
     """Return vectors of sentences and of their noisy translations, then of unrelated sentences."""
     numbers = np.random.default_rng(count)
     sentences = numbers.normal(size=(count, 24))
@@ -63,7 +63,7 @@ SIZES = [(40, 20, 0.6), (100, 50, 0.9), (60, 240, 0.5)]
 @pytest.mark.parametrize(("count", "extra", "noise"), SIZES)
 def test_pairs_and_threshold_are_those_of_xtreme(clone, exact_faiss, tmp_path, count, extra, noise, margin):
     script = clone("google-research+xtreme", "third_party/utils_retrieve.py")
-    x, y = translated(count, extra, noise)
+    x, y = make_translations(count, extra, noise)
 
     def write(name, rows):
         path = tmp_path / name
@@ -71,33 +71,33 @@ def test_pairs_and_threshold_are_those_of_xtreme(clone, exact_faiss, tmp_path, c
         return str(path)
 
     total = count + extra
-    texts = [write(side, [f"{side}{number}" for number in range(total)]) for side in "st"]
-    ids = [write(f"ids-{side}", [f"{side}-{number}" for number in range(total)]) for side in "st"]
-    gold = write("gold", [f"s-{number}\tt-{number}" for number in range(count)])
+    texts = [write(side, [f"{side}{index}" for index in range(total)]) for side in "st"]
+    ids = [write(f"ids-{side}", [f"{side}-{index}" for index in range(total)]) for side in "st"]
+    gold = write("gold", [f"s-{index}\tt-{index}" for index in range(count)])
     candidates = tmp_path / "candidates"
     name = {"cosine": "absolute"}.get(margin, margin)
     script.mine_bitext(x.copy(), y.copy(), *texts, str(candidates), margin=name, threshold=-(10**9))
     lines = (line.split("\t") for line in candidates.read_text().splitlines())
-    expected_pairs = {(int(first[1:]), int(second[1:])) for _, first, second in lines}
+    expected_pairs = {(int(first_line[1:]), int(second[1:])) for _, first_line, second in lines}
 
     pairs, scores = mine(torch.from_numpy(x), torch.from_numpy(y), margin=margin)
     assert {tuple(pair) for pair in pairs.tolist()} == expected_pairs
-    pools = SentencePools(["s"] * total, ["t"] * total, {(number, number) for number in range(count)})
-    is_correct = torch.tensor([first == second < count for first, second in pairs.tolist()])
-    mined = Mined(scores, is_correct, pools)
-    threshold = best_threshold(mined)
+    pools = SentencePools(["s"] * total, ["t"] * total, {(index, index) for index in range(count)})
+    is_correct = torch.tensor([first_pair == second < count for first_pair, second in pairs.tolist()])
+    mined_value = Mined(scores, is_correct, pools)
+    threshold = best_threshold(mined_value)
     expected = script.bucc_eval(str(candidates), gold, *texts, *ids, None)
     assert threshold == pytest.approx(expected["best-threshold"])
-    _, precision, recall, f1 = scores_at(mined, threshold)
-    found = [100 * number for number in (precision, recall, f1)]
-    assert found == pytest.approx([expected[name] for name in ("precision", "recall", "F1")])
+    _, precision, recall, f1 = scores_at(mined_value, threshold)
+    result = [100 * index for index in (precision, recall, f1)]
+    assert result == pytest.approx([expected[name] for name in ("precision", "recall", "F1")])
 
 
 @pytest.mark.parametrize(("count", "extra", "noise"), SIZES)
 def test_errors_of_retrieval_are_those_of_lasers_xsim(clone, exact_faiss, count, extra, noise):
     script = clone("facebookresearch+LASER", "source/xsim.py")
-    x, y = (side[:count] for side in translated(count, extra, 2 * noise))
+    x, y = (side[:count] for side in make_translations(count, extra, 2 * noise))
     errors, total, *_ = script.xSIM(x.copy(), y.copy(), margin="absolute")
-    found = retrieval_accuracy(torch.from_numpy(x), torch.from_numpy(y))
-    assert found == pytest.approx(1 - errors / total)
+    result = retrieval_accuracy(torch.from_numpy(x), torch.from_numpy(y))
+    assert result == pytest.approx(1 - errors / total)
     assert 0 < errors < total

@@ -38,33 +38,36 @@ SUBJECTS = {
     "words",
     "text",
 }
-LINES = [" ".join(WORDS[at : at + 4]) for at in range(16)]
+LINES = [" ".join(WORDS[index : index + 4]) for index in range(16)]
 
 
 def setting_of(diagnostic, folder):
     """Return a setting that every diagnostic can read, and the models in it."""
-    task, how = TASKS["upos"], Optimization(limit=32, overlap=8, updates=Updates(precision="float32"))
+    task = TASKS["upos"]
+    optimization = Optimization(limit=32, overlap=8, updates=Updates(precision="float32"))
     models = [task.head(folder, seed=seed) for seed in range(3)]
     masked_lm, tokenizer = load(folder)
     count = len(diagnostic.between) if diagnostic.subject == "cell" else 1
 
     def read(language):
-        return evaluation(task, sentences(language, 12), tokenizer, how, language=language)
+        return evaluation(task, sentences(language, 12), tokenizer, optimization, language=language)
 
     mixup = Mixup(layer=1, ratio=0.5, learned=False)
 
-    def paired(language):
-        return pair_with_translations(read(language), sentences("en", 12), tokenizer, how, mixup=mixup)
+    def pair_language(language):
+        return pair_with_translations(
+            read(language), sentences("en", 12), tokenizer, optimization, mixup=mixup
+        )
 
     pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
     scores = {"model": "m", "split": "dev", "metric": "accuracy", "main": True, "examples": 9}
-    rows = [as_row(ScoreRow(**scores, language=code, score=0.5)) for code in ("en", "de")]
+    rows = [as_row(ScoreRow(**scores, language=language, score=0.5)) for language in ("en", "de")]
     setting = replace(
         measure_setting(models[:count], read, bitext=lambda _: pairs),
         encoder=lambda _: (masked_lm, tokenizer),
         masked_lm=lambda _: (masked_lm, tokenizer),
         text=lambda _: iter(LINES),
-        paired=paired,
+        paired=pair_language,
         mixup=lambda _: mixup,
         precision="float32",
     )
@@ -74,33 +77,40 @@ def setting_of(diagnostic, folder):
 
 
 @pytest.fixture(scope="module", params=DIAGNOSTICS)
-def measured(request, bert_folder):
+def measurement(request, bert_folder):
     diagnostic = DIAGNOSTICS[request.param](**OPTIONS.get(request.param, {}))
     setting, models = setting_of(diagnostic, bert_folder)
-    before = [weights(model) for model in models]
+    weights_before = [weights(model) for model in models]
     rows = [diagnostic.measure(setting) for _ in range(2)]
     return SimpleNamespace(
-        diagnostic=diagnostic, setting=setting, models=models, before=before, rows=rows[0], again=rows[1]
+        diagnostic=diagnostic,
+        setting=setting,
+        models=models,
+        before=weights_before,
+        rows=rows[0],
+        again=rows[1],
     )
 
 
-def test_rows_are_of_the_declared_kinds_and_about_the_subjects(measured):
-    assert {type(row) for row in measured.rows} == set(ROWS[measured.diagnostic.name])
-    ids = {one.id for one in measured.setting.subjects} | {"m"}
-    named = [as_row(row) for row in measured.rows]
-    about = {row[name] for row in named for name in ("model", "models", "origin", "start") if name in row}
-    assert about
-    assert about <= ids
+def test_rows_are_of_the_declared_kinds_and_about_the_subjects(measurement):
+    assert {type(row) for row in measurement.rows} == set(ROWS[measurement.diagnostic.name])
+    ids = {example.id for example in measurement.setting.subjects} | {"m"}
+    names = [as_row(row) for row in measurement.rows]
+    rows = {row[name] for row in names for name in ("model", "models", "origin", "start") if name in row}
+    assert rows
+    assert rows <= ids
 
 
-def test_measuring_again_gives_equal_rows(measured):
-    assert list(map(str, measured.rows)) == list(map(str, measured.again))  # nan is nan
+def test_measuring_again_gives_equal_rows(measurement):
+    assert [str(value) for value in measurement.rows] == [
+        str(value) for value in measurement.again
+    ]  # nan is nan
 
 
-def test_models_are_left_as_they_were(measured):
-    assert len(measured.models) == 4
-    for model, before in zip(measured.models, measured.before, strict=True):
-        assert equal(weights(model), before)
+def test_models_are_left_as_they_were(measurement):
+    assert len(measurement.models) == 4
+    for model, state_before in zip(measurement.models, measurement.before, strict=True):
+        assert equal(weights(model), state_before)
         assert all(weight.grad is None for weight in model.parameters())
 
 

@@ -27,16 +27,16 @@ MEASURE = GradientConflict(batch=4, draws=2, batch_subwords=64)
 def setting(bert_folder):
     """Return the setting of a tiny BERT on lines by language."""
 
-    def at(lines=LINES):
-        loaded = load(bert_folder)
+    def make_setting(lines=LINES):
+        loaded_data = load(bert_folder)
         return replace(
             measure_setting([None], languages=tuple(lines)),
             text=lambda language: iter(lines[language]),
-            masked_lm=lambda _: loaded,
+            masked_lm=lambda _: loaded_data,
             precision="float32",
         )
 
-    return at
+    return make_setting
 
 
 def test_a_length_without_room_for_text_is_refused():
@@ -83,24 +83,24 @@ def test_one_language_has_its_control(setting):
 def test_no_more_text_is_read_than_batches_hold(setting):
     def endless(language):
         while True:
-            asked[language] += 1
-            yield SPANS[asked[language] % len(SPANS)]
+            row[language] += 1
+            yield SPANS[row[language] % len(SPANS)]
 
-    asked = Counter()
+    row = Counter()
     MEASURE.measure(replace(setting({"en": SPANS}), text=endless))
-    assert asked["en"] <= 2 * 4 * 2 + 1
+    assert row["en"] <= 2 * 4 * 2 + 1
 
 
 @given(st.integers(2, 60), st.integers(1, 8), st.integers(1, 4), st.integers(0, 9))
 def test_two_batches_of_a_draw_share_nothing(count, size, draws, seed):
     size = min(size, count // 2)
-    drawn = sample_apart(count, size, draws, seed=seed)
-    assert len(drawn) == draws
-    for first, second in drawn:
-        assert len({*first, *second}) == 2 * size == len(first) + len(second)
-        assert 0 <= min(*first, *second) <= max(*first, *second) < count
+    samples = sample_apart(count, size, draws, seed=seed)
+    assert len(samples) == draws
+    for first_sample, second in samples:
+        assert len({*first_sample, *second}) == 2 * size == len(first_sample) + len(second)
+        assert 0 <= min(*first_sample, *second) <= max(*first_sample, *second) < count
     if 2 * size * draws <= count:
-        assert len({n for both in drawn for part in both for n in part}) == 2 * size * draws
+        assert len({n for both_samples in samples for part in both_samples for n in part}) == 2 * size * draws
 
 
 def texts(min_size=1):
@@ -108,11 +108,11 @@ def texts(min_size=1):
 
 
 @given(texts(), texts())
-def test_overlap_is_a_share_that_is_1_for_equal_texts(one, other):
-    assert overlap(one, one) == pytest.approx(1)
-    assert overlap(one, other) == pytest.approx(overlap(other, one))
-    assert 0 <= overlap(one, other) <= 1 + 1e-12
-    assert overlap(one, [part + 10 for part in other]) == 0
+def test_overlap_is_a_share_that_is_1_for_equal_texts(left, right):
+    assert overlap(left, left) == pytest.approx(1)
+    assert overlap(left, right) == pytest.approx(overlap(right, left))
+    assert 0 <= overlap(left, right) <= 1 + 1e-12
+    assert overlap(left, [part + 10 for part in right]) == 0
 
 
 RECIPE = """
@@ -148,23 +148,23 @@ draws = 1
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def study_rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("conflict")
     result = isogloss.run(tiny(folder, RECIPE), out=folder / "runs", jobs=1, report=False)
     assert not result.outcome.failed
     kinds = {record.id: record.kind for record in result.records}
-    found = {
+    rows = {
         record.run["diagnostic"]["kind"]: record.rows for record in result.records if record.kind == "measure"
     }
-    assert {kinds.get(row["model"]) for row in found[TaskGradientConflict.name]} == {"fine-tune"}
-    return found
+    assert {kinds.get(row["model"]) for row in rows[TaskGradientConflict.name]} == {"fine-tune"}
+    return rows
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
-    assert made.keys() == {GradientConflict.name, TaskGradientConflict.name}
-    for name, rows in made.items():
+def test_a_recipe_measures_encoders_on_text_and_models_on_examples(study_rows):
+    assert study_rows.keys() == {GradientConflict.name, TaskGradientConflict.name}
+    for name, rows in study_rows.items():
         assert {(row["first"], row["second"]) for row in rows} == {
             ("qaa", "qaa"),
             ("qaa", "qab"),
@@ -179,16 +179,18 @@ def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
 
 
 @pytest.mark.nightly
-def test_the_loss_of_a_task_is_shared_more_within_a_language(made):
+def test_the_loss_of_a_task_is_shared_more_within_a_language(study_rows):
     """After a few steps on 16 sentences the gradient is far from noise."""
-    whole = [row for row in made[TaskGradientConflict.name] if (row["layer"], row["module"]) == (None, "all")]
-    within = [row for row in whole if row["first"] == row["second"]]
-    across = [row for row in whole if row["first"] != row["second"]]
-    assert all(row["cosine"] > 0.3 for row in each(within))
-    assert all(row["cosine"] < row["within"] for row in each(across))
+    whole_rows = [
+        row for row in study_rows[TaskGradientConflict.name] if (row["layer"], row["module"]) == (None, "all")
+    ]
+    inner_rows = [row for row in whole_rows if row["first"] == row["second"]]
+    across_rows = [row for row in whole_rows if row["first"] != row["second"]]
+    assert all(row["cosine"] > 0.3 for row in each(inner_rows))
+    assert all(row["cosine"] < row["within"] for row in each(across_rows))
 
 
 def test_windows_of_one_example_stay_together():
-    rows = [EncodedRow(example=number, subwords=(0,)) for number in (0, 1, 1, 0, 2)]
-    found = list(group_by_example(rows).values())
-    assert [[row.example for row in own] for own in found] == [[0, 0], [1, 1], [2]]
+    rows = [EncodedRow(example=index, subwords=(0,)) for index in (0, 1, 1, 0, 2)]
+    result = list(group_by_example(rows).values())
+    assert [[row.example for row in own_part] for own_part in result] == [[0, 0], [1, 1], [2]]

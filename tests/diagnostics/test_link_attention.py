@@ -1,4 +1,4 @@
-"""The attention to linked words is measured; the answer is known for uniform attention."""
+"""The attention to linked words is measured. The answer is known for uniform attention."""
 
 import pytest
 import torch
@@ -18,15 +18,15 @@ def rows_of(folder, pairs, *, flat=False, **fields):
         for site in family_of(model).sites(model):
             torch.nn.init.zeros_(site.module(model, "query").weight)
             torch.nn.init.zeros_(site.module(model, "query").bias)
-    given = measure_setting([(model, tokenizer)], languages=("en", "fr"), bitext=lambda _: pairs)
-    return LinkAttention(**fields).measure(given)
+    setting = measure_setting([(model, tokenizer)], languages=("en", "fr"), bitext=lambda _: pairs)
+    return LinkAttention(**fields).measure(setting)
 
 
 def test_weights_on_links_by_hand():
     weights = torch.tensor([[[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.5, 0.5, 0.0]]])
     links = torch.tensor([[[True, False, False], [False, True, False], [False, False, False]]])
-    found = on_links(weights, links, torch.tensor([3.0]))
-    assert found.tolist() == [pytest.approx([0.7, 1, 1 / 3]), pytest.approx([0.3, 0, 1 / 3])]
+    tensor = on_links(weights, links, torch.tensor([3.0]))
+    assert tensor.tolist() == [pytest.approx([0.7, 1, 1 / 3]), pytest.approx([0.3, 0, 1 / 3])]
 
 
 def test_an_attention_that_looks_at_all_alike_is_at_chance_in_every_layer(bert_folder):
@@ -46,10 +46,10 @@ def test_cosine_finds_every_word_of_a_text_in_itself(bert_folder):
 @pytest.mark.slow
 def test_the_order_of_translations_changes_nothing(bert_folder):
     pairs = shuffled(20)
-    there, back = (rows_of(bert_folder, own) for own in (pairs, pairs[::-1]))
-    for one, other in zip(there, back, strict=True):
-        assert (one.layer, one.look, one.subwords) == (other.layer, other.look, other.subwords)
-        assert one.mass == pytest.approx(other.mass, rel=1e-3)
+    rows, back = (rows_of(bert_folder, own_pairs) for own_pairs in (pairs, pairs[::-1]))
+    for left, right in zip(rows, back, strict=True):
+        assert (left.layer, left.look, left.subwords) == (right.layer, right.look, right.subwords)
+        assert left.mass == pytest.approx(right.mass, rel=1e-3)
 
 
 def test_bitext_without_links_is_an_error_that_says_what_to_do(bert_folder):

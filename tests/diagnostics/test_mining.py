@@ -32,14 +32,14 @@ def naive(x, y, k, margin):
     """Artetxe & Schwenk (2019, Eq. 2 and 3, "max"), a pair at a time."""
     cosine = {(i, j): float(x[i] @ y[j]) for i, j in product(range(len(x)), range(len(y)))}
 
-    def of(i):
+    def list_neighbours(i):
         return sorted(range(len(y)), key=lambda j: -cosine[i, j])[:k]
 
     def to(j):
         return sorted(range(len(x)), key=lambda i: -cosine[i, j])[:k]
 
     def score(i, j):
-        around = [cosine[i, z] / len(of(i)) / 2 for z in of(i)] + [
+        around = [cosine[i, z] / len(list_neighbours(i)) / 2 for z in list_neighbours(i)] + [
             cosine[z, j] / len(to(j)) / 2 for z in to(j)
         ]
         match margin:
@@ -50,13 +50,13 @@ def naive(x, y, k, margin):
             case _:
                 return cosine[i, j]
 
-    proposed = [max((score(i, j), i, j) for j in of(i)) for i in range(len(x))]
-    proposed += [max((score(i, j), i, j) for i in to(j)) for j in range(len(y))]
-    kept = []
-    for best, i, j in sorted(proposed, reverse=True):
-        if not any(i == one or j == other for _, one, other in kept):
-            kept.append((best, i, j))
-    return kept
+    proposed_scores = [max((score(i, j), i, j) for j in list_neighbours(i)) for i in range(len(x))]
+    proposed_scores += [max((score(i, j), i, j) for i in to(j)) for j in range(len(y))]
+    kept_values = []
+    for best_proposed_score, i, j in sorted(proposed_scores, reverse=True):
+        if not any(i == left or j == right for _, left, right in kept_values):
+            kept_values.append((best_proposed_score, i, j))
+    return kept_values
 
 
 @pytest.mark.slow
@@ -68,15 +68,17 @@ def naive(x, y, k, margin):
     st.sampled_from([1, 5, 4096]),
     st.integers(1, 12),
 )
-def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neighbours, block, others):
-    x, y = directions(seed), directions(seed + 1, others)
-    before, blocks.COSINE_BLOCK = blocks.COSINE_BLOCK, block
+def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neighbours, block, other_items):
+    x = directions(seed)
+    y = directions(seed + 1, other_items)
+    cosine_block_before = blocks.COSINE_BLOCK
+    blocks.COSINE_BLOCK = block
     try:
         pairs, scores = mine(x, y, neighbours=neighbours, margin=margin)
     finally:
-        blocks.COSINE_BLOCK = before
+        blocks.COSINE_BLOCK = cosine_block_before
     expected = naive(x, y, neighbours, margin)
-    # Of one neighbour, mutual pairs have equal scores, in any order.
+    # With one neighbour, mutual pairs have equal scores, in any order.
     assert sorted(pairs.tolist()) == sorted([i, j] for _, i, j in expected)
     np.testing.assert_allclose(scores, [score for score, _, _ in expected], rtol=1e-9)
 
@@ -84,9 +86,11 @@ def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neig
 @settings(max_examples=20)
 @given(SEEDS)
 def test_sides_can_be_exchanged(seed):
-    x, y = directions(seed), directions(seed + 1, 9)
-    (there, scores), (back, again) = mine(x, y), mine(y, x)
-    assert sorted(there.tolist()) == sorted(back.flip(1).tolist())
+    x = directions(seed)
+    y = directions(seed + 1, 9)
+    pair, scores = mine(x, y)
+    back, again = mine(y, x)
+    assert sorted(pair.tolist()) == sorted(back.flip(1).tolist())
     torch.testing.assert_close(scores, again)
 
 
@@ -106,30 +110,31 @@ def mined_of(pairs, scores, gold, rows=0):
 @given(SEEDS, st.sampled_from(sorted(MARGINS)))
 def test_identical_sides_are_mined_whole(seed, margin):
     x = directions(seed, dim=64)
-    mined = mined_of(*mine(x, x.clone(), margin=margin), {(n, n) for n in range(12)})
-    assert scores_at(mined, best_threshold(mined)) == (12, 1, 1, 1)
+    mined_value = mined_of(*mine(x, x.clone(), margin=margin), {(n, n) for n in range(12)})
+    assert scores_at(mined_value, best_threshold(mined_value)) == (12, 1, 1, 1)
 
 
 @settings(max_examples=20)
 @given(SEEDS)
 def test_f1_falls_with_every_gold_pair_that_is_moved(seed):
-    x, reached = directions(seed, dim=64), []
-    for moved in range(0, 13, 3):
-        gold = {(n, n if n >= moved else (n + 1) % 12 + 100) for n in range(12)}
-        mined = mined_of(*mine(x, x.clone()), gold)
-        reached.append(scores_at(mined, best_threshold(mined))[3])
-    assert reached[0] == 1
-    assert reached[-1] == 0
-    assert all(one > other for one, other in pairwise(reached))
+    x = directions(seed, dim=64)
+    reached_scores = []
+    for moved_index in range(0, 13, 3):
+        gold = {(n, n if n >= moved_index else (n + 1) % 12 + 100) for n in range(12)}
+        mined_value = mined_of(*mine(x, x.clone()), gold)
+        reached_scores.append(scores_at(mined_value, best_threshold(mined_value))[3])
+    assert reached_scores[0] == 1
+    assert reached_scores[-1] == 0
+    assert all(left > right for left, right in pairwise(reached_scores))
 
 
 def test_unrelated_sides_are_found_by_chance():
-    found = []
+    result = []
     for seed in range(60):
         pairs, scores = mine(directions(seed, 40), directions(seed + 1000, 40))
-        mined = mined_of(pairs, scores, {(n, n) for n in range(40)})
-        found.append(scores_at(mined, float("-inf"))[1])
-    assert sum(found) / 60 == pytest.approx(1 / 40, abs=0.012)
+        mined_value = mined_of(pairs, scores, {(n, n) for n in range(40)})
+        result.append(scores_at(mined_value, float("-inf"))[1])
+    assert sum(result) / 60 == pytest.approx(1 / 40, abs=0.012)
 
 
 SCORES = st.lists(
@@ -138,31 +143,38 @@ SCORES = st.lists(
 
 
 @given(SCORES, st.integers(0, 5))
-def test_no_threshold_is_better_than_the_one_chosen(drawn, missed):
-    drawn = sorted(drawn, reverse=True)
-    scores = torch.tensor([score for score, _ in drawn], dtype=torch.float64)
-    correct = torch.tensor([right for _, right in drawn])
-    gold = {(n, n) for n in range(max(1, int(correct.sum()) + missed))}
-    mined = Mined(scores, correct, SentencePools([], [], gold))
-    tried = {}
-    for threshold in [0.25, *sorted({score for score, _ in drawn})]:
-        taken = [right for score, right in drawn if score >= threshold]
-        right = sum(taken)
-        precision, recall = right / len(taken), right / len(gold)
-        tried[threshold] = 2 * precision * recall / (precision + recall) if right else 0
-        assert scores_at(mined, threshold) == (len(taken), precision, recall, pytest.approx(tried[threshold]))
-    assert scores_at(mined, best_threshold(mined))[3] == pytest.approx(max(tried.values()))
+def test_no_threshold_is_better_than_the_one_chosen(samples, missed_value):
+    samples = sorted(samples, reverse=True)
+    scores = torch.tensor([score for score, _ in samples], dtype=torch.float64)
+    correct = torch.tensor([right for _, right in samples])
+    gold = {(n, n) for n in range(max(1, int(correct.sum()) + missed_value))}
+    mined_value = Mined(scores, correct, SentencePools([], [], gold))
+    tried_ratios = {}
+    for threshold in [0.25, *sorted({score for score, _ in samples})]:
+        taken_rights = [right for score, right in samples if score >= threshold]
+        right = sum(taken_rights)
+        precision = right / len(taken_rights)
+        recall = right / len(gold)
+        tried_ratios[threshold] = 2 * precision * recall / (precision + recall) if right else 0
+        assert scores_at(mined_value, threshold) == (
+            len(taken_rights),
+            precision,
+            recall,
+            pytest.approx(tried_ratios[threshold]),
+        )
+    assert scores_at(mined_value, best_threshold(mined_value))[3] == pytest.approx(max(tried_ratios.values()))
 
 
 def test_a_threshold_lies_between_the_last_pair_taken_and_the_next():
-    scores, right = torch.tensor([1.5, 1.25, 1.0]).double(), torch.tensor([True, True, False])
+    scores = torch.tensor([1.5, 1.25, 1.0]).double()
+    right = torch.tensor([True, True, False])
     assert best_threshold(Mined(scores, right, SentencePools([], [], {(0, 0), (1, 1)}))) == 1.125
     assert best_threshold(Mined(scores[:2], right[:2], SentencePools([], [], {(0, 0), (1, 1)}))) == 1.25
 
 
 def test_a_threshold_that_nothing_passes_mines_nothing():
-    mined = Mined(torch.tensor([1.0]).double(), torch.tensor([True]), SentencePools([], [], {(0, 0)}))
-    assert scores_at(mined, 2.0) == (0, 0, 0, 0)
+    mined_value = Mined(torch.tensor([1.0]).double(), torch.tensor([True]), SentencePools([], [], {(0, 0)}))
+    assert scores_at(mined_value, 2.0) == (0, 0, 0, 0)
 
 
 def test_a_ratio_keeps_the_sign_of_its_cosine():
@@ -180,27 +192,27 @@ def test_sentences_that_stand_twice_are_one_and_their_order_is_lost(texts):
     assert sides == SentencePools(["a", "c"], ["b", "d", "e"], {(0, 0), (1, 1), (1, 0)})
 
 
-LINES = [" ".join(WORDS[at : at + 4]) for at in range(18)]
+LINES = [" ".join(WORDS[index : index + 4]) for index in range(18)]
 
 
-def measured(loaded, comparable, split="dev", **fields):
-    asked = []
+def measure_mining(loaded_encoder, comparable, split="dev", **fields):
+    pairs = []
 
     def read(pair, split):
-        asked.append((pair, split))
+        pairs.append((pair, split))
         return comparable(split)
 
-    setting = measure_setting([loaded], languages=("en", "de", "fr"))
-    return Mining(**fields).measure(replace(setting, comparable=read, split=split)), asked
+    setting = measure_setting([loaded_encoder], languages=("en", "de", "fr"))
+    return Mining(**fields).measure(replace(setting, comparable=read, split=split)), pairs
 
 
 def same(_):
     return list(split_translations(translations(LINES, LINES)))
 
 
-def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
-    rows, asked = measured(loaded, same, "test", layers=(0, -1))
-    assert asked == [(pair, split) for pair in ("en-de", "en-fr") for split in ("dev", "test")]
+def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded_encoder):
+    rows, comparable = measure_mining(loaded_encoder, same, "test", layers=(0, -1))
+    assert comparable == [(pair, split) for pair in ("en-de", "en-fr") for split in ("dev", "test")]
     assert [(row.second, row.split, row.layer) for row in rows] == [
         (second, split, layer) for second in ("de", "fr") for split in ("dev", "test") for layer in (0, -1)
     ]
@@ -225,40 +237,41 @@ def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
     assert all(row.f1 > 0.6 for row in rows)
 
 
-def test_dev_s_threshold_is_applied_to_test(loaded):
+def test_dev_s_threshold_is_applied_to_test(loaded_encoder):
     wrong = list(split_translations(translations(LINES, LINES[1:] + LINES[:1])))
-    rows, _ = measured(loaded, lambda split: same(split) if split == "dev" else wrong, "test")
-    (dev, test), (own, _) = rows[:2], measured(loaded, lambda _: wrong)[0]
-    assert test.threshold == dev.threshold != own.threshold
-    assert test.f1 <= own.f1 < dev.f1
-    alone, asked = measured(loaded, same)
-    assert asked == [("en-de", "dev"), ("en-fr", "dev")]
-    assert alone == [rows[0], rows[2]]
+    rows, _ = measure_mining(loaded_encoder, lambda split: same(split) if split == "dev" else wrong, "test")
+    dev, test = rows[:2]
+    own_row, _ = measure_mining(loaded_encoder, lambda _: wrong)[0]
+    assert test.threshold == dev.threshold != own_row.threshold
+    assert test.f1 <= own_row.f1 < dev.f1
+    single_comparable, comparable = measure_mining(loaded_encoder, same)
+    assert comparable == [("en-de", "dev"), ("en-fr", "dev")]
+    assert single_comparable == [rows[0], rows[2]]
 
 
-def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded, monkeypatch):
-    plain = states.sentence_states
+def test_a_difference_between_languages_does_not_count_where_they_are_centred(loaded_encoder, monkeypatch):
+    plain_sentence_states = states.sentence_states
     turns = iter(range(100))
 
-    def moved(*given, **how):
-        return plain(*given, **how) + 50 * torch.eye(32)[next(turns) % 2]
+    def move_states(*inputs, **options):
+        return plain_sentence_states(*inputs, **options) + 50 * torch.eye(32)[next(turns) % 2]
 
-    before, _ = measured(loaded, same, centred=True)
-    monkeypatch.setattr(states, "sentence_states", moved)
-    after, _ = measured(loaded, same, centred=True)
-    assert [row.f1 for row in after] == [row.f1 for row in before]
+    comparable_before, _ = measure_mining(loaded_encoder, same, centred=True)
+    monkeypatch.setattr(states, "sentence_states", move_states)
+    comparable_after, _ = measure_mining(loaded_encoder, same, centred=True)
+    assert [row.f1 for row in comparable_after] == [row.f1 for row in comparable_before]
 
 
-def test_states_are_computed_a_part_at_a_time(loaded, monkeypatch):
-    whole, _ = measured(loaded, same, layers=(0, 1))
+def test_states_are_computed_a_part_at_a_time(loaded_encoder, monkeypatch):
+    whole_comparable, _ = measure_mining(loaded_encoder, same, layers=(0, 1))
     monkeypatch.setattr(module, "SENTENCES_IN_MEMORY", 5)
-    parts, _ = measured(loaded, same, layers=(0, 1))
-    assert [(row.mined, row.f1) for row in parts] == [(row.mined, row.f1) for row in whole]
+    parts, _ = measure_mining(loaded_encoder, same, layers=(0, 1))
+    assert [(row.mined, row.f1) for row in parts] == [(row.mined, row.f1) for row in whole_comparable]
 
 
-def test_text_without_any_translation_is_an_error(loaded):
+def test_text_without_any_translation_is_an_error(loaded_encoder):
     with pytest.raises(DataError, match="mining: en-de dev:"):
-        measured(loaded, lambda _: [ComparableText(id="1", first="a", second="")])
+        measure_mining(loaded_encoder, lambda _: [ComparableText(id="1", first="a", second="")])
 
 
 def test_an_unknown_margin_is_refused():

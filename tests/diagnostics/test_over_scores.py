@@ -15,23 +15,25 @@ from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_va
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
-from made_up import tagged
+from made_up import tagged_sentences
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
 
 def row(language, score, *, model="m", main=True, metric="accuracy"):
-    about = {"model": model, "language": language, "split": "dev"}
-    return ScoreRow(**about, metric=metric, score=score, main=main, baseline=0.2, examples=10)
+    options = {"model": model, "language": language, "split": "dev"}
+    return ScoreRow(**options, metric=metric, score=score, main=main, baseline=0.2, examples=10)
 
 
 def test_scores_are_those_of_the_evaluation(bert_folder):
     task = TASKS["upos"]
     model = task.head(bert_folder, seed=0)
-    how = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
+    options = with_fields(Optimization(), limit=32, overlap=8, precision="float32")
 
     def data(language):
-        return evaluation(task, tagged(language, 10), load_tokenizer(bert_folder), how, baseline=0.25)
+        return evaluation(
+            task, tagged_sentences(language, 10), load_tokenizer(bert_folder), options, baseline=0.25
+        )
 
     rows = Scores().measure(measure_setting([model], data, languages=("en", "de")))
     assert rows == [
@@ -54,23 +56,23 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
 def test_run_variance_is_that_of_numpy(source, target):
     rows = [row("en", score, model=f"m{seed}") for seed, score in enumerate(source)]
     rows += [row("de", score, model=f"m{seed}") for seed, score in enumerate(target)]
-    found = run_variance(rows, ("en",))
-    assert [(one.language, one.role) for one in found] == [("en", "source"), ("de", "target")]
-    for one, values in zip(found, (source, target), strict=True):
-        assert one.mean == pytest.approx(np.mean(values))
-        assert one.std == pytest.approx(np.std(values, ddof=1), abs=1e-12)
-        assert one.seeds == len(values)
-        assert one.models.split() == [f"m{seed}" for seed in range(len(values))]
+    variance = run_variance(rows, ("en",))
+    assert [(item.language, item.role) for item in variance] == [("en", "source"), ("de", "target")]
+    for first_item, values in zip(variance, (source, target), strict=True):
+        assert first_item.mean == pytest.approx(np.mean(values))
+        assert first_item.std == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+        assert first_item.seeds == len(values)
+        assert first_item.models.split() == [f"m{seed}" for seed in range(len(values))]
 
 
 @given(SCORES, st.randoms())
 def test_run_variance_does_not_depend_on_the_order_of_seeds(scores, random):
     rows = [row("en", score, model=f"m{seed}") for seed, score in enumerate(scores)]
-    (before,) = run_variance(rows, ("en",))
+    (variance_before,) = run_variance(rows, ("en",))
     random.shuffle(rows)
-    (after,) = run_variance(rows, ("en",))
-    assert (after.mean, after.models) == (before.mean, before.models)
-    assert after.std == pytest.approx(before.std, abs=1e-15)
+    (variance_after,) = run_variance(rows, ("en",))
+    assert (variance_after.mean, variance_after.models) == (variance_before.mean, variance_before.models)
+    assert variance_after.std == pytest.approx(variance_before.std, abs=1e-15)
 
 
 def test_languages_and_metrics_are_kept_apart():
@@ -80,18 +82,18 @@ def test_languages_and_metrics_are_kept_apart():
         for metric in ("las", "uas")
         for _ in "xy"
     ]
-    found = [(one.language, one.metric, one.seeds) for one in run_variance(rows, ())]
-    assert found == [(language, metric, 2) for language in ("a", "b") for metric in ("las", "uas")]
+    languages = [(item.language, item.metric, item.seeds) for item in run_variance(rows, ())]
+    assert languages == [(language, metric, 2) for language in ("a", "b") for metric in ("las", "uas")]
 
 
 def test_one_seed_has_no_spread():
-    (one,) = run_variance([row("en", 0.5)], ("en",))
-    assert (one.mean, one.std, one.seeds) == (0.5, None, 1)
+    (variance,) = run_variance([row("en", 0.5)], ("en",))
+    assert (variance.mean, variance.std, variance.seeds) == (0.5, None, 1)
 
 
 def test_every_source_language_has_the_role_of_one():
-    found = run_variance([row(language, 0.5) for language in ("en", "fr", "de", "e")], ("en", "fr"))
-    assert [one.role for one in found] == ["source", "source", "target", "target"]
+    variance = run_variance([row(language, 0.5) for language in ("en", "fr", "de", "e")], ("en", "fr"))
+    assert [item.role for item in variance] == ["source", "source", "target", "target"]
     assert [spread.role for spread in run_variance([row("en", 0.5)], ())] == [""], (
         "of target-only none is known"
     )
@@ -99,41 +101,53 @@ def test_every_source_language_has_the_role_of_one():
 
 def test_run_variance_reads_the_main_scores_of_all_subjects():
     subjects = tuple(
-        subject(rows=map(as_row, [row("en", score, model=model), row("en", 0, main=False, metric="f")]))
+        subject(
+            rows=(
+                as_row(value)
+                for value in [row("en", score, model=model), row("en", 0, main=False, metric="f")]
+            )
+        )
         for model, score in (("b", 0.25), ("a", 0.75))
     )
-    (one,) = RunVariance().measure(replace(measure_setting([]), subjects=subjects))
-    assert (one.mean, one.seeds, one.models, one.metric) == (0.5, 2, "a b", "accuracy")
+    (measurement,) = RunVariance().measure(replace(measure_setting([]), subjects=subjects))
+    assert (measurement.mean, measurement.seeds, measurement.models, measurement.metric) == (
+        0.5,
+        2,
+        "a b",
+        "accuracy",
+    )
 
 
 def gap(rows, source=("en",)):
     return TransferGap().measure(
-        replace(measure_setting([], source=source), subjects=(subject(rows=map(as_row, rows)),))
+        replace(
+            measure_setting([], source=source), subjects=(subject(rows=(as_row(value) for value in rows)),)
+        )
     )
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_the_transfer_gap_is_source_minus_mean_target(source, targets):
-    (one,) = gap(
+    (measurement,) = gap(
         [row("en", source), *(row(f"q{n}", score) for n, score in zip("abcde", targets, strict=False))]
     )
-    assert one.source_score == source
-    assert one.target_mean == pytest.approx(np.mean(targets))
-    assert one.gap == pytest.approx(source - np.mean(targets))
-    assert (one.model, one.split, one.metric) == ("m", "dev", "accuracy")
+    assert measurement.source_score == source
+    assert measurement.target_mean == pytest.approx(np.mean(targets))
+    assert measurement.gap == pytest.approx(source - np.mean(targets))
+    assert (measurement.model, measurement.split, measurement.metric) == ("m", "dev", "accuracy")
 
 
 def test_secondary_metrics_do_not_count():
     beside = [row(language, 0.1, main=False, metric="em") for language in ("en", "de")]
-    (one,) = gap([row("en", 0.75), *beside, row("de", 0.5)])
-    assert (one.source_score, one.target_mean, one.metric) == (0.75, 0.5, "accuracy")
+    (measurement,) = gap([row("en", 0.75), *beside, row("de", 0.5)])
+    assert (measurement.source_score, measurement.target_mean, measurement.metric) == (0.75, 0.5, "accuracy")
 
 
 def test_several_source_languages_are_averaged():
-    (one,) = gap([row("en", 1.0), row("fr", 0.5), row("de", 0.5)], ("en", "fr"))
-    assert (one.source_score, one.gap) == (0.75, 0.25)
+    (measurement,) = gap([row("en", 1.0), row("fr", 0.5), row("de", 0.5)], ("en", "fr"))
+    assert (measurement.source_score, measurement.gap) == (0.75, 0.25)
 
 
 @pytest.mark.parametrize("codes", [["en"], ["de"], []])
 def test_without_both_roles_there_is_no_gap(codes):
-    assert gap([row(code, 0.5) for code in codes]) == []
+    assert gap([row(language, 0.5) for language in codes]) == []

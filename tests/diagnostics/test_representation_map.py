@@ -83,7 +83,7 @@ def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count)
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(12)]
 
 
-def measured(loaded, sides, **fields):
+def measure_map(loaded, sides, **fields):
     setting = measure_setting(
         [loaded],
         languages=("en", *sides),
@@ -92,19 +92,19 @@ def measured(loaded, sides, **fields):
     return RepresentationMap(**fields).measure(setting)
 
 
-def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
+def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded_encoder):
     sides = {
         "de": [(line, line + " the") for line in LINES],
         "fr": [(line, "a " + line) for line in reversed(LINES[2:])],
     }
-    rows = measured(loaded, sides, points=4)
+    rows = measure_map(loaded_encoder, sides, points=4)
     assert [row.language for row in rows[:3]] == ["en", "de", "fr"]
     assert {(row.model, row.layer, row.sentences) for row in rows} == {(subject("0").id, 3, 10)}
     assert len(rows) == 3 + 3 * 4
     kept = LINES[2:]
     states = torch.stack(
         [
-            sentence_states(*loaded, lines)[0]
+            sentence_states(*loaded_encoder, lines)[0]
             for lines in (kept, [line + " the" for line in kept], ["a " + line for line in kept])
         ]
     )
@@ -112,7 +112,7 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
         assert (ours.x, ours.y) == pytest.approx((theirs.x, theirs.y), abs=1e-4)
 
 
-def test_pairs_that_share_no_sentence_are_an_error(loaded):
+def test_pairs_that_share_no_sentence_are_an_error(loaded_encoder):
     sides = {"de": [(line, line) for line in LINES[:6]], "fr": [(line, line) for line in LINES[6:]]}
     with pytest.raises(DataError, match=r"0.*en.*de, fr; 3"):
-        measured(loaded, sides)
+        measure_map(loaded_encoder, sides)

@@ -16,8 +16,10 @@ from isogloss.tasks import TASKS
 SEEDS = st.integers(0, 10_000)
 
 
-def nearest_is_translation(x, y, *, centred=True, neighbours=0):
-    return retrieval_accuracy(*(directions(side, centred=centred) for side in (x, y)), neighbours=neighbours)
+def nearest_is_translation(x, y, *, is_centred=True, neighbours=0):
+    return retrieval_accuracy(
+        *(directions(side, centred=is_centred) for side in (x, y)), neighbours=neighbours
+    )
 
 
 def naive(x, y, neighbours=0):
@@ -30,9 +32,9 @@ def naive(x, y, neighbours=0):
         r_x, r_y = (np.sort(side, axis=1)[:, -k:].mean(axis=1) for side in (cosines, cosines.T))
         similar = similar - r_x[:, None] - r_y[None, :]
     right = 0.0
-    for number, row in enumerate(similar):
-        best = np.flatnonzero(row >= row.max() - 1e-6)
-        right += (number in best) / len(best)
+    for index, row in enumerate(similar):
+        best_indices = np.flatnonzero(row >= row.max() - 1e-6)
+        right += (index in best_indices) / len(best_indices)
     return right / len(x)
 
 
@@ -52,38 +54,44 @@ def test_sides_in_another_order_are_found_only_where_they_stayed(seed):
 
 
 def test_unrelated_sides_are_found_by_chance():
-    found = [nearest_is_translation(vectors(seed, 50), vectors(seed + 1000, 50)) for seed in range(200)]
-    assert sum(found) / 200 == pytest.approx(1 / 50, abs=0.006)
+    retrieval_accuracies = [
+        nearest_is_translation(vectors(seed, 50), vectors(seed + 1000, 50)) for seed in range(200)
+    ]
+    assert sum(retrieval_accuracies) / 200 == pytest.approx(1 / 50, abs=0.006)
 
 
 @given(SEEDS)
 def test_a_constant_difference_scale_and_rotation_do_not_count(seed):
-    x, y = vectors(seed), vectors(seed) + 0.3 * vectors(seed + 1)
-    before = nearest_is_translation(x, y)
+    x = vectors(seed)
+    y = vectors(seed) + 0.3 * vectors(seed + 1)
+    retrieval_accuracy_before = nearest_is_translation(x, y)
     turn, _ = torch.linalg.qr(vectors(seed + 2, 6))
-    assert nearest_is_translation(x + 100, y - 50) == before
-    assert nearest_is_translation(5 * x, 0.1 * y) == before
-    assert nearest_is_translation(x @ turn, y @ turn) == before
+    assert nearest_is_translation(x + 100, y - 50) == retrieval_accuracy_before
+    assert nearest_is_translation(5 * x, 0.1 * y) == retrieval_accuracy_before
+    assert nearest_is_translation(x @ turn, y @ turn) == retrieval_accuracy_before
 
 
 @given(SEEDS)
 def test_renumbering_both_sides_changes_nothing(seed):
-    x, y = vectors(seed), vectors(seed) + vectors(seed + 1)
+    x = vectors(seed)
+    y = vectors(seed) + vectors(seed + 1)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     assert nearest_is_translation(x[order], y[order]) == pytest.approx(nearest_is_translation(x, y))
 
 
 @given(SEEDS, st.sampled_from([0, 1, 3, 10, 50]), st.sampled_from([1, 5, 1024]))
 def test_it_is_brute_force_whatever_the_blocks(seed, neighbours, block):
-    x, y = vectors(seed), vectors(seed) + vectors(seed + 1)
-    before, module.QUERIES_PER_BLOCK = module.QUERIES_PER_BLOCK, block
+    x = vectors(seed)
+    y = vectors(seed) + vectors(seed + 1)
+    queries_per_block_before = module.QUERIES_PER_BLOCK
+    module.QUERIES_PER_BLOCK = block
     try:
-        for centred in (True, False):
-            a, b = (side - side.mean(dim=0) if centred else side for side in (x, y))
-            ours = nearest_is_translation(x, y, centred=centred, neighbours=neighbours)
+        for centred_value in (True, False):
+            a, b = (side - side.mean(dim=0) if centred_value else side for side in (x, y))
+            ours = nearest_is_translation(x, y, is_centred=centred_value, neighbours=neighbours)
             assert ours == pytest.approx(naive(a, b, neighbours))
     finally:
-        module.QUERIES_PER_BLOCK = before
+        module.QUERIES_PER_BLOCK = queries_per_block_before
 
 
 @given(SEEDS)
@@ -98,8 +106,8 @@ def test_copies_of_a_sentence_share_what_is_found(seed):
 def test_where_all_are_alike_the_share_is_chance():
     x = torch.ones(8, 3)
     for neighbours in (0, 3):
-        assert nearest_is_translation(x, x, centred=False, neighbours=neighbours) == pytest.approx(1 / 8)
-        assert nearest_is_translation(x, x, centred=True, neighbours=neighbours) == pytest.approx(1 / 8)
+        assert nearest_is_translation(x, x, is_centred=False, neighbours=neighbours) == pytest.approx(1 / 8)
+        assert nearest_is_translation(x, x, is_centred=True, neighbours=neighbours) == pytest.approx(1 / 8)
 
 
 def test_csls_finds_what_a_hub_hides():
@@ -107,7 +115,7 @@ def test_csls_finds_what_a_hub_hides():
     axes = torch.eye(17)
     x = torch.cat((axes[:8] + 0.5 * axes[16], axes[16:]))
     y = torch.cat((0.5 * axes[:8] + axes[8:16], axes[16:]))
-    ours = [nearest_is_translation(x, y, centred=False, neighbours=k) for k in (0, 2)]
+    ours = [nearest_is_translation(x, y, is_centred=False, neighbours=k) for k in (0, 2)]
     assert ours == [pytest.approx(1 / 9), 1]
     assert ours == [pytest.approx(naive(x, y, k)) for k in (0, 2)]
 
@@ -122,37 +130,37 @@ def test_neighbours_are_counted_up_to_all_there_are(seed):
 @given(SEEDS)
 def test_without_centring_a_constant_difference_counts(seed):
     x = vectors(seed, rows=40)
-    moved = x + 30 * vectors(seed + 1, rows=1)
-    assert nearest_is_translation(x, moved) == 1
-    assert nearest_is_translation(x, moved, centred=False) < 1
+    moved_value = x + 30 * vectors(seed + 1, rows=1)
+    assert nearest_is_translation(x, moved_value) == 1
+    assert nearest_is_translation(x, moved_value, is_centred=False) < 1
 
 
 LINES = [" ".join(WORDS[a:b]) for a, b in ((0, 3), (4, 12), (2, 4), (8, 16), (1, 7), (10, 14))]
 
 
-def measured(loaded, pairs, **fields):
-    asked = []
+def measure_retrieval(loaded_encoder, pairs, **fields):
+    arguments = []
 
     def bitext(pair):
-        asked.append(pair)
+        arguments.append(pair)
         return translations(*zip(*pairs, strict=True)) if pairs else []
 
-    setting = measure_setting([loaded], languages=("en", "de", "fr"), bitext=bitext)
-    return Retrieval(**fields).measure(setting), asked
+    setting = measure_setting([loaded_encoder], languages=("en", "de", "fr"), bitext=bitext)
+    return Retrieval(**fields).measure(setting), arguments
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("layer", [-1, 0, 2])
 def test_every_language_is_compared_with_the_first(encoder_folder, layer):
-    rows, asked = measured(load(encoder_folder), [(line, line) for line in LINES], layer=layer)
-    assert asked == ["en-de", "en-fr"]
+    rows, translation = measure_retrieval(load(encoder_folder), [(line, line) for line in LINES], layer=layer)
+    assert translation == ["en-de", "en-fr"]
     assert rows == [
         RetrievalRow(
             model=subject("0").id,
             first="en",
             second=second,
             layer=layer,
-            centred=centred,
+            centred=centred_value,
             similarity=similarity,
             candidates=6,
             accuracy_forward=1.0,
@@ -160,25 +168,31 @@ def test_every_language_is_compared_with_the_first(encoder_folder, layer):
             chance=1 / 6,
         )
         for second in ("de", "fr")
-        for centred in (True, False)
+        for centred_value in (True, False)
         for similarity in ("cosine", "CSLS 10")
     ]
 
 
-def test_several_layers_replace_the_one(loaded):
+def test_several_layers_replace_the_one(loaded_encoder):
     pairs = list(zip(LINES, [*LINES[1:], LINES[0]], strict=True))
-    together, _ = measured(loaded, pairs, layer=1, layers=(0, 2), centred=False, csls=0)
-    apart = [
-        row for layer in (0, 2) for row in measured(loaded, pairs, layer=layer, centred=False, csls=0)[0]
+    joint_translations, _ = measure_retrieval(
+        loaded_encoder, pairs, layer=1, layers=(0, 2), centred=False, csls=0
+    )
+    distance = [
+        row
+        for layer in (0, 2)
+        for row in measure_retrieval(loaded_encoder, pairs, layer=layer, centred=False, csls=0)[0]
     ]
-    assert sorted(together, key=str) == sorted(apart, key=str)
-    assert len(together) == 4
+    assert sorted(joint_translations, key=str) == sorted(distance, key=str)
+    assert len(joint_translations) == 4
 
 
-@pytest.mark.parametrize("centred", [True, False])
-def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded, centred):
-    rows, _ = measured(loaded, [(line, line) for line in LINES], centred=centred, csls=0)
-    assert [(row.centred, row.similarity) for row in rows] == [(centred, "cosine")] * 2
+@pytest.mark.parametrize("centred_value", [True, False])
+def test_one_way_to_centre_and_one_similarity_can_be_asked_for(loaded_encoder, centred_value):
+    rows, _ = measure_retrieval(
+        loaded_encoder, [(line, line) for line in LINES], centred=centred_value, csls=0
+    )
+    assert [(row.centred, row.similarity) for row in rows] == [(centred_value, "cosine")] * 2
 
 
 def test_the_encoder_of_a_model_is_measured(encoder_folder):
@@ -195,11 +209,13 @@ def test_neighbours_below_0_are_refused():
         Retrieval(csls=-1)
 
 
-def test_shuffled_translations_are_not_found(loaded):
-    rows, _ = measured(loaded, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True)
+def test_shuffled_translations_are_not_found(loaded_encoder):
+    rows, _ = measure_retrieval(
+        loaded_encoder, list(zip(LINES, [*LINES[1:], LINES[0]], strict=True)), csls=0, centred=True
+    )
     assert {row.accuracy_forward for row in rows} == {0.0}
 
 
-def test_no_translations_are_an_error(loaded):
+def test_no_translations_are_an_error(loaded_encoder):
     with pytest.raises(DataError, match="translations en-de"):
-        measured(loaded, [])
+        measure_retrieval(loaded_encoder, [])

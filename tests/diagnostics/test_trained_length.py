@@ -1,4 +1,4 @@
-"""Rows longer than an encoder was pretrained on are warned of; nothing else is."""
+"""Rows longer than an encoder was pretrained on are warned of. Nothing else is."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +12,13 @@ from made_up import TEXT
 
 
 def looking(trained_length):
-    said = []
+    message = []
     subjects = (Subject(id="x", rows=(), folder=Path("x"), trained_length=trained_length),)
-    return replace(measure_setting([], languages=("en",)), subjects=subjects, warn=said.append), said
+    return replace(measure_setting([], languages=("en",)), subjects=subjects, warn=message.append), message
 
 
 @pytest.mark.parametrize(
-    ("trained", "longest", "warned"),
+    ("trained_model", "longest", "warned_value"),
     [
         (32, 33, True),
         (32, 32, False),
@@ -26,18 +26,20 @@ def looking(trained_length):
         (None, 500, False),
     ],
 )
-def test_only_rows_beyond_those_pretrained_on_are_warned_of(trained, longest, warned):
-    setting, said = looking(trained)
+def test_only_rows_beyond_those_pretrained_on_are_warned_of(trained_model, longest, warned_value):
+    setting, message = looking(trained_model)
     setting.warn_of_length("gates", "block", longest)
-    assert [("rows of up to 33" in one, "Set block = 32" in one) for one in said] == [(True, True)] * warned
+    assert [("rows of up to 33" in item, "Set block = 32" in item) for item in message] == [
+        (True, True)
+    ] * warned_value
 
 
-@pytest.mark.parametrize(("limit", "warned"), [(None, True), (8, False)])
-def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned):
-    loaded = load(bert_folder)
-    setting, said = looking(8)
+@pytest.mark.parametrize(("limit", "warned_value"), [(None, True), (8, False)])
+def test_gradient_conflict_warns_of_lines_it_does_not_cut(bert_folder, limit, warned_value):
+    loaded_data = load(bert_folder)
+    setting, message = looking(8)
     setting = replace(
-        setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded, precision="float32"
+        setting, text=lambda _: iter([TEXT] * 8), masked_lm=lambda _: loaded_data, precision="float32"
     )
     GradientConflict(batch=2, draws=1, **({"limit": limit} if limit else {})).measure(setting)
-    assert len(said) == warned
+    assert len(message) == warned_value

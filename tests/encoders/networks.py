@@ -23,13 +23,13 @@ IDS = torch.tensor([[2, 7, 9, 11, 3]])
 
 
 @cache
-def _loaded(folder, attention):
+def _load_cached(folder, attention):
     return load_model(folder, attention=attention)
 
 
 def fresh(folder, *, attention="sdpa"):
     """Return an encoder for one test, without reading its folder again."""
-    return deepcopy(_loaded(folder, attention))
+    return deepcopy(_load_cached(folder, attention))
 
 
 def tagger(folder, *, seed=0, labels=LABELS, **options):
@@ -43,9 +43,9 @@ def with_own_head(folder, *, seed=0, labels=LABELS, out=3):
 LOADS = {"encoder": load_model, "whole": load_whole, "head": tagger, "own head": with_own_head}
 
 
-def same(one, other):
+def same(left, right):
     """Compare two models, or two dictionaries of weights, to the bit."""
-    ours, theirs = (m if isinstance(m, dict) else m.state_dict() for m in (one, other))
+    ours, theirs = (model if isinstance(model, dict) else model.state_dict() for model in (left, right))
     return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -70,10 +70,10 @@ def hooks(model):
 
 def refusal(load, *args, error=ModelError):
     """Give the error's message, which is one line."""
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as row:
         load(*args)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    assert "\n" not in str(row.value)
+    return str(row.value)
 
 
 def modular(model, kind, languages=LANGUAGES, **fields):
@@ -81,7 +81,7 @@ def modular(model, kind, languages=LANGUAGES, **fields):
     return model
 
 
-def stirred(model, *, seed=1, size=0.1):
+def stir_modules(model, *, seed=1, size=0.1):
     """Let the modules of all languages differ."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

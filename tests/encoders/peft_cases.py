@@ -21,7 +21,7 @@ CLASSES = {
     "FEATURE_EXTRACTION": "AutoModel",
 }
 EQUAL = 2e-5
-"""Numbers that differ by less are equal; by more where peft's own merging rounds large weights."""
+"""Numbers that differ by less are equal. By more where peft's own merging rounds large weights."""
 
 NOT_MERGED = ("Lily", "VB-LoRA of the best vectors")
 """The cases that peft cannot merge."""
@@ -40,7 +40,7 @@ class Case:
     kind: str = "LoraConfig"
     options: dict[str, Any] = field(default_factory=dict)
     on_pretrained: bool = False
-    """Whether it was trained on a pretrained encoder with a new head; else on a whole model with a head."""
+    """Whether it was trained on a pretrained encoder with a new head. Else on a whole model with a head."""
 
     def __str__(self) -> str:
         base = " on a pretrained encoder" if self.on_pretrained else ""
@@ -68,25 +68,25 @@ class Saved:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Outcome for a folder: equal, refused, different, or failed within peft; with the details."""
+    """Outcome for a folder: equal, refused, different, or failed within peft. With the details."""
 
     kind: str
     details: str = ""
 
 
-def base_of(case: Case, pretrained: Path, place: Path) -> Path:
+def base_of(case: Case, pretrained_path: Path, place: Path) -> Path:
     """Return the folder of the model that adapters are trained on, made once."""
     if case.on_pretrained:
-        return pretrained
+        return pretrained_path
     base = place / f"base-{case.family}-{case.head}"
     if not base.is_dir():
-        config = transformers.AutoConfig.from_pretrained(pretrained)
+        config = transformers.AutoConfig.from_pretrained(pretrained_path)
         labels = 2 if case.head == "QUESTION_ANS" else 3
         config.update({"num_labels": labels, "architectures": None, **_padding(config)})
         with torch.random.fork_rng():
             torch.manual_seed(0)
             getattr(transformers, CLASSES[case.head]).from_config(config).save_pretrained(base)
-        transformers.AutoTokenizer.from_pretrained(pretrained).save_pretrained(base)
+        transformers.AutoTokenizer.from_pretrained(pretrained_path).save_pretrained(base)
     return base
 
 
@@ -100,13 +100,13 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
     kind = getattr(transformers, CLASSES[case.head])
     options = {"num_labels": 3} if case.head in ("SEQ_CLS", "TOKEN_CLS") else {}
 
-    def loaded(seed: int) -> nn.Module:
+    def load_seeded(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         return kind.from_pretrained(base, **options)
 
     with torch.random.fork_rng(), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
-        model = peft.get_peft_model(loaded(0), case.config()).eval()
+        model = peft.get_peft_model(load_seeded(0), case.config()).eval()
         for weight in model.parameters():
             if weight.requires_grad and weight.is_floating_point():
                 weight.add_(0.1 * torch.randn_like(weight))
@@ -114,18 +114,18 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
         batch = batch_for(model.config)
         logits = logits_of(model, batch)
         states = states_of(model, batch)
-        reloaded = peft.PeftModel.from_pretrained(loaded(5), folder).eval()
-        again = distance(logits_of(reloaded, batch), logits)
+        reloaded_model = peft.PeftModel.from_pretrained(load_seeded(5), folder).eval()
+        again = distance(logits_of(reloaded_model, batch), logits)
         rounding = EQUAL
         if not isinstance(case.config(), peft.PromptLearningConfig) and case.name not in NOT_MERGED:
-            merged = reloaded.merge_and_unload()
-            rounding += 2 * distance(states_of(merged, batch), states_of(model, batch))
+            merged_value = reloaded_model.merge_and_unload()
+            rounding += 2 * distance(states_of(merged_value, batch), states_of(model, batch))
     return Saved(folder, case.head, batch, logits, states, again, rounding)
 
 
-def distance(one: Tensor, other: Tensor) -> float:
+def distance(left: Tensor, right: Tensor) -> float:
     """Return the largest difference of two tensors."""
-    return (one - other).abs().max().item()
+    return (left - right).abs().max().item()
 
 
 def batch_for(config: Any) -> dict[str, Tensor]:
@@ -161,24 +161,26 @@ def change(folder: Path, damage: Damage) -> None:
     save_file(damage(dict(load_file(path))), path, metadata={"format": "pt"})
 
 
-def verdict_on(saved: Saved) -> Verdict:
+def verdict_on(saved_folder: Saved) -> Verdict:
     """Load the folder as a model, and as an encoder, and compare both with peft's."""
     try:
-        encoder, _ = load_encoder(saved.folder)
+        encoder, _ = load_encoder(saved_folder.folder)
         with torch.no_grad():
-            states = encoder(**saved.batch).last_hidden_state * saved.batch["attention_mask"].unsqueeze(-1)
-        difference = distance(states, saved.states)
-        if difference > saved.rounding:
+            states = encoder(**saved_folder.batch).last_hidden_state * saved_folder.batch[
+                "attention_mask"
+            ].unsqueeze(-1)
+        difference = distance(states, saved_folder.states)
+        if difference > saved_folder.rounding:
             return Verdict("different", f"states of the encoder differ by {difference:.2g}")
-        if saved.head == "FEATURE_EXTRACTION":
+        if saved_folder.head == "FEATURE_EXTRACTION":
             return Verdict("equal")
-        network = load_model(saved.folder, precision="float32").network
+        network = load_model(saved_folder.folder, precision="float32").network
         with torch.no_grad():
-            difference = distance(logits_of(network, saved.batch), saved.logits)
+            difference = distance(logits_of(network, saved_folder.batch), saved_folder.logits)
     except IsoglossError as error:
         return Verdict("refused", str(error))
     return Verdict(
-        "equal" if difference <= saved.rounding else "different", f"logits differ by {difference:.2g}"
+        "equal" if difference <= saved_folder.rounding else "different", f"logits differ by {difference:.2g}"
     )
 
 
@@ -372,9 +374,9 @@ def family_cases() -> list[Case]:
     """Return LoRA of the usual modules for each family and head, on whole models and on new heads."""
     cases = [
         lora_case(name, targets, family, head)
-        for family, named in TARGETS.items()
-        for head in (CLASSES if family != "mt5" else ["TOKEN_CLS"])  # Others are those of a decoder.
-        for name, targets in named.items()
+        for family, target in TARGETS.items()
+        for head in (CLASSES if family != "mt5" else ["TOKEN_CLS"])  # The other heads belong to a decoder.
+        for name, targets in target.items()
     ]
     cases += [replace(case, on_pretrained=True) for case in cases if case.head in ("SEQ_CLS", "TOKEN_CLS")]
     cases += [
@@ -385,7 +387,7 @@ def family_cases() -> list[Case]:
     ]
     return cases + [
         lora_case(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
-        for family, named in TARGETS.items()
-        for name, targets in named.items()
+        for family, target in TARGETS.items()
+        for name, targets in target.items()
         if targets != "all-linear" and family != "mt5"
     ]

@@ -1,4 +1,4 @@
-"""Language modules and maps on disk, to the bit, or refused; maps after the last layer."""
+"""Language modules and maps on disk, to the bit, or refused. Maps after the last layer."""
 
 from shutil import copyfile, copytree
 
@@ -34,7 +34,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 
 
-def made(folder, kind, fallback=""):
+def make_modular(folder, kind, fallback=""):
     model = modular(load_masked_lm(folder), kind, fallback=fallback, reduction=8)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -60,17 +60,19 @@ def states(model, language="sw"):
 def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, request, tmp_path):
     """Save a model, load it, save what was loaded, load it again: all three give the same."""
     folder = request.getfixturevalue(f"{name.replace('-', '_')}_folder")
-    model = made(folder, kind, fallback="" if kind == "shared-adapter" else "to")
+    model = make_modular(folder, kind, fallback="" if kind == "shared-adapter" else "to")
     save_model(model, load_tokenizer(folder), tmp_path / "saved")
-    found = LOADS[load](tmp_path / "saved")
-    assert modules_of(found) == modules_of(model) == read_module_info(tmp_path / "saved", 32)
-    save_model(found, load_tokenizer(folder), tmp_path / "again")
+    result = LOADS[load](tmp_path / "saved")
+    assert modules_of(result) == modules_of(model) == read_module_info(tmp_path / "saved", 32)
+    save_model(result, load_tokenizer(folder), tmp_path / "again")
     again = LOADS[load](tmp_path / "again")
     for language in LANGUAGES:
-        assert torch.equal(states(found, language), states(model, language))
+        assert torch.equal(states(result, language), states(model, language))
         assert torch.equal(states(again, language), states(model, language))
-        own, theirs = (list(language_parameters(one, language).values()) for one in (model, again))
-        assert all(torch.equal(x, y) for x, y in zip(own, theirs, strict=True))
+        own_language_parameters, theirs = (
+            list(language_parameters(item, language).values()) for item in (model, again)
+        )
+        assert all(torch.equal(x, y) for x, y in zip(own_language_parameters, theirs, strict=True))
 
 
 @pytest.mark.each_value
@@ -78,9 +80,9 @@ def test_modules_come_back_to_the_bit_with_and_without_a_head(load, name, kind, 
 def test_transformers_reads_the_first_languages_model_or_the_encoder_without_adapters(
     kind, encoder_folder, tmp_path
 ):
-    model = made(encoder_folder, kind)
+    model = make_modular(encoder_folder, kind)
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
-    plain, info = transformers.AutoModelForMaskedLM.from_pretrained(
+    plain_model, info = transformers.AutoModelForMaskedLM.from_pretrained(
         tmp_path / "saved", attn_implementation="eager", output_loading_info=True
     )
     assert not info["missing_keys"] and not info["unexpected_keys"]
@@ -94,15 +96,15 @@ def test_transformers_reads_the_first_languages_model_or_the_encoder_without_ada
                 if ".of_shared-adapter." in name and ".up." in name:
                     weight.zero_()
     with torch.no_grad():
-        found = plain.eval().base_model(IDS).last_hidden_state
-    torch.testing.assert_close(found, states(model, "en"))
+        last_hidden_state = plain_model.eval().base_model(IDS).last_hidden_state
+    torch.testing.assert_close(last_hidden_state, states(model, "en"))
     if kind in COPIES:
-        assert not torch.allclose(found, states(model, "sw"), atol=1e-3)
+        assert not torch.allclose(last_hidden_state, states(model, "sw"), atol=1e-3)
 
 
 def test_modules_left_out_for_a_while_come_back(bert_folder):
     assert read_module_info(bert_folder, 32) is None
-    model = made(bert_folder, "adapter")
+    model = make_modular(bert_folder, "adapter")
     names = {name for name, _ in model.named_parameters()}
     with without_added_modules(model):
         assert modules_of(model) is None
@@ -111,34 +113,34 @@ def test_modules_left_out_for_a_while_come_back(bert_folder):
 
 
 @pytest.fixture
-def saved(bert_folder, tmp_path):
-    save_model(made(bert_folder, "adapter"), load_tokenizer(bert_folder), tmp_path / "saved")
+def saved_folder(bert_folder, tmp_path):
+    save_model(make_modular(bert_folder, "adapter"), load_tokenizer(bert_folder), tmp_path / "saved")
     return tmp_path / "saved"
 
 
-def broken(saved, change):
+def rewrite_modules(saved_value, change):
     """Write the file again after a change of its weights and metadata."""
     from safetensors import safe_open
 
-    with safe_open(saved / MODULES_FILE, framework="pt") as file:
+    with safe_open(saved_value / MODULES_FILE, framework="pt") as file:
         metadata = file.metadata()
-    weights = load_file(saved / MODULES_FILE)
+    weights = load_file(saved_value / MODULES_FILE)
     change(weights, metadata)
-    save_file(weights, saved / MODULES_FILE, metadata=metadata)
+    save_file(weights, saved_value / MODULES_FILE, metadata=metadata)
 
 
-def message(saved):
-    found = refusal(load_model, saved)
-    assert str(saved / MODULES_FILE) in found
-    return found
+def message(saved_value):
+    result = refusal(load_model, saved_value)
+    assert str(saved_value / MODULES_FILE) in result
+    return result
 
 
-def test_a_file_that_is_none_is_damaged(saved):
-    (saved / MODULES_FILE).write_bytes(b"\0" * 20)
-    found = message(saved)
-    assert "these added modules are damaged" in found and "Copy the file again" in found
-    save_file({"en/x": torch.ones(1)}, saved / MODULES_FILE)
-    assert "damaged (KeyError: 'kind')" in message(saved)
+def test_a_file_that_is_none_is_damaged(saved_folder):
+    (saved_folder / MODULES_FILE).write_bytes(b"\0" * 20)
+    result = message(saved_folder)
+    assert "these added modules are damaged" in result and "Copy the file again" in result
+    save_file({"en/x": torch.ones(1)}, saved_folder / MODULES_FILE)
+    assert "damaged (KeyError: 'kind')" in message(saved_folder)
 
 
 CHANGES = {
@@ -149,26 +151,26 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("name", "value", "said"), CHANGES.values(), ids=CHANGES)
-def test_what_a_file_says_of_itself_is_checked(saved, name, value, said):
-    broken(saved, lambda _, metadata: metadata.update({name: value}))
-    assert said in message(saved)
+@pytest.mark.parametrize(("name", "value", "change"), CHANGES.values(), ids=CHANGES)
+def test_what_a_file_says_of_itself_is_checked(saved_folder, name, value, change):
+    rewrite_modules(saved_folder, lambda _, metadata: metadata.update({name: value}))
+    assert change in message(saved_folder)
 
 
-def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved):
+def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved_folder):
     def other(weights, _):
         name = min(weights)
         weights[name] = torch.zeros(3)
 
-    broken(saved, other)
-    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved)
-    broken(saved, lambda weights, _: weights.pop(min(weights)))
-    assert "has the shape None, and" in message(saved)
+    rewrite_modules(saved_folder, other)
+    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved_folder)
+    rewrite_modules(saved_folder, lambda weights, _: weights.pop(min(weights)))
+    assert "has the shape None, and" in message(saved_folder)
 
 
-def test_a_file_of_another_encoder_is_refused(saved, distilbert_folder, tmp_path):
+def test_a_file_of_another_encoder_is_refused(saved_folder, distilbert_folder, tmp_path):
     copytree(distilbert_folder, tmp_path / "other")
-    copyfile(saved / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
+    copyfile(saved_folder / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
     assert "these modules are another encoder's" in message(tmp_path / "other")
 
 
@@ -184,32 +186,34 @@ def maps():
 def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps):
     model = load_model(encoder_folder)
     with torch.no_grad():
-        plain = model(IDS, output_hidden_states=True)
+        plain_model = model(IDS, output_hidden_states=True)
         with map_states(model, maps, ("xx",)):
-            found = model(IDS, output_hidden_states=True)
-        after = model(IDS, output_hidden_states=True)
-    expected = maps.maps["xx"](plain.last_hidden_state)
-    torch.testing.assert_close(found.last_hidden_state, expected)
-    torch.testing.assert_close(found.hidden_states[-1], expected)
-    for one, other in zip(found.hidden_states[:-1], plain.hidden_states[:-1], strict=True):
-        assert torch.equal(one, other)
-    assert torch.equal(after.last_hidden_state, plain.last_hidden_state)
+            result = model(IDS, output_hidden_states=True)
+        model_after = model(IDS, output_hidden_states=True)
+    expected = maps.maps["xx"](plain_model.last_hidden_state)
+    torch.testing.assert_close(result.last_hidden_state, expected)
+    torch.testing.assert_close(result.hidden_states[-1], expected)
+    for left, right in zip(result.hidden_states[:-1], plain_model.hidden_states[:-1], strict=True):
+        assert torch.equal(left, right)
+    assert torch.equal(model_after.last_hidden_state, plain_model.last_hidden_state)
     assert not model._forward_hooks
 
 
 def test_heads_see_mapped_states(encoder_folder, maps):
     model = tagger(encoder_folder)
     with torch.no_grad(), map_states(model, maps, ("xx",)):
-        found = model(IDS).logits
+        logits = model(IDS).logits
         states = model.base_model(IDS).last_hidden_state
-    torch.testing.assert_close(family_of(model).tag_scores(model, states), found)
+    torch.testing.assert_close(family_of(model).tag_scores(model, states), logits)
 
 
 def test_the_first_state_is_pooled_after_the_map(bert_folder, maps):
     model = load_with_new_head(bert_folder, "AutoModelForSequenceClassification", labels=("a", "b"), seed=0)
     with torch.no_grad(), map_states(model, maps, ("xx",)):
-        found = model.base_model(IDS)
-    torch.testing.assert_close(found.pooler_output, model.base_model.pooler(found.last_hidden_state))
+        base_model = model.base_model(IDS)
+    torch.testing.assert_close(
+        base_model.pooler_output, model.base_model.pooler(base_model.last_hidden_state)
+    )
 
 
 def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
@@ -218,8 +222,8 @@ def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
         raise KeyError
     with torch.no_grad(), map_states(model, maps, ("en",)):
         assert hooks(model) == 0
-        found = model(IDS).last_hidden_state
-    assert torch.equal(found, model(IDS).last_hidden_state)
+        last_hidden_state = model(IDS).last_hidden_state
+    assert torch.equal(last_hidden_state, model(IDS).last_hidden_state)
 
 
 def test_a_language_without_a_map_is_refused(bert_folder, maps):
@@ -230,9 +234,9 @@ def test_a_language_without_a_map_is_refused(bert_folder, maps):
 def test_the_file_gives_back_the_maps_and_says_when_it_is_damaged(maps, tmp_path):
     assert read_language_maps(tmp_path, 32) is None
     write_language_maps(maps, tmp_path)
-    found = read_language_maps(tmp_path, 32)
-    assert found.source == "en" and found.maps.keys() == {"xx"}
-    assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
+    language_maps = read_language_maps(tmp_path, 32)
+    assert language_maps.source == "en" and language_maps.maps.keys() == {"xx"}
+    assert torch.equal(language_maps.maps["xx"].matrix, maps.maps["xx"].matrix)
     (tmp_path / MAPS_FILE).write_bytes(b"\0" * 20)
     with pytest.raises(ModelError, match="modules"):
         read_language_maps(tmp_path, 32)
@@ -261,10 +265,10 @@ def mapped_folder(bert_folder, maps, tmp_path):
 def test_a_model_carries_its_maps_through_saving(load, mapped_folder, maps, tmp_path):
     model = load(mapped_folder)
     save_model(model, load_tokenizer(mapped_folder), tmp_path / "again")
-    found = language_maps_of(load(tmp_path / "again"))
-    assert found.source == maps.source
-    assert torch.equal(found.maps["xx"].matrix, maps.maps["xx"].matrix)
-    assert torch.equal(found.maps["xx"].shift, maps.maps["xx"].shift)
+    language_maps = language_maps_of(load(tmp_path / "again"))
+    assert language_maps.source == maps.source
+    assert torch.equal(language_maps.maps["xx"].matrix, maps.maps["xx"].matrix)
+    assert torch.equal(language_maps.maps["xx"].shift, maps.maps["xx"].shift)
     with torch.no_grad(), active_language(model, "xx"):
         states = model.base_model(IDS).last_hidden_state
     with torch.no_grad(), active_language(model, "en"):
@@ -289,5 +293,5 @@ def test_maps_of_another_encoder_are_refused(maps, bert_folder, tmp_path):
 def test_states_are_mapped_in_their_own_precision(maps):
     states = torch.randn(3, 32)
     with torch.autocast("cpu", torch.bfloat16):
-        found = maps.maps["xx"](states)
-    assert torch.equal(found, maps.maps["xx"](states))
+        result = maps.maps["xx"](states)
+    assert torch.equal(result, maps.maps["xx"](states))

@@ -33,13 +33,13 @@ KINDS = [
 ]
 
 
-def attached(family, kind, *, task=False, leave_out=(), code="en"):
-    languages = {code: read_hub_adapter(MADE / family / kind)}
-    of_task = read_hub_adapter(MADE / family / "task") if task else None
-    return with_hub_adapters(str(MADE / family / "base"), languages, of_task, leave_out)
+def attach_adapters(family, kind, *, task=False, leave_out=(), language="en"):
+    languages = {language: read_hub_adapter(MADE / family / kind)}
+    task_adapter = read_hub_adapter(MADE / family / "task") if task else None
+    return with_hub_adapters(str(MADE / family / "base"), languages, task_adapter, leave_out)
 
 
-def expected(family):
+def load_expected(family):
     return load_file(MADE / family / "expected.safetensors")
 
 
@@ -49,7 +49,7 @@ def output(model, ids):
 
 
 @pytest.fixture
-def altered(tmp_path):
+def alter_config(tmp_path):
     """Copy an adapter folder with other values in its configuration."""
 
     def alter(kind="pfeiffer", name=ADAPTER_CONFIG, **values):
@@ -65,19 +65,19 @@ def altered(tmp_path):
 @pytest.mark.each_value
 @pytest.mark.parametrize(("family", "kind"), KINDS)
 def test_a_languages_adapter_gives_the_librarys_states_and_scores(family, kind):
-    theirs = expected(family)
-    model = attached(family, kind)
+    theirs = load_expected(family)
+    model = attach_adapters(family, kind)
     ours = output(model, theirs["ids"])
     torch.testing.assert_close(ours.hidden_states[-1], theirs[f"{kind}/states"], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ours.logits, theirs[f"{kind}/scores"], atol=1e-5, rtol=1e-5)
-    plain = load_masked_lm(MADE / family / "base")(theirs["ids"]).logits
-    assert not torch.allclose(ours.logits, plain, atol=0.1)
+    plain_logits = load_masked_lm(MADE / family / "base")(theirs["ids"]).logits
+    assert not torch.allclose(ours.logits, plain_logits, atol=0.1)
 
 
 @pytest.mark.parametrize(("family", "kind"), [entry for entry in KINDS if "task" not in entry])
 def test_a_task_stacks_on_a_language_as_in_the_library(family, kind):
-    theirs = expected(family)
-    model = attached(family, kind, task=True)
+    theirs = load_expected(family)
+    model = attach_adapters(family, kind, task=True)
     tags = output(model, theirs["ids"]).logits
     torch.testing.assert_close(tags, theirs[f"{kind}/tags"], atol=1e-5, rtol=1e-5)
     assert tuple(model.config.id2label.values()) == ("DET", "NOUN", "VERB")
@@ -85,7 +85,7 @@ def test_a_task_stacks_on_a_language_as_in_the_library(family, kind):
 
 @pytest.mark.parametrize(("family", "kind"), KINDS)
 def test_what_is_written_is_what_was_read_to_the_bit(family, kind, tmp_path):
-    folders = write_hub_adapters(attached(family, kind, task=True), tmp_path, "me/base@c0ffee")
+    folders = write_hub_adapters(attach_adapters(family, kind, task=True), tmp_path, "me/base@c0ffee")
     assert folders == ["en", "task"]
     for name, theirs in (("en", kind), ("task", "task")):
         ours, original = (
@@ -100,17 +100,17 @@ def test_what_is_written_is_what_was_read_to_the_bit(family, kind, tmp_path):
 
 
 def test_the_last_layers_adapter_can_be_left_out_as_in_mad_x_2():
-    theirs = expected("bert")
-    without = attached("bert", "pfeiffer-invertible", leave_out=(-1,))
-    assert modules_of(without).modules.leave_out == (-1,)
-    first, last = (
+    theirs = load_expected("bert")
+    plain_adapters = attach_adapters("bert", "pfeiffer-invertible", leave_out=(-1,))
+    assert modules_of(plain_adapters).modules.leave_out == (-1,)
+    first_item, last_value = (
         torch.equal(
-            output(without, theirs["ids"]).hidden_states[layer],
-            output(attached("bert", "pfeiffer-invertible"), theirs["ids"]).hidden_states[layer],
+            output(plain_adapters, theirs["ids"]).hidden_states[layer],
+            output(attach_adapters("bert", "pfeiffer-invertible"), theirs["ids"]).hidden_states[layer],
         )
         for layer in (1, 2)
     )
-    assert first and not last
+    assert first_item and not last_value
 
 
 def test_a_pickle_is_read_only_where_it_is_asked_for():
@@ -166,13 +166,13 @@ def test_a_folder_without_such_adapters_is_described(tmp_path):
 def test_old_names_of_weights_are_read(tmp_path):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "old"))
     path = folder / "pytorch_adapter.bin"
-    old = {
+    old_weights = {
         name.replace(".adapters.", ".layer_text_lang_adapters.").replace(
             "invertible_adapters", "invertible_lang_adapters"
         ): weight
         for name, weight in torch.load(path, weights_only=True).items()
     }
-    torch.save(old, path)
+    torch.save(old_weights, path)
     weights = read_hub_adapter(folder, pickle=True).weights
     assert weights.keys() == read_hub_adapter(MADE / "bert" / "pfeiffer-invertible").weights.keys()
 
@@ -187,19 +187,19 @@ def test_old_names_of_weights_are_read(tmp_path):
         ({"non_linearity": "leakyrelu"}, "config.non_linearity"),
     ],
 )
-def test_what_has_no_equal_here_is_refused(altered, values, message):
-    assert message in refusal(read_hub_adapter, altered(**values))
+def test_what_has_no_equal_here_is_refused(alter_config, values, message):
+    assert message in refusal(read_hub_adapter, alter_config(**values))
 
 
-def test_a_head_without_equal_is_refused(altered):
-    assert "type tagging" in refusal(read_hub_adapter, altered("task", "head_config.json", layers=3))
+def test_a_head_without_equal_is_refused(alter_config):
+    assert "type tagging" in refusal(read_hub_adapter, alter_config("task", "head_config.json", layers=3))
 
 
-def test_adapters_of_another_encoder_or_kind_are_refused(altered):
+def test_adapters_of_another_encoder_or_kind_are_refused(alter_config):
     base = str(MADE / "bert" / "base")
-    other = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
-    assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other}, None)
-    wide = read_hub_adapter(altered(reduction_factor=2))
+    other_adapter = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
+    assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other_adapter}, None)
+    wide = read_hub_adapter(alter_config(reduction_factor=2))
     assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
     assert "the adapters of sw differ in kind from the adapters of en" in refusal(
@@ -207,8 +207,8 @@ def test_adapters_of_another_encoder_or_kind_are_refused(altered):
     )
 
 
-def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(altered):
-    task = read_hub_adapter(altered("task", original_ln_before=False))
+def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(alter_config):
+    task = read_hub_adapter(alter_config("task", original_ln_before=False))
     languages = {"en": read_hub_adapter(MADE / "bert" / "mad-x-2")}
     message = refusal(with_hub_adapters, str(MADE / "bert" / "base"), languages, task, error=ConfigError)
     assert "states behind" in message

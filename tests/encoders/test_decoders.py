@@ -18,7 +18,7 @@ from isogloss.encoders.subwords import for_causal, pair_frame
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from made_up import tagged
+from made_up import tagged_sentences
 
 DECODERS = ("llama", "qwen3", "gemma3_text")
 IDS = torch.tensor([[2, 9, 10, 11, 12, 13, 14, 15]])
@@ -45,7 +45,7 @@ def states(model, ids=IDS, layer=-1):
         return model(ids, output_hidden_states=True).hidden_states[layer]
 
 
-def changed(place):
+def change_subword(place):
     ids = IDS.clone()
     ids[0, place] = 20
     return ids
@@ -53,27 +53,29 @@ def changed(place):
 
 def seen_from(model, place, *, layer=-1):
     """Return the positions of subwords that influence the state at a position."""
-    plain = states(model, layer=layer)[0, place]
+    plain_hidden_state = states(model, layer=layer)[0, place]
     return [
-        other
-        for other in range(IDS.size(1))
-        if not torch.allclose(states(model, changed(other), layer)[0, place], plain, atol=1e-6)
+        other_index
+        for other_index in range(IDS.size(1))
+        if not torch.allclose(
+            states(model, change_subword(other_index), layer)[0, place], plain_hidden_state, atol=1e-6
+        )
     ]
 
 
 @pytest.mark.parametrize("kind", ["sdpa", "eager"])
 def test_a_state_knows_what_stands_before_it_or_on_both_sides(read, attention, kind):
-    last = 8 if attention == "bidirectional" else 4
-    assert seen_from(load_model(read, attention=kind), 3) == list(range(last))
+    last_value = 8 if attention == "bidirectional" else 4
+    assert seen_from(load_model(read, attention=kind), 3) == list(range(last_value))
 
 
 def test_windows_of_gemma_reach_to_both_sides_where_the_mask_is_lifted(gemma3_text_folder, tmp_path):
-    causal, lifted = (
-        load_model(prepare_folder(gemma3_text_folder, one, tmp_path / one))
-        for one in ("causal", "bidirectional")
+    causal, lifted_model = (
+        load_model(prepare_folder(gemma3_text_folder, name, tmp_path / name))
+        for name in ("causal", "bidirectional")
     )
     assert seen_from(causal, 4, layer=1) == [1, 2, 3, 4]
-    assert seen_from(lifted, 4, layer=1) == [2, 3, 4, 5, 6]
+    assert seen_from(lifted_model, 4, layer=1) == [2, 3, 4, 5, 6]
 
 
 def test_the_folder_is_read_alike_without_isogloss_to_the_bit(read):
@@ -84,10 +86,10 @@ def test_padding_changes_nothing(read):
     model = load_model(read)
     mask = torch.tensor([[1] * 8, [1] * 5 + [0] * 3])
     with torch.no_grad():
-        together = model(IDS.repeat(2, 1), attention_mask=mask).last_hidden_state
-        alone = model(IDS[:, :5]).last_hidden_state
-        torch.testing.assert_close(together[1:, :5], alone)
-        torch.testing.assert_close(together[:1], model(IDS).last_hidden_state)
+        joint_last_hidden_states = model(IDS.repeat(2, 1), attention_mask=mask).last_hidden_state
+        single_last_hidden_state = model(IDS[:, :5]).last_hidden_state
+        torch.testing.assert_close(joint_last_hidden_states[1:, :5], single_last_hidden_state)
+        torch.testing.assert_close(joint_last_hidden_states[:1], model(IDS).last_hidden_state)
 
 
 @pytest.mark.slow
@@ -95,12 +97,14 @@ def test_padding_changes_nothing(read):
 def test_a_saved_model_attends_as_it_was_trained(read, attention, task, tmp_path):
     head = TASKS[task].head
     for turn in range(2):  # Gemma's window is halved each time it is read, and doubled when it is saved.
-        model, tokenizer = head(read, seed=3), load_tokenizer(read)
+        model = head(read, seed=3)
+        tokenizer = load_tokenizer(read)
         save_model(model, tokenizer, tmp_path / f"saved{turn}")
         again = head(tmp_path / f"saved{turn}", seed=4)
         assert torch.equal(states(again.base_model), states(model.base_model))
         assert all(
-            torch.equal(one, two) for one, two in zip(model.parameters(), again.parameters(), strict=True)
+            torch.equal(parameter, two)
+            for parameter, two in zip(model.parameters(), again.parameters(), strict=True)
         )
         assert for_causal(load_tokenizer(tmp_path / f"saved{turn}")) == (attention == "causal")
         read = tmp_path / f"saved{turn}"
@@ -108,8 +112,8 @@ def test_a_saved_model_attends_as_it_was_trained(read, attention, task, tmp_path
 
 def test_a_words_last_subword_stands_for_it_with_the_mask_and_its_first_without(read, attention):
     tokenizer = load_tokenizer(read)
-    (row,) = TASKS["upos"].encode([tagged("en", 1)[0]], tokenizer)
-    words = tagged("en", 1)[0].words
+    (row,) = TASKS["upos"].encode([tagged_sentences("en", 1)[0]], tokenizer)
+    words = tagged_sentences("en", 1)[0].words
     counts = [len(tokenizer(f" {word}", add_special_tokens=False)["input_ids"]) for word in words]
     ends = [sum(counts[: n + 1]) for n in range(len(words))]
     firsts = [1 + end - count for end, count in zip(ends, counts, strict=True)]
@@ -123,9 +127,12 @@ def test_a_pair_is_divided_closed_and_scored_at_its_last_subword_with_the_mask(r
     (row,) = TASKS["nli"].encode(
         [SentencePair(id="1", first="the cat", second="a dog", label="neutral")], tokenizer
     )
-    opening, closing = tokenizer.cls_token_id, tokenizer.sep_token_id
-    first, second = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("the cat", "a dog"))
-    assert row.subwords == (opening, *first, closing, *second, closing)
+    opening = tokenizer.cls_token_id
+    closing = tokenizer.sep_token_id
+    first_input_ids, second = (
+        tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("the cat", "a dog")
+    )
+    assert row.subwords == (opening, *first_input_ids, closing, *second, closing)
     batch = collate([row], padding=tokenizer.pad_token_id)
     assert batch.columns.tolist() == [len(row.subwords) - 1 if attention == "causal" else 0]
 
@@ -139,18 +146,18 @@ def test_every_tokenizer_divides_pairs_and_closes_them(any_folder):
 
 
 def test_an_encoder_that_is_no_decoder_is_refused(bert_folder):
-    said = refusal(check_attention, bert_folder, "bidirectional", error=ConfigError)
-    assert said.startswith(f"attention: bidirectional: {bert_folder} ") and "(bert)" in said
-    assert "gemma3_text or llama or qwen3" in said
+    text = refusal(check_attention, bert_folder, "bidirectional", error=ConfigError)
+    assert text.startswith(f"attention: bidirectional: {bert_folder} ") and "(bert)" in text
+    assert "gemma3_text or llama or qwen3" in text
 
 
 def test_what_is_prepared_is_linked_and_kept(llama_folder, tmp_path):
     folder = prepare_folder(llama_folder, "bidirectional", tmp_path / "lifted")
     assert (folder / "model.safetensors").samefile(llama_folder / "model.safetensors")
     assert "is_causal" not in json.loads((llama_folder / "config.json").read_text())
-    before = (folder / "config.json").stat().st_mtime_ns
+    time_before = (folder / "config.json").stat().st_mtime_ns
     assert prepare_folder(llama_folder, "bidirectional", folder) == folder
-    assert (folder / "config.json").stat().st_mtime_ns == before
+    assert (folder / "config.json").stat().st_mtime_ns == time_before
 
 
 # GGUF files
@@ -161,8 +168,8 @@ def test_gguf_files_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     assert "a.gguf: " in refusal(load_model, tmp_path)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     assert "a.gguf" in refusal(load_model, tmp_path) or "cannot load" in refusal(load_model, tmp_path)
-    with monkeypatch.context() as old:
-        old.setattr("isogloss.encoders.folders.version", lambda _: "5.17.0")
+    with monkeypatch.context() as old_context:
+        old_context.setattr("isogloss.encoders.folders.version", lambda _: "5.17.0")
         assert "Install 5.18 or later (pip install" in refusal(load_model, tmp_path)
     monkeypatch.setattr("isogloss.encoders.folders.find_spec", lambda _: None)
     assert 'Install it (pip install "isogloss[gguf]")' in refusal(load_model, tmp_path)
@@ -201,8 +208,8 @@ def gguf_folder(gemma3_text_folder, tmp_path_factory):
     writer.add_add_bos_token(True)
     names = get_tensor_name_map(MODEL_ARCH.GEMMA3, config["num_hidden_layers"])
     for name, weight in load_file(gemma3_text_folder / "model.safetensors").items():
-        shifted = weight + 1 if "norm" in name else weight  # As llama.cpp keeps the norms of Gemma.
-        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), shifted.numpy())
+        shifted_weight = weight + 1 if "norm" in name else weight  # As llama.cpp keeps the norms of Gemma.
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), shifted_weight.numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -213,9 +220,10 @@ def gguf_folder(gemma3_text_folder, tmp_path_factory):
 def test_a_gguf_file_is_read_as_transformers_reads_it(gguf_folder, gemma3_text_folder):
     theirs = AutoModel.from_pretrained(gguf_folder, gguf_file="tiny.gguf").eval()
     assert torch.equal(states(load_model(gguf_folder).eval()), states(theirs))
-    ours, known = load_tokenizer(gguf_folder), load_tokenizer(gemma3_text_folder)
+    ours = load_tokenizer(gguf_folder)
+    known_tokenizer = load_tokenizer(gemma3_text_folder)
     for text in ("the cat happened", "a casing"):
-        assert ours(text)["input_ids"] == known(text)["input_ids"]
+        assert ours(text)["input_ids"] == known_tokenizer(text)["input_ids"]
 
 
 def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_folder):
@@ -226,10 +234,10 @@ def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_f
 
 @pytest.mark.slow
 def test_a_decoder_of_gguf_is_lifted_and_saved_as_a_folder(gguf_folder, tmp_path):
-    lifted = prepare_folder(gguf_folder, "bidirectional", tmp_path / "lifted")
-    model = load_model(lifted).eval()
+    lifted_folder = prepare_folder(gguf_folder, "bidirectional", tmp_path / "lifted")
+    model = load_model(lifted_folder).eval()
     assert seen_from(model, 1) == list(range(IDS.size(1)))
     assert seen_from(load_model(gguf_folder).eval(), 1) == [0, 1]
-    save_model(model, load_tokenizer(lifted), tmp_path / "saved")
+    save_model(model, load_tokenizer(lifted_folder), tmp_path / "saved")
     assert not list((tmp_path / "saved").glob("*.gguf"))
     assert torch.equal(states(load_model(tmp_path / "saved").eval()), states(model))

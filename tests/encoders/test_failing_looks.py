@@ -25,13 +25,16 @@ class FailingDisk:
         self.folder = str(folder)
         self.calls = 0
         self.failing = 0
-        stat, opening = os.stat, io.open
+        stat = os.stat
+        opening = io.open
         monkeypatch.setattr(
-            os, "stat", lambda path, *rest, **more: self.check(path) or stat(path, *rest, **more)
+            os, "stat", lambda path, *remainder, **more: self.check(path) or stat(path, *remainder, **more)
         )
         for module in (builtins, io):
             monkeypatch.setattr(
-                module, "open", lambda path, *rest, **more: self.check(path) or opening(path, *rest, **more)
+                module,
+                "open",
+                lambda path, *remainder, **more: self.check(path) or opening(path, *remainder, **more),
             )
 
     def check(self, path: object) -> None:
@@ -75,7 +78,8 @@ def test_one_failing_look_is_an_outage_or_changes_nothing(
     assert calls
     outages = 0
     for failing in range(1, calls + 1):
-        disk.calls, disk.failing = 0, failing
+        disk.calls = 0
+        disk.failing = failing
         try:
             assert read(bert_folder) == expected, failing
         except (StorageError, OSError) as error:

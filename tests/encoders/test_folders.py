@@ -1,4 +1,4 @@
-"""Unusable folders and hub names, and their messages; the hub's client is replaced, without network."""
+"""Unusable folders and hub names, and their messages. The hub's client is replaced, without network."""
 
 import errno
 import json
@@ -110,13 +110,14 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("change", "load", "said"), BROKEN.values(), ids=BROKEN)
-def test_broken_folders_are_refused_with_the_reason_and_what_to_do(folder, change, load, said):
+@pytest.mark.parametrize(("change", "load", "message"), BROKEN.values(), ids=BROKEN)
+def test_broken_folders_are_refused_with_the_reason_and_what_to_do(folder, change, load, message):
     change(folder)
-    assert said.replace("{folder}", str(folder)) in refusal(load, folder)
+    assert message.replace("{folder}", str(folder)) in refusal(load, folder)
 
 
-CONFIG, TOKENIZER = "config.json", "tokenizer_config.json"
+CONFIG = "config.json"
+TOKENIZER = "tokenizer_config.json"
 WRONG = [
     (CONFIG, {"architectures": 9223372036854775808}, "{path}: architectures: "),
     (CONFIG, {"architectures": [[]]}, "{path}: architectures.0: "),
@@ -132,13 +133,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "values", "said"), WRONG)
-def test_values_of_wrong_types_are_refused_in_a_line(folder, name, values, said):
+@pytest.mark.parametrize(("name", "values", "message"), WRONG)
+def test_values_of_wrong_types_are_refused_in_a_line(folder, name, values, message):
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
     text = refusal(load_model if name == CONFIG else load_tokenizer, folder)
-    assert text.startswith(said.format(path=path, folder=folder))
-    assert text.endswith("Copy or download the file again.") or text.endswith("the folder again.")
+    assert text.startswith(message.format(path=path, folder=folder))
+    assert text.endswith(("Copy or download the file again.", "the folder again."))
     assert len(text.splitlines()) == 1
 
 
@@ -156,13 +157,13 @@ def test_an_index_of_another_shape_is_named(folder, shards):
 
 
 def test_weights_that_may_not_be_read_are_named(folder, monkeypatch):
-    def refused(*_, **__):
+    def refuse_access(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("safetensors.safe_open", refused)
-    with pytest.raises(StorageError) as caught:
+    monkeypatch.setattr("safetensors.safe_open", refuse_access)
+    with pytest.raises(StorageError) as error:
         load_model(folder)
-    assert f"{folder / WEIGHTS}: cannot read (Permission denied)" in str(caught.value)
+    assert f"{folder / WEIGHTS}: cannot read (Permission denied)" in str(error.value)
 
 
 def test_missing_shards_are_named(folder):
@@ -221,45 +222,47 @@ class Hub:
     """Stands for ``snapshot_download``: a cache, and what asking the network gives."""
 
     def __init__(self, cached=None, online=None):
-        self.cached, self.online, self.asked = cached, online, []
+        self.cached = cached
+        self.online = online
+        self.asked = []
 
     def __call__(self, name, *, revision, allow_patterns, ignore_patterns=None, local_files_only=False):
         self.asked.append((name, local_files_only))
-        found = self.cached if local_files_only else self.online
-        if found is None:
+        result = self.cached if local_files_only else self.online
+        if result is None:
             raise LocalEntryNotFoundError("not there")
-        if isinstance(found, Exception):
-            raise found
-        return str(found)
+        if isinstance(result, Exception):
+            raise result
+        return str(result)
 
 
 @pytest.fixture
 def hub(monkeypatch):
-    def make(**given):
-        made = Hub(**given)
-        monkeypatch.setattr(huggingface_hub, "snapshot_download", made)
-        return made
+    def make(**inputs):
+        result = Hub(**inputs)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", result)
+        return result
 
     return make
 
 
-def refused(kind):
+def get_refusal(kind):
     error = kind.__new__(kind)  # Its constructor wants a whole HTTP response.
     Exception.__init__(error, "refused")
     return error
 
 
 def test_what_is_in_the_cache_is_used_without_the_network(hub, bert_folder):
-    asked = hub(cached=bert_folder).asked
+    arguments = hub(cached=bert_folder).asked
     for load in (load_model, load_tokenizer, load_encoder_config):
         load("some/encoder")
-    assert asked == [("some/encoder", True)] * 3
+    assert arguments == [("some/encoder", True)] * 3
 
 
 def test_what_is_not_in_the_cache_is_downloaded(hub, bert_folder):
-    asked = hub(online=bert_folder).asked
+    arguments = hub(online=bert_folder).asked
     assert load_model("encoder").config.model_type == "bert"
-    assert asked == [("encoder", True), ("encoder", False)]
+    assert arguments == [("encoder", True), ("encoder", False)]
 
 
 def test_half_a_download_is_taken_up_again(hub, bert_folder, tmp_path):
@@ -291,12 +294,12 @@ def test_unreachable_hubs_are_answered_with_the_way_round(hub):
 
 
 def test_unknown_names_are_told_from_unreachable_hubs(hub):
-    hub(online=refused(RepositoryNotFoundError))
+    hub(online=get_refusal(RepositoryNotFoundError))
     assert "some/encoder:" in refusal(load_model, "some/encoder")
 
 
 def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
-    hub(online=refused(RevisionNotFoundError))
+    hub(online=get_refusal(RevisionNotFoundError))
     message = refusal(load_model, "some/encoder@v2")
     assert message.startswith("some/encoder@v2: some/encoder ")
     assert "no revision 'v2'" in message and "branches, tags or commits" in message
@@ -305,9 +308,9 @@ def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
 @pytest.mark.parametrize("revision", ["", "@step-20", "@{commit}", "@step--20"])
 def test_a_revision_is_a_branch_a_tag_or_a_commit(hub_cache, bert_folder, distilbert_folder, revision):
     commit = hub_cache("some/encoder", bert_folder, revision="step--20" if "--" in revision else "step-20")
-    other = hub_cache("some/encoder", distilbert_folder)
+    other_hub_cache = hub_cache("some/encoder", distilbert_folder)
     name = f"some/encoder{revision.format(commit=commit)}"
-    assert hub_commit(name) == (commit if revision else other)
+    assert hub_commit(name) == (commit if revision else other_hub_cache)
     assert load_model(name).config.model_type == ("bert" if revision else "distilbert")
     assert load_encoder_config(name).model_type == ("bert" if revision else "distilbert")
 
@@ -341,17 +344,17 @@ def test_a_disk_that_fills_up_is_a_storage_error(hub):
     ],
 )
 def test_paths_are_never_asked_of_the_hub(hub, source):
-    asked = hub().asked
+    arguments = hub().asked
     assert "no such folder" in refusal(load_model, source)
-    assert asked == []
+    assert arguments == []
 
 
 def test_a_name_beside_other_folders_is_a_path(hub, tmp_path, monkeypatch):
-    asked = hub().asked
+    arguments = hub().asked
     (tmp_path / "runs" / "encoder").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert "runs/encodr:" in refusal(load_model, "runs/encodr")
-    assert asked == []
+    assert arguments == []
 
 
 @pytest.mark.parametrize("name", ["../../elsewhere.safetensors", "/etc/passwd", "a\\b"])
@@ -360,6 +363,6 @@ def test_shards_elsewhere_are_refused_by_name(folder, name):
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"metadata": {}, "weight_map": {"x": name}}))
     assert f"{index}: the name {name!r} leads out" in refusal(load_model, folder)
-    for damaged in (["x"], {"x": 5}):
-        index.write_text(json.dumps({"weight_map": damaged}))
+    for damaged_texts in (["x"], {"x": 5}):
+        index.write_text(json.dumps({"weight_map": damaged_texts}))
         assert f"{index}: no weight_map of names" in refusal(load_model, folder)

@@ -24,7 +24,7 @@ logits = st.floats(-12, 12)
 DRAWS = 200_000
 
 
-def drawn(log_alpha, *, count=DRAWS, seed=0):
+def draw_gates(log_alpha, *, count=DRAWS, seed=0):
     many = torch.full((count,), float(log_alpha), dtype=torch.float64)
     return sample(many, torch.Generator().manual_seed(seed))
 
@@ -32,16 +32,16 @@ def drawn(log_alpha, *, count=DRAWS, seed=0):
 @pytest.mark.parametrize("log_alpha", [-4.0, -1.5, 0.0, 0.7, 3.0])
 def test_the_closed_form_is_the_share_of_open_gates_among_many(log_alpha):
     expected = float(open_probability(torch.tensor(log_alpha, dtype=torch.float64)))
-    found = float((drawn(log_alpha) > 0).double().mean())
-    assert found == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / DRAWS))
+    mean = float((draw_gates(log_alpha) > 0).double().mean())
+    assert mean == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / DRAWS))
 
 
 @pytest.mark.parametrize("log_alpha", [-1.0, 0.0, 2.0])
 def test_both_ends_are_drawn_as_often_as_each_other_says(log_alpha):
     """A gate at 1 is one at 0 seen from the other side: s and 1 - s, log α and -log α."""
-    fully_open = float((drawn(log_alpha) == 1).double().mean())
-    closed = float((drawn(-log_alpha, seed=1) == 0).double().mean())
-    assert fully_open == pytest.approx(closed, abs=0.006)
+    fully_open = float((draw_gates(log_alpha) == 1).double().mean())
+    closed_mean = float((draw_gates(-log_alpha, seed=1) == 0).double().mean())
+    assert fully_open == pytest.approx(closed_mean, abs=0.006)
     assert 0.01 < fully_open < 0.99
 
 
@@ -56,9 +56,9 @@ def test_the_closed_form_is_that_of_the_paper():
 
 @given(logits, st.integers(0, 2**62))
 def test_gates_lie_between_0_and_1_and_the_same_seed_draws_the_same(log_alpha, seed):
-    first, second = (drawn(log_alpha, count=50, seed=seed) for _ in range(2))
-    assert torch.equal(first, second)
-    assert bool(((first >= 0) & (first <= 1)).all())
+    first_samples, second = (draw_gates(log_alpha, count=50, seed=seed) for _ in range(2))
+    assert torch.equal(first_samples, second)
+    assert bool(((first_samples >= 0) & (first_samples <= 1)).all())
 
 
 @given(logits)
@@ -70,8 +70,8 @@ def test_a_settled_gate_is_symmetric_and_closed_exactly_below_the_threshold(log_
 
 
 @given(logits, logits)
-def test_a_higher_parameter_never_closes_a_gate(one, other):
-    low, high = (torch.tensor(x, dtype=torch.float64) for x in sorted((one, other)))
+def test_a_higher_parameter_never_closes_a_gate(left, right):
+    low, high = (torch.tensor(x, dtype=torch.float64) for x in sorted((left, right)))
     assert settle(low) <= settle(high)
     assert open_probability(low) <= open_probability(high)
 
@@ -108,24 +108,26 @@ def test_extreme_parameters_draw_numbers():
 gates = st.lists(st.tuples(st.floats(-20, 20), st.integers(1, 500)), min_size=1, max_size=30)
 
 
-def split(drawn):
-    log_alpha, sizes = zip(*drawn, strict=True)
+def split(samples):
+    log_alpha, sizes = zip(*samples, strict=True)
     return (torch.tensor(part, dtype=torch.float64) for part in (log_alpha, sizes))
 
 
 @given(gates, st.floats(0.01, 0.99))
-def test_shifted_gates_keep_the_share_that_was_asked_for_and_their_differences(drawn, kept):
-    log_alpha, sizes = split(drawn)
-    found = shift_to_share(log_alpha, sizes, kept)
-    assert float(kept_share(found, sizes)) == pytest.approx(kept, abs=1e-5)
-    torch.testing.assert_close(found - found[0], log_alpha - log_alpha[0])
+def test_shifted_gates_keep_the_share_that_was_asked_for_and_their_differences(samples, kept_values):
+    log_alpha, sizes = split(samples)
+    result = shift_to_share(log_alpha, sizes, kept_values)
+    assert float(kept_share(result, sizes)) == pytest.approx(kept_values, abs=1e-5)
+    torch.testing.assert_close(result - result[0], log_alpha - log_alpha[0])
 
 
 @given(gates, st.floats(0.01, 0.99))
-def test_no_gradient_changes_the_share_of_shifted_gates(drawn, kept):
-    log_alpha, sizes = split(drawn)
+def test_no_gradient_changes_the_share_of_shifted_gates(samples, kept_values):
+    log_alpha, sizes = split(samples)
     log_alpha.requires_grad_()
-    (slopes,) = torch.autograd.grad(kept_share(shift_to_share(log_alpha, sizes, kept), sizes), log_alpha)
+    (slopes,) = torch.autograd.grad(
+        kept_share(shift_to_share(log_alpha, sizes, kept_values), sizes), log_alpha
+    )
     torch.testing.assert_close(slopes, torch.zeros_like(slopes), atol=1e-9, rtol=0)
 
 
@@ -137,29 +139,30 @@ def test_gradients_through_the_shift_are_those_of_differences():
     def number(parameters):
         return (shift_to_share(parameters, sizes, 0.4) * weights).sum()
 
-    (found,) = torch.autograd.grad(number(log_alpha), log_alpha)
+    (grad,) = torch.autograd.grad(number(log_alpha), log_alpha)
     step = 1e-3
     for place in range(4):
         ends = log_alpha.detach().repeat(2, 1)
         ends[0, place] += step
         ends[1, place] -= step
         expected = float(number(ends[0]) - number(ends[1])) / (2 * step)
-        assert float(found[place]) == pytest.approx(expected, abs=0.01)
+        assert float(grad[place]) == pytest.approx(expected, abs=0.01)
 
 
 @given(gates, st.floats(0, 1))
-def test_the_largest_that_are_kept_are_no_more_than_asked_and_one_more_would_be(drawn, kept):
-    log_alpha, sizes = split(drawn)
-    above = largest_kept(log_alpha, sizes, kept)
-    chosen, total = log_alpha > above, float(sizes.sum())
-    assert float(sizes[chosen].sum()) <= kept * total * (1 + 1e-6)
-    if bool(chosen.all()):
+def test_the_largest_that_are_kept_are_no_more_than_asked_and_one_more_would_be(samples, kept_values):
+    log_alpha, sizes = split(samples)
+    largest_kept_above = largest_kept(log_alpha, sizes, kept_values)
+    is_chosen = log_alpha > largest_kept_above
+    total = float(sizes.sum())
+    assert float(sizes[is_chosen].sum()) <= kept_values * total * (1 + 1e-6)
+    if bool(is_chosen.all()):
         return
-    assert float(log_alpha[~chosen].max()) == pytest.approx(above)
-    assert float(sizes[log_alpha >= above].sum()) > kept * total
+    assert float(log_alpha[~is_chosen].max()) == pytest.approx(largest_kept_above)
+    assert float(sizes[log_alpha >= largest_kept_above].sum()) > kept_values * total
 
 
 def test_all_are_kept_where_all_are_asked_for():
     assert largest_kept(torch.tensor([1.0, -2.0]), torch.ones(2), 1.0) == -math.inf
-    ten = torch.arange(10.0)
-    assert largest_kept(ten, torch.ones(10), 1 - 0.3) == 2.0
+    ten_indices = torch.arange(10.0)
+    assert largest_kept(ten_indices, torch.ones(10), 1 - 0.3) == 2.0

@@ -1,11 +1,11 @@
-"""Modules of a language's own: every family, every kind; what changes, what does not, and who is refused."""
+"""Modules of a language's own: every family, every kind. What changes, what does not, and who is refused."""
 
 from copy import deepcopy
 from dataclasses import fields
 
 import pytest
 import torch
-from networks import LANGUAGES, fresh, modular, refusal, stirred, tagger
+from networks import LANGUAGES, fresh, modular, refusal, stir_modules, tagger
 from transformers import AutoModelForMaskedLM
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -45,8 +45,8 @@ def encoder_folder(any_language_folder):
 
 
 def states(model, ids=IDS, mask=MASK):
-    given = {"input_ids": ids, "attention_mask": mask, "output_hidden_states": True}
-    return torch.stack(model.base_model(**given).hidden_states)
+    inputs = {"input_ids": ids, "attention_mask": mask, "output_hidden_states": True}
+    return torch.stack(model.base_model(**inputs).hidden_states)
 
 
 @pytest.mark.each_value
@@ -54,11 +54,11 @@ def states(model, ids=IDS, mask=MASK):
 def test_new_modules_change_nothing_to_the_bit(encoder_folder, kind):
     model = fresh(encoder_folder)
     with torch.no_grad():
-        plain = states(model)
+        plain_tensor = states(model)
         modular(model, kind)
         for languages in (*LANGUAGES, "en-sw", ("en",) * 4):
             with active_language(model, languages):
-                assert torch.equal(states(model), plain)
+                assert torch.equal(states(model), plain_tensor)
 
 
 MAD_X = {"reduction": 2, "after": "feed-forward", "invertible": True}
@@ -67,58 +67,68 @@ MAD_X = {"reduction": 2, "after": "feed-forward", "invertible": True}
 def test_new_adapters_at_the_embeddings_change_nothing_to_the_bit(tied_folder):
     model = load_masked_lm(tied_folder)
     with torch.no_grad():
-        plain = model(IDS, MASK).logits
+        plain_logits = model(IDS, MASK).logits
         modular(model, "adapter", **MAD_X)
         with active_language(model, ROWS):
-            assert torch.equal(model(IDS, MASK).logits, plain)
+            assert torch.equal(model(IDS, MASK).logits, plain_logits)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
 def test_adapters_at_the_embeddings_are_undone_before_the_scores(tied_folder, kind):
-    plain = load_masked_lm(tied_folder)
-    model = modular(deepcopy(plain), kind, **MAD_X)
-    names = {one: name for name, one in model.base_model.named_modules()}
-    at = names[family_of(model).embeddings(model.base_model)]
-    moved = {name: weight for name, weight in module_parameters(model, ["sw"]).items() if at in name}
-    assert len(moved) == 8
+    plain_model = load_masked_lm(tied_folder)
+    model = modular(deepcopy(plain_model), kind, **MAD_X)
+    names = {named_module: name for name, named_module in model.base_model.named_modules()}
+    position = names[family_of(model).embeddings(model.base_model)]
+    moved_weights = {
+        name: weight for name, weight in module_parameters(model, ["sw"]).items() if position in name
+    }
+    assert len(moved_weights) == 8
     with torch.no_grad():
-        for weight in moved.values():
+        for weight in moved_weights.values():
             weight.normal_(0, 0.5, generator=torch.Generator().manual_seed(0))
         with active_language(model, "sw"):
-            one = model.base_model.language_modules.get("sw" if kind == "adapter" else kind, at)
-            changed = states(model)[0]
-            torch.testing.assert_close(changed, one(states(plain)[0]))
-            asked = torch.randn(3, model.config.hidden_size)
-            expected = plain.get_output_embeddings()(one.inverse(asked))
-            torch.testing.assert_close(model.get_output_embeddings()(asked), expected)
+            item = model.base_model.language_modules.get("sw" if kind == "adapter" else kind, position)
+            changed_tensor = states(model)[0]
+            torch.testing.assert_close(changed_tensor, item(states(plain_model)[0]))
+            tensor = torch.randn(3, model.config.hidden_size)
+            expected = plain_model.get_output_embeddings()(item.inverse(tensor))
+            torch.testing.assert_close(model.get_output_embeddings()(tensor), expected)
 
 
 def test_they_are_undone_before_the_scores_of_new_subwords_too(tied_folder):
-    model = stirred(modular(load_masked_lm(tied_folder), "adapter", **MAD_X))
+    model = stir_modules(modular(load_masked_lm(tied_folder), "adapter", **MAD_X))
     with torch.no_grad(), active_language(model, "sw"):
-        before = model(IDS, MASK).logits
-        add_embeddings(model, {before.size(-1): {}}, special=(), seed=0)
-        torch.testing.assert_close(model(IDS, MASK).logits[..., :-1], before)
+        logits_before = model(IDS, MASK).logits
+        add_embeddings(model, {logits_before.size(-1): {}}, special=(), seed=0)
+        torch.testing.assert_close(model(IDS, MASK).logits[..., :-1], logits_before)
 
 
 def test_a_new_language_has_an_adapter_at_the_embeddings_too(bert_folder):
-    model = stirred(modular(load_masked_lm(bert_folder), "adapter", **MAD_X))
+    model = stir_modules(modular(load_masked_lm(bert_folder), "adapter", **MAD_X))
     with torch.no_grad():
         with active_language(model, "sw"):
-            before = model(IDS, MASK).logits
+            logits_before = model(IDS, MASK).logits
         add_language(model, "fr")
         with active_language(model, "sw"):
-            assert torch.equal(model(IDS, MASK).logits, before)
+            assert torch.equal(model(IDS, MASK).logits, logits_before)
         with active_language(model, "fr"):
-            assert not torch.allclose(model(IDS, MASK).logits, before)
-    mean = torch.stack([one for code in LANGUAGES for one in at_embeddings(model, code)]).mean(dim=0)
-    torch.testing.assert_close(at_embeddings(model, "fr")[0], mean)
+            assert not torch.allclose(model(IDS, MASK).logits, logits_before)
+    mean = torch.stack(
+        [
+            language_parameter
+            for language in LANGUAGES
+            for language_parameter in embedding_parameters(model, language)
+        ]
+    ).mean(dim=0)
+    torch.testing.assert_close(embedding_parameters(model, "fr")[0], mean)
 
 
-def at_embeddings(model, language):
+def embedding_parameters(model, language):
     return [
-        one for name, one in language_parameters(model, language).items() if "embeddings.f.up.weight" in name
+        language_parameter
+        for name, language_parameter in language_parameters(model, language).items()
+        if "embeddings.f.up.weight" in name
     ]
 
 
@@ -141,44 +151,48 @@ def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_state
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_languages_in_one_batch_are_read_as_each_alone(encoder_folder, kind):
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     with torch.no_grad():
         with active_language(model, ROWS):
-            mixed = states(model)
+            mixed_tensor = states(model)
         for row, language in enumerate(ROWS):
             with active_language(model, language):
-                alone = states(model, IDS[row : row + 1], MASK[row : row + 1])
-                whole = states(model)
-            real = MASK[row].bool()
-            torch.testing.assert_close(mixed[:, row][:, real], alone[:, 0][:, real], atol=1e-5, rtol=1e-4)
-            torch.testing.assert_close(mixed[:, row][:, real], whole[:, row][:, real], atol=1e-5, rtol=1e-4)
-    assert not torch.allclose(mixed[-1, 0], mixed[-1, 1], atol=1e-2)
+                single_tensor = states(model, IDS[row : row + 1], MASK[row : row + 1])
+                whole_tensor = states(model)
+            real_mask = MASK[row].bool()
+            torch.testing.assert_close(
+                mixed_tensor[:, row][:, real_mask], single_tensor[:, 0][:, real_mask], atol=1e-5, rtol=1e-4
+            )
+            torch.testing.assert_close(
+                mixed_tensor[:, row][:, real_mask], whole_tensor[:, row][:, real_mask], atol=1e-5, rtol=1e-4
+            )
+    assert not torch.allclose(mixed_tensor[-1, 0], mixed_tensor[-1, 1], atol=1e-2)
 
 
 def test_a_batch_as_large_as_the_table_of_distances_is_read_row_by_row(deberta_v2_folder):
     model = fresh(deberta_v2_folder)
     count = len(model.base_model.encoder.rel_embeddings.weight)
-    stirred(modular(model, "attention"))
+    stir_modules(modular(model, "attention"))
     languages = tuple(LANGUAGES[row % 3] for row in range(count))
     ids = IDS[:1].expand(count, -1)
     with torch.no_grad():
         with active_language(model, languages):
-            mixed = states(model, ids, None)
+            mixed_tensor = states(model, ids, None)
         for row, language in enumerate(LANGUAGES):
             with active_language(model, language):
-                torch.testing.assert_close(mixed[:, row], states(model, ids[:1], None)[:, 0])
+                torch.testing.assert_close(mixed_tensor[:, row], states(model, ids[:1], None)[:, 0])
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
-    model = stirred(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
+    model = stir_modules(modular(tagger(encoder_folder, attention=offer_explicit_attention()), kind)).train()
     weights = torch.randn(model.config.hidden_size)
     with active_language(model, ("sw", "en", "sw", "en")):
         (states(model)[-1] @ weights).sum().backward()
-    for language, moved in (("en", True), ("sw", True), ("to", False)):
-        found = language_parameters(model, language).values()
-        assert [weight.grad is not None for weight in found] == [moved] * len(found) != []
+    for language, moved_value in (("en", True), ("sw", True), ("to", False)):
+        result = language_parameters(model, language).values()
+        assert [weight.grad is not None for weight in result] == [moved_value] * len(result) != []
     assert any(weight.grad is not None for weight in shared_parameters(model).values())
 
 
@@ -186,49 +200,54 @@ def test_a_gradient_reaches_no_other_languages_modules(encoder_folder, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_parameter_is_shared_or_one_languages_own(encoder_folder, kind):
     model = modular(load_whole(encoder_folder), kind)
-    every = dict(model.named_parameters())
-    parts = [shared_parameters(model), *(language_parameters(model, one) for one in LANGUAGES)]
-    assert sum(len(part) for part in parts) == len(every)
+    parameters = dict(model.named_parameters())
+    parts = [shared_parameters(model), *(language_parameters(model, language) for language in LANGUAGES)]
+    assert sum(len(part) for part in parts) == len(parameters)
     for part in parts:
-        assert all(every[name] is weight for name, weight in part.items())
+        assert all(parameters[name] is weight for name, weight in part.items())
     counts = parameter_counts(model)
-    assert sum(counts.values()) == sum(weight.numel() for weight in every.values())
+    assert sum(counts.values()) == sum(weight.numel() for weight in parameters.values())
     assert len({counts[language] for language in LANGUAGES}) == 1
 
 
 def test_parameters_are_counted_as_the_layers_say(bert_folder):
     model = fresh(bert_folder)
-    plain, layers, dim = parameter_counts(model), model.config.num_hidden_layers, model.config.hidden_size
-    assert plain == {"": sum(weight.numel() for weight in model.parameters())}
+    plain_parameters = parameter_counts(model)
+    layers = model.config.num_hidden_layers
+    dim = model.config.hidden_size
+    assert plain_parameters == {"": sum(weight.numel() for weight in model.parameters())}
     adapter = 2 * dim * (dim // 4) + dim // 4 + dim
-    adapted = parameter_counts(modular(deepcopy(model), "adapter"))
-    assert adapted == plain | dict.fromkeys(LANGUAGES, 2 * layers * adapter)
+    adapted_parameters = parameter_counts(modular(deepcopy(model), "adapter"))
+    assert adapted_parameters == plain_parameters | dict.fromkeys(LANGUAGES, 2 * layers * adapter)
     inner = model.config.intermediate_size
     feed_forward = layers * (2 * dim * inner + inner + dim + 2 * dim)
-    copied = parameter_counts(modular(deepcopy(model), "feed-forward"))
-    assert copied == {"": plain[""] - feed_forward, **dict.fromkeys(LANGUAGES, feed_forward)}
+    copied_parameters = parameter_counts(modular(deepcopy(model), "feed-forward"))
+    assert copied_parameters == {
+        "": plain_parameters[""] - feed_forward,
+        **dict.fromkeys(LANGUAGES, feed_forward),
+    }
     shared = parameter_counts(modular(model, "shared-adapter"))
-    assert shared == {"": plain[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
+    assert shared == {"": plain_parameters[""] + 2 * layers * adapter, **dict.fromkeys(LANGUAGES, 0)}
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
     model = load_whole(encoder_folder)
-    before = family_of(model).sites(model)
+    sites_before = family_of(model).sites(model)
     modular(model, kind)
-    assert family_of(model).sites(model) == before
-    for site in before:
+    assert family_of(model).sites(model) == sites_before
+    for site in sites_before:
         assert language_site(model, site, "en") == site
-        own = language_site(model, site, "sw")
+        own_language_site = language_site(model, site, "sw")
         names = set(language_parameters(model, "sw"))
         region = {"feed-forward": "feed_forward", "attention": "attention"}.get(kind)
         if region is None:
-            assert own == site
+            assert own_language_site == site
             continue
-        assert {name for name, _ in own.parameters(model, region)} <= names
-        for one in fields(own):
-            value = getattr(own, one.name)
+        assert {name for name, _ in own_language_site.parameters(model, region)} <= names
+        for field in fields(own_language_site):
+            value = getattr(own_language_site, field.name)
             for name in value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ():
                 assert not name or model.get_submodule(name) is not None
 
@@ -236,15 +255,15 @@ def test_a_site_names_a_languages_own_modules(encoder_folder, kind):
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", OWN)
 def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     with torch.no_grad(), active_language(model, "sw"):
-        before = states(model)
-    copied = stirred(deepcopy(model), seed=7)
-    with torch.no_grad(), active_language(model, "sw"), active_language(copied, "en"):
-        assert torch.equal(states(model), before)
-        assert not torch.allclose(states(copied), before)
-    with torch.no_grad(), active_language(copied, "sw"):
-        assert not torch.allclose(states(copied), before)
+        tensor_before = states(model)
+    copied_model = stir_modules(deepcopy(model), seed=7)
+    with torch.no_grad(), active_language(model, "sw"), active_language(copied_model, "en"):
+        assert torch.equal(states(model), tensor_before)
+        assert not torch.allclose(states(copied_model), tensor_before)
+    with torch.no_grad(), active_language(copied_model, "sw"):
+        assert not torch.allclose(states(copied_model), tensor_before)
 
 
 @pytest.mark.each_value
@@ -252,24 +271,26 @@ def test_a_copy_of_a_model_has_modules_of_its_own(encoder_folder, kind):
 def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
     equal = modular(fresh(encoder_folder), kind)
     with torch.no_grad():
-        plain = states(fresh(encoder_folder))
+        plain_tensor = states(fresh(encoder_folder))
         add_language(equal, "fr")
         with active_language(equal, "fr"):
-            assert torch.equal(states(equal), plain)
-    model = stirred(modular(fresh(encoder_folder), kind))
-    before = {name: weight.clone() for name, weight in model.named_parameters()}
+            assert torch.equal(states(equal), plain_tensor)
+    model = stir_modules(modular(fresh(encoder_folder), kind))
+    weights_before = {name: weight.clone() for name, weight in model.named_parameters()}
     add_language(model, "fr")
     assert modules_of(model).languages == (*LANGUAGES, "fr")
-    each = [list(language_parameters(model, one).values()) for one in LANGUAGES]
+    element = [list(language_parameters(model, language).values()) for language in LANGUAGES]
     for place, weight in enumerate(language_parameters(model, "fr").values()):
-        mean = torch.stack([own[place] for own in each]).mean(dim=0)
+        mean = torch.stack([own_part[place] for own_part in element]).mean(dim=0)
         torch.testing.assert_close(weight, mean)
-    assert all(torch.equal(dict(model.named_parameters())[name], weight) for name, weight in before.items())
+    assert all(
+        torch.equal(dict(model.named_parameters())[name], weight) for name, weight in weights_before.items()
+    )
     with torch.no_grad():
         with active_language(model, "fr"):
-            new = states(model)
+            new_tensor = states(model)
         with active_language(model, ("fr", "en", "fr", "sw")):
-            torch.testing.assert_close(states(model)[:, 0], new[:, 0], atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(states(model)[:, 0], new_tensor[:, 0], atol=1e-5, rtol=1e-4)
 
 
 def test_a_language_that_is_there_cannot_be_modular(bert_folder):
@@ -302,14 +323,14 @@ def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder,
 
 
 def test_a_fallback_reads_what_has_no_modules(bert_folder):
-    model = stirred(modular(fresh(bert_folder), "adapter", fallback="sw"))
+    model = stir_modules(modular(fresh(bert_folder), "adapter", fallback="sw"))
     with torch.no_grad():
         with active_language(model, "de"):
-            found = states(model)
+            tensor = states(model)
         with active_language(model, "sw"):
-            assert torch.equal(states(model), found)
+            assert torch.equal(states(model), tensor)
         with active_language(model, ("de", "en", "sw", "fr")):
-            torch.testing.assert_close(states(model)[:, 0], found[:, 0], atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(states(model)[:, 0], tensor[:, 0], atol=1e-5, rtol=1e-4)
     fall_back(model, "")
     with pytest.raises(ConfigError, match="'de'"):
         check_languages(model, ("de",))
@@ -322,10 +343,10 @@ def test_a_fallback_reads_what_has_no_modules(bert_folder):
 def test_one_adapter_for_all_reads_every_language_and_needs_none_said(bert_folder):
     model = modular(fresh(bert_folder), "shared-adapter")
     with torch.no_grad():
-        plain = states(model)
+        plain_tensor = states(model)
         for language in ("", "fr", ("en", "fr", "de", "xx")):
             with active_language(model, language):
-                assert torch.equal(states(model), plain)
+                assert torch.equal(states(model), plain_tensor)
     assert language_parameters(model, "fr") == {}
 
 
@@ -360,13 +381,15 @@ def test_modules_that_cannot_be_are_refused(bert_folder, modules, languages, mes
 
 
 def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
-    one, other = (modular(fresh(bert_folder), "adapter") for _ in range(2))
-    first, second = (list(language_parameters(one, language).values()) for language in ("en", "sw"))
-    assert all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
-    again = language_parameters(other, "en").values()
-    assert all(torch.equal(x, y) for x, y in zip(first, again, strict=True))
+    item, other_modular = (modular(fresh(bert_folder), "adapter") for _ in range(2))
+    first_language_parameters, second = (
+        list(language_parameters(item, language).values()) for language in ("en", "sw")
+    )
+    assert all(torch.equal(x, y) for x, y in zip(first_language_parameters, second, strict=True))
+    again = language_parameters(other_modular, "en").values()
+    assert all(torch.equal(x, y) for x, y in zip(first_language_parameters, again, strict=True))
     downs = [
-        weight for name, weight in language_parameters(one, "en").items() if name.endswith("down.weight")
+        weight for name, weight in language_parameters(item, "en").items() if name.endswith("down.weight")
     ]
     assert not torch.equal(downs[0], downs[1])
 
@@ -382,19 +405,23 @@ def test_adapters_behind_the_norm_change_nothing_until_they_learn_and_are_saved(
         )
         return
     with torch.no_grad():
-        plain = states(model)
+        plain_tensor = states(model)
     modular(model, "adapter", **NORMED)
-    last = model.config.num_hidden_layers
+    last_num_hidden_layers = model.config.num_hidden_layers
     with torch.no_grad(), active_language(model, "sw"):
-        assert torch.equal(states(model), plain)
-        changed = states(stirred(model))
-    assert not torch.allclose(changed[1], plain[1], atol=1e-3)
-    assert all(site.layer < last for site in family_of(model).sites(model) if has_adapter(model, site))
+        assert torch.equal(states(model), plain_tensor)
+        changed_tensor = states(stir_modules(model))
+    assert not torch.allclose(changed_tensor[1], plain_tensor[1], atol=1e-3)
+    assert all(
+        site.layer < last_num_hidden_layers
+        for site in family_of(model).sites(model)
+        if has_adapter(model, site)
+    )
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
     again = load_model(tmp_path / "saved")
     assert modules_of(again).modules == modules_of(model).modules
     with torch.no_grad(), active_language(again, "sw"):
-        assert torch.equal(states(again), changed)
+        assert torch.equal(states(again), changed_tensor)
 
 
 def has_adapter(model, site):

@@ -25,15 +25,16 @@ def copy(encoder_folder, tmp_path):
     return Path(shutil.copytree(encoder_folder, tmp_path / encoder_folder.name))
 
 
-def rewritten(folder, change):
+def rewrite_weights(folder, change):
     """Give the weights other names or types, or none when ``change`` returns none."""
-    found = load_file(folder / "model.safetensors")
-    changed = dict(pair for name, value in found.items() if (pair := change(name, value)))
-    save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
+    file = load_file(folder / "model.safetensors")
+    changed_pairs = dict(pair for name, value in file.items() if (pair := change(name, value)))
+    save_file(changed_pairs, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def test_saved_models_load_again_to_the_bit(encoder_folder, tmp_path):
-    model, tokenizer = load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+    model = load_masked_lm(encoder_folder)
+    tokenizer = load_tokenizer(encoder_folder)
     save_model(model, tokenizer, tmp_path / "deep" / "copy")
     assert same(load_masked_lm(tmp_path / "deep" / "copy"), model)
     assert (
@@ -44,7 +45,8 @@ def test_saved_models_load_again_to_the_bit(encoder_folder, tmp_path):
 
 
 def test_saving_replaces_a_folder(encoder_folder, tmp_path):
-    model, tokenizer = load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
+    model = load_masked_lm(encoder_folder)
+    tokenizer = load_tokenizer(encoder_folder)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "old.txt").write_text("old")
     save_model(model, tokenizer, tmp_path / "model")
@@ -53,7 +55,9 @@ def test_saving_replaces_a_folder(encoder_folder, tmp_path):
 
 
 def test_what_was_there_stays_where_the_last_step_of_saving_fails(bert_folder, tmp_path, monkeypatch):
-    model, tokenizer, place = load_model(bert_folder), load_tokenizer(bert_folder), tmp_path / "model"
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
+    place = tmp_path / "model"
     save_model(model, tokenizer, place)
     rename = os.replace
 
@@ -76,10 +80,10 @@ def test_saved_taggers_are_readable_without_isogloss(encoder_folder, tmp_path):
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "tagger")
     theirs = AutoModelForTokenClassification.from_pretrained(tmp_path / "tagger")
     assert theirs.config.id2label == dict(enumerate(LABELS))
-    assert theirs.config.label2id == {label: number for number, label in enumerate(LABELS)}
-    given = AutoTokenizer.from_pretrained(tmp_path / "tagger")("the cat sat", return_tensors="pt")
+    assert theirs.config.label2id == {label: index for index, label in enumerate(LABELS)}
+    inputs = AutoTokenizer.from_pretrained(tmp_path / "tagger")("the cat sat", return_tensors="pt")
     with torch.no_grad():
-        assert torch.equal(theirs.eval()(**given).logits, model(**given).logits)
+        assert torch.equal(theirs.eval()(**inputs).logits, model(**inputs).logits)
 
 
 def test_loaded_models_are_in_fp32_and_evaluation_mode(copy):
@@ -94,8 +98,8 @@ def test_loaded_models_are_in_fp32_and_evaluation_mode(copy):
 def test_attention_is_the_one_asked_for_and_is_not_saved(encoder_folder, tmp_path, attention):
     offer_explicit_attention()
     model = load_model(encoder_folder, attention=attention)
-    own = "attention-kinds" in family_of(model).lacks
-    expected = "eager" if own else attention
+    is_own = "attention-kinds" in family_of(model).lacks
+    expected = "eager" if is_own else attention
     assert model.config._attn_implementation == expected
     assert tagger(encoder_folder, attention=attention).config._attn_implementation == expected
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
@@ -112,9 +116,9 @@ def test_encoders_without_a_pooler_stay_without(encoder_folder, tmp_path):
 @pytest.mark.each_value
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_loading_draws_no_random_number_from_outside(encoder_folder, load):
-    before = torch.get_rng_state()
+    rng_state_before = torch.get_rng_state()
     load(encoder_folder)
-    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(torch.get_rng_state(), rng_state_before)
 
 
 def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
@@ -122,10 +126,10 @@ def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
 ):
     from transformers.utils import logging
 
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    state_before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     load_model(encoder_folder)
     save_model(tagger(encoder_folder, seed=0), load_tokenizer(encoder_folder), tmp_path / "tagger")
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == state_before
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
 
@@ -137,18 +141,18 @@ def test_loading_and_saving_are_silent_and_leave_transformers_as_it_was(
 @pytest.mark.parametrize("kind", ["AutoModelForSequenceClassification", "AutoModelForQuestionAnswering"])
 def test_every_new_parameter_follows_the_seed_and_the_encoder_stays(encoder_folder, kind):
     encoder = load_model(encoder_folder).state_dict()
-    pretrained = load_masked_lm(encoder_folder).state_dict()  # ModernBERT's head is partly that one.
+    pretrained_weights = load_masked_lm(encoder_folder).state_dict()  # ModernBERT's head is partly that one.
     models = [load_with_new_head(encoder_folder, kind, labels=LABELS[:2], seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (dict(model.named_parameters()) for model in models)
+    first_parameters, again, other_parameters = (dict(model.named_parameters()) for model in models)
     prefix = f"{models[0].base_model_prefix}."
-    for name, parameter in each(first.items()):
+    for name, parameter in each(first_parameters.items()):
         assert torch.equal(parameter, again[name])
         if name.removeprefix(prefix) in encoder:
             assert torch.equal(parameter, encoder[name.removeprefix(prefix)])
-        elif name in pretrained:
-            assert torch.equal(parameter, pretrained[name])
+        elif name in pretrained_weights:
+            assert torch.equal(parameter, pretrained_weights[name])
         elif parameter.ndim > 1:
-            assert not torch.equal(parameter, other[name])
+            assert not torch.equal(parameter, other_parameters[name])
             assert float(parameter.detach().std()) == pytest.approx(0.2, rel=0.35)
         else:
             assert not parameter.any()
@@ -160,8 +164,8 @@ def test_the_head_is_the_same_on_encoders_with_and_without_a_pooler(bert_folder,
     save_model(AutoModel.from_pretrained(bert_folder), load_tokenizer(bert_folder), tmp_path / "pooled")
     kind = "AutoModelForSequenceClassification"
     with_pooler = load_with_new_head(tmp_path / "pooled", kind, labels=LABELS, seed=3)
-    without = load_with_new_head(bert_folder, kind, labels=LABELS, seed=3)
-    assert torch.equal(with_pooler.classifier.weight, without.classifier.weight)
+    plain_result = load_with_new_head(bert_folder, kind, labels=LABELS, seed=3)
+    assert torch.equal(with_pooler.classifier.weight, plain_result.classifier.weight)
 
 
 def test_a_fine_tuned_head_with_the_same_labels_is_kept(encoder_folder, tmp_path):
@@ -175,12 +179,12 @@ def test_a_head_whose_labels_stand_in_another_order_is_kept_in_this_one(encoder_
     save_model(model, load_tokenizer(encoder_folder), tmp_path / "tagger")
     order = [2, 0, 1]
     labels = tuple(LABELS[place].upper() for place in order)
-    found = load_with_new_head(tmp_path / "tagger", "AutoModelForTokenClassification", labels=labels, seed=2)
-    assert found.config.id2label == dict(enumerate(labels))
+    result = load_with_new_head(tmp_path / "tagger", "AutoModelForTokenClassification", labels=labels, seed=2)
+    assert result.config.id2label == dict(enumerate(labels))
     subwords = torch.tensor([[2, 9, 8, 3]])
     with torch.inference_mode():
-        before, after = (one(input_ids=subwords).logits for one in (model, found))
-    torch.testing.assert_close(after, before[..., order], rtol=0, atol=0)
+        logits_before, logits_after = (item(input_ids=subwords).logits for item in (model, result))
+    torch.testing.assert_close(logits_after, logits_before[..., order], rtol=0, atol=0)
 
 
 @pytest.mark.slow
@@ -188,13 +192,13 @@ def test_a_head_whose_labels_stand_in_another_order_is_kept_in_this_one(encoder_
 def test_a_head_with_other_labels_is_replaced(encoder_folder, tmp_path, labels):
     save_model(tagger(encoder_folder, seed=1), load_tokenizer(encoder_folder), tmp_path / "tagger")
     kind = "AutoModelForTokenClassification"
-    found = load_with_new_head(tmp_path / "tagger", kind, labels=labels, seed=1)
-    assert found.config.id2label == dict(enumerate(labels))
-    bare = load_model(
+    model = load_with_new_head(tmp_path / "tagger", kind, labels=labels, seed=1)
+    assert model.config.id2label == dict(enumerate(labels))
+    bare_model = load_model(
         encoder_folder
     )  # Without the masked-LM head, of which ModernBERT's tagger keeps a part.
-    save_model(bare, load_tokenizer(encoder_folder), tmp_path / "bare")
-    assert same(found, load_with_new_head(tmp_path / "bare", kind, labels=labels, seed=1))
+    save_model(bare_model, load_tokenizer(encoder_folder), tmp_path / "bare")
+    assert same(model, load_with_new_head(tmp_path / "bare", kind, labels=labels, seed=1))
 
 
 def test_norms_of_a_new_head_start_as_norms(modernbert_folder, tmp_path):
@@ -202,11 +206,11 @@ def test_norms_of_a_new_head_start_as_norms(modernbert_folder, tmp_path):
     assert torch.equal(tagger(tmp_path / "bare", seed=0).head.norm.weight, torch.ones(32))
 
 
-# Heads of our own
+# Heads of isogloss
 
 
 @pytest.fixture
-def saved(encoder_folder, tmp_path):
+def saved_model(encoder_folder, tmp_path):
     model = with_own_head(encoder_folder, seed=7)
     with torch.no_grad():
         for weight in model.parameters():
@@ -225,17 +229,17 @@ def test_encoder_and_head_are_found_by_their_names(encoder_folder):
     assert all(site.module(model, "block") is not None for site in sites)
 
 
-def test_a_saved_model_comes_back_to_the_bit_whatever_the_seed(saved):
-    model, folder = saved
+def test_a_saved_model_comes_back_to_the_bit_whatever_the_seed(saved_model):
+    model, folder = saved_model
     back = with_own_head(folder, seed=3)
     assert same(weights(model), weights(back))
     assert tuple(back.config.id2label.values()) == LABELS
 
 
-def test_transformers_loads_the_encoder_without_isogloss(saved):
+def test_transformers_loads_the_encoder_without_isogloss(saved_model):
     from transformers import AutoModel, AutoTokenizer
 
-    model, folder = saved
+    model, folder = saved_model
     encoder = AutoModel.from_pretrained(folder).eval()
     theirs = {n: weight for n, weight in weights(encoder).items() if not n.startswith("pooler.")}
     assert same(weights(model.base_model), theirs)
@@ -246,34 +250,36 @@ def test_transformers_loads_the_encoder_without_isogloss(saved):
     assert same(weights(load_model(folder)), weights(model.base_model))
 
 
-def test_an_own_head_for_other_labels_is_replaced(saved):
-    _, folder = saved
-    other = with_own_head(folder, labels=("a", "b", "d"), seed=1)
-    assert same(weights(other.head), weights(with_own_head(folder, labels=("a", "b", "d"), seed=1).head))
-    assert not same(weights(other.head), weights(with_own_head(folder).head))
-    assert tuple(other.config.id2label.values()) == ("a", "b", "d")
+def test_an_own_head_for_other_labels_is_replaced(saved_model):
+    _, folder = saved_model
+    other_model = with_own_head(folder, labels=("a", "b", "d"), seed=1)
+    assert same(
+        weights(other_model.head), weights(with_own_head(folder, labels=("a", "b", "d"), seed=1).head)
+    )
+    assert not same(weights(other_model.head), weights(with_own_head(folder).head))
+    assert tuple(other_model.config.id2label.values()) == ("a", "b", "d")
 
 
-def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved, tmp_path):
-    _, folder = saved
+def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved_model, tmp_path):
+    _, folder = saved_model
     with pytest.raises(ModelError, match=r"task's:.*head\.bias.*\(3,\)"):
         with_own_head(folder, out=4)
-    broken = shutil.copytree(folder, tmp_path / "broken")
-    left = load_file(broken / "model.safetensors")
+    broken_folder = shutil.copytree(folder, tmp_path / "broken")
+    left = load_file(broken_folder / "model.safetensors")
     del left["head.bias"]
-    save_file(left, broken / "model.safetensors", metadata={"format": "pt"})
+    save_file(left, broken_folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"head\.bias has the shape None in the weights; expected \(3,\)"):
-        with_own_head(broken)
+        with_own_head(broken_folder)
 
 
-def test_a_model_in_shards_comes_back_to_the_bit(saved, tmp_path):
-    model, folder = saved
+def test_a_model_in_shards_comes_back_to_the_bit(saved_model, tmp_path):
+    model, folder = saved_model
     shards = shutil.copytree(folder, tmp_path / "shards")
-    whole = load_file(shards / "model.safetensors")
+    whole_file = load_file(shards / "model.safetensors")
     (shards / "model.safetensors").unlink()
-    places = {name: f"model-0000{1 + (name.startswith('head'))}-of-00002.safetensors" for name in whole}
+    places = {name: f"model-0000{1 + (name.startswith('head'))}-of-00002.safetensors" for name in whole_file}
     for place in set(places.values()):
-        part = {name: weight for name, weight in whole.items() if places[name] == place}
+        part = {name: weight for name, weight in whole_file.items() if places[name] == place}
         save_file(part, shards / place, metadata={"format": "pt"})
     (shards / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
     assert same(weights(with_own_head(shards)), weights(model))
@@ -288,7 +294,7 @@ def test_names_of_norms_from_the_time_of_tensorflow_are_understood(encoder_folde
             "LayerNorm.bias", "LayerNorm.beta"
         ), value
 
-    rewritten(copy, old)
+    rewrite_weights(copy, old)
     assert same(load_model(copy), load_model(encoder_folder))
     assert same(load_masked_lm(copy), load_masked_lm(encoder_folder))
 
@@ -300,7 +306,7 @@ def test_weights_of_the_encoder_alone_are_understood(encoder_folder, copy):
     def bare(name, value):
         return (name.removeprefix(prefix), value) if name.startswith(prefix) else None
 
-    rewritten(copy, bare)
+    rewrite_weights(copy, bare)
     assert same(load_model(copy), load_model(encoder_folder))
     assert same(tagger(copy).base_model, load_model(encoder_folder))
 
@@ -315,16 +321,19 @@ def test_numbers_of_positions_among_the_weights_are_passed_over(encoder_folder, 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_weights_in_half_precision_are_trained_in_full(encoder_folder, copy, dtype):
-    rewritten(copy, lambda name, value: (name, value.to(dtype)))
+    rewrite_weights(copy, lambda name, value: (name, value.to(dtype)))
     change_config(copy, torch_dtype=str(dtype)[6:])
-    full, half = load_model(encoder_folder).state_dict(), load_model(copy).state_dict()
-    assert all(torch.equal(half[name], full[name].to(dtype).float()) for name in each(full))
+    full_weights = load_model(encoder_folder).state_dict()
+    half_weights = load_model(copy).state_dict()
+    assert all(
+        torch.equal(half_weights[name], full_weights[name].to(dtype).float()) for name in each(full_weights)
+    )
 
 
 def test_families_without_segments_are_given_none(encoder_folder):
     """The tokenizer may come from BERT, which has them."""
-    encoded = load_tokenizer(encoder_folder)("the cat", "a dog")
-    assert ("token_type_ids" in encoded) == (encoder_folder.name == "bert")
+    encoding = load_tokenizer(encoder_folder)("the cat", "a dog")
+    assert ("token_type_ids" in encoding) == (encoder_folder.name == "bert")
 
 
 def test_what_is_saved_gives_plain_transformers_no_segments_either(distilbert_folder, tmp_path):
@@ -352,18 +361,19 @@ def test_subwords_that_open_and_close_a_text_may_be_called_otherwise(modernbert_
 def test_a_full_disk_is_a_storage_error_and_leaves_nothing(copy, tmp_path, monkeypatch, error):
     from safetensors import SafetensorError
 
-    model, tokenizer = load_masked_lm(copy), load_tokenizer(copy)
-    raised = {
+    model = load_masked_lm(copy)
+    tokenizer = load_tokenizer(copy)
+    raised_value = {
         "os": OSError(28, "No space left on device"),
         "safetensors": SafetensorError("I/O error: No space left on device (os error 28)"),
     }
 
     def full(*_, **__):
-        raise raised[error]
+        raise raised_value[error]
 
     monkeypatch.setattr(model, "save_pretrained", full)
-    before = (copy / "model.safetensors").read_bytes()
+    content_before = (copy / "model.safetensors").read_bytes()
     with pytest.raises(StorageError, match="write"):
         save_model(model, tokenizer, copy)
-    assert (copy / "model.safetensors").read_bytes() == before
+    assert (copy / "model.safetensors").read_bytes() == content_before
     assert [path.name for path in tmp_path.iterdir()] == [copy.name]

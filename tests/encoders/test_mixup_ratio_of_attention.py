@@ -10,16 +10,16 @@ from isogloss.encoders.mixup import LearnedRatio, attention_entropy, log_attenti
 SHAPES = st.tuples(*[st.integers(1, high) for high in (3, 3, 6, 6)], st.integers(0, 2**31 - 1))
 
 
-def drawn(shape, *, pad=(0, 0)):
-    """Raw weights and masks; the last ``pad`` subwords of target and source are padding full of noise."""
+def draw_attention(shape, *, pad=(0, 0)):
+    """Raw weights and masks. The last ``pad`` subwords of target and source are padding full of noise."""
     pairs, heads, target, source, seed = shape
     generator = torch.Generator().manual_seed(seed)
     raw = torch.randn(
         pairs, heads, target + pad[0], source + pad[1], generator=generator, dtype=torch.float64
     )
     masks = [
-        (torch.arange(real + more) < real).expand(pairs, -1)
-        for real, more in zip((target, source), pad, strict=True)
+        (torch.arange(real_target + more) < real_target).expand(pairs, -1)
+        for real_target, more in zip((target, source), pad, strict=True)
     ]
     return 3 * raw, *masks
 
@@ -30,50 +30,53 @@ def naive_entropy(raw):
     for head in raw.tolist():
         for query in head:
             top = max(query)
-            weights = [math.exp(one - top) for one in query]
-            shares = [one / sum(weights) for one in weights]
-            total -= sum(one * math.log(one) for one in shares if one > 0) / len(head)
+            weights = [math.exp(item - top) for item in query]
+            shares = [weight / sum(weights) for weight in weights]
+            total -= sum(share * math.log(share) for share in shares if share > 0) / len(head)
     return total / len(raw)
 
 
 @given(SHAPES)
 def test_entropy_is_the_mean_over_heads_and_subwords_of_each_distributions_entropy(shape):
-    raw, target, source = drawn(shape)
-    found = attention_entropy(log_attention(raw, source), queries=target, keys=source)
-    assert found.tolist() == pytest.approx([naive_entropy(one) for one in raw], abs=1e-12)
+    raw, target, source = draw_attention(shape)
+    tensor = attention_entropy(log_attention(raw, source), queries=target, keys=source)
+    assert tensor.tolist() == pytest.approx([naive_entropy(item) for item in raw], abs=1e-12)
 
 
 @given(SHAPES)
 def test_both_ways_are_normalised_for_themselves(shape):
-    raw, target, source = drawn(shape)
-    both = [naive_entropy(one) + naive_entropy(one.transpose(1, 2)) for one in raw]
-    assert two_way_entropy(raw, target=target, source=source).tolist() == pytest.approx(both, abs=1e-12)
+    raw, target, source = draw_attention(shape)
+    ratios = [naive_entropy(item) + naive_entropy(item.transpose(1, 2)) for item in raw]
+    assert two_way_entropy(raw, target=target, source=source).tolist() == pytest.approx(ratios, abs=1e-12)
 
 
 @given(SHAPES, st.tuples(st.integers(0, 4), st.integers(0, 4)))
 def test_padding_changes_nothing(shape, pad):
-    raw, target, source = drawn(shape, pad=pad)
-    real = raw[:, :, : shape[2], : shape[3]]
-    whole = torch.ones(shape[0], shape[2], dtype=torch.bool), torch.ones(shape[0], shape[3], dtype=torch.bool)
-    alone = two_way_entropy(real, target=whole[0], source=whole[1])
-    padded = two_way_entropy(raw, target=target, source=source)
-    assert torch.allclose(padded, alone, rtol=0, atol=1e-12)
+    raw, target, source = draw_attention(shape, pad=pad)
+    real_raw = raw[:, :, : shape[2], : shape[3]]
+    whole_tensors = (
+        torch.ones(shape[0], shape[2], dtype=torch.bool),
+        torch.ones(shape[0], shape[3], dtype=torch.bool),
+    )
+    single_two_way_entropy = two_way_entropy(real_raw, target=whole_tensors[0], source=whole_tensors[1])
+    padded_two_way_entropy = two_way_entropy(raw, target=target, source=source)
+    assert torch.allclose(padded_two_way_entropy, single_two_way_entropy, rtol=0, atol=1e-12)
 
 
 @given(SHAPES)
 def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
-    raw, target, source = drawn(shape)
+    raw, target, source = draw_attention(shape)
     largest = math.log(shape[2]) + math.log(shape[3])
     even = two_way_entropy(torch.zeros_like(raw), target=target, source=source)
     assert even.tolist() == pytest.approx([largest] * shape[0], abs=1e-12)
     assert bool((two_way_entropy(raw, target=target, source=source) <= largest + 1e-9).all())
-    sure = torch.eye(4, dtype=torch.float64).expand(1, 1, 4, 4) * 1e4
-    ones = torch.ones(1, 4, dtype=torch.bool)
-    assert two_way_entropy(sure, target=ones, source=ones).item() == 0
+    sure_matrix = torch.eye(4, dtype=torch.float64).expand(1, 1, 4, 4) * 1e4
+    unit_tensor = torch.ones(1, 4, dtype=torch.bool)
+    assert two_way_entropy(sure_matrix, target=unit_tensor, source=unit_tensor).item() == 0
 
 
 def test_gradients_are_those_of_finite_differences_and_padding_has_none():
-    raw, target, source = drawn((2, 2, 3, 4, 0), pad=(2, 1))
+    raw, target, source = draw_attention((2, 2, 3, 4, 0), pad=(2, 1))
     raw.requires_grad_()
     ratio = LearnedRatio().double()
     with torch.no_grad():
@@ -98,9 +101,9 @@ def test_the_ratio_is_the_equation(entropy, weight, bias, largest):
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)
     expected = largest / (1 + math.exp(-(entropy * weight + bias)))
-    found = ratio(torch.tensor([entropy], dtype=torch.float64), largest)
-    assert found.item() == pytest.approx(expected, abs=1e-12)
-    assert 0 <= found.item() <= largest
+    result = ratio(torch.tensor([entropy], dtype=torch.float64), largest)
+    assert result.item() == pytest.approx(expected, abs=1e-12)
+    assert 0 <= result.item() <= largest
 
 
 def test_the_ratio_begins_in_the_middle_and_its_first_gradient_tells_pairs_apart():

@@ -65,8 +65,8 @@ def test_adapters_are_an_encoder(make, auto_class):
     with torch.no_grad():
         states = getattr(inner, "bert", inner)(IDS).last_hidden_state
         torch.testing.assert_close(encoder(IDS).last_hidden_state, states, atol=1e-5, rtol=1e-5)
-    named = identify_encoder(str(folder))
-    assert named.source == "theirs" and named == identify_encoder(str(folder))
+    names = identify_encoder(str(folder))
+    assert names.source == "theirs" and names == identify_encoder(str(folder))
 
 
 def test_a_new_head_is_put_on_them(make):
@@ -108,9 +108,9 @@ def test_a_changed_base_is_another_model(make, bert_folder, tmp_path):
     base = tmp_path / "base"
     shutil.copytree(bert_folder, base)
     _, folder = make(base=base)
-    before = complete_folder(folder)
+    folder_before = complete_folder(folder)
     (base / "config.json").write_text((base / "config.json").read_text() + "\n")
-    assert complete_folder(folder) != before
+    assert complete_folder(folder) != folder_before
 
 
 def test_a_base_on_the_hub_is_pinned(make, bert_folder, hub_cache):
@@ -119,8 +119,8 @@ def test_a_base_on_the_hub_is_pinned(make, bert_folder, hub_cache):
     path = folder / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": "me/base"}))
     model = complete_folder(folder)
-    named = json.loads((model / "difference.json").read_text())["base"]
-    assert named.startswith("me/base@") and len(named) == len("me/base@") + 40
+    base = json.loads((model / "difference.json").read_text())["base"]
+    assert base.startswith("me/base@") and len(base) == len("me/base@") + 40
     assert load_fine_tuned(folder).task.name == "word-tagging"
 
 

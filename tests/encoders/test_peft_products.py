@@ -58,7 +58,7 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def saved(request, place, tmp_path, monkeypatch) -> Save:
+def saved_case(request, place, tmp_path, monkeypatch) -> Save:
     """Save a case as peft does, and keep what isogloss makes of it away from other tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -84,10 +84,10 @@ def _like(folder: Path, family: str, place: Path) -> Path:
     return place
 
 
-def check(case: Case, saved: Save) -> None:
-    """Compare isogloss with peft; skip what peft itself refuses."""
+def check(case: Case, saved_folder: Save) -> None:
+    """Compare isogloss with peft. Skip what peft itself refuses."""
     try:
-        theirs = saved(case)
+        theirs = saved_folder(case)
     except (ValueError, TypeError) as error:
         pytest.skip(f"peft: {error}"[:200])
     verdict = verdict_on(theirs)
@@ -113,20 +113,20 @@ SAMPLE = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLE, ids=str)
-def test_a_folder_of_peft_gives_its_numbers(case, saved):
-    check(case, saved)
+def test_a_folder_of_peft_gives_its_numbers(case, saved_case):
+    check(case, saved_case)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", bert_cases(), ids=str)
-def test_every_method_of_peft_gives_its_numbers(case, saved):
-    check(case, saved)
+def test_every_method_of_peft_gives_its_numbers(case, saved_case):
+    check(case, saved_case)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", family_cases(), ids=str)
-def test_every_family_and_head_gives_its_numbers(case, saved):
-    check(case, saved)
+def test_every_family_and_head_gives_its_numbers(case, saved_case):
+    check(case, saved_case)
 
 
 DAMAGED = (
@@ -139,32 +139,32 @@ DAMAGED = (
 CHANGES = ("removed", "renamed", "reshaped", "added")
 
 
-def _damaged(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str, torch.Tensor]:
+def _damage_weights(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str, torch.Tensor]:
     weight = weights[name]
     if kind == "added":
         return {**weights, f"{name}.more": weight.clone()}
-    others = {other: value for other, value in weights.items() if other != name}
-    new = {
+    other_items = {other_name: value for other_name, value in weights.items() if other_name != name}
+    new_value = {
         "removed": {},
         "renamed": {f"{name}x": weight},
         "reshaped": {name: weight.repeat_interleave(2, -1)},
     }
-    return {**others, **new[kind]}
+    return {**other_items, **new_value[kind]}
 
 
-def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
-    """Damage one weight after another; the error names it."""
+def check_damage(case: Case, saved_folder: Save, kind: str, *, is_whole: bool) -> None:
+    """Damage one weight after another. The error names it."""
     from safetensors.torch import load_file, save_file
 
-    theirs = saved(case)
+    theirs = saved_folder(case)
     path = theirs.folder / "adapter_model.safetensors"
-    whole = load_file(path)
-    names = sorted(whole)
+    whole_file = load_file(path)
+    names = sorted(whole_file)
     heads = [
         name for name in names if name.removeprefix("base_model.model.").startswith(("classifier", "score"))
     ]
     for name in each([*names[::5], *heads] if is_whole else [names[0], *heads[:1]]):
-        save_file(_damaged(whole, name, kind), path, metadata={"format": "pt"})
+        save_file(_damage_weights(whole_file, name, kind), path, metadata={"format": "pt"})
         verdict = verdict_on(theirs)
         assert verdict.kind == "refused", (name, verdict)
         assert name.removeprefix("base_model.model.") in verdict.details, (name, verdict)
@@ -172,21 +172,21 @@ def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_damaged_weight_is_named(kind, saved):
-    check_damage(DAMAGED[1], saved, kind, is_whole=False)
+def test_a_damaged_weight_is_named(kind, saved_case):
+    check_damage(DAMAGED[1], saved_case, kind, is_whole=False)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("case", DAMAGED, ids=str)
-def test_damaged_weights_of_every_kind_are_named(case, kind, saved):
-    check_damage(case, saved, kind, is_whole=True)
+def test_damaged_weights_of_every_kind_are_named(case, kind, saved_case):
+    check_damage(case, saved_case, kind, is_whole=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [{"num_hidden_layers": 2}, {"num_hidden_layers": 4}, {"hidden_size": 16}])
-def test_adapters_of_another_encoder_are_refused(fields, saved, tmp_path):
-    theirs = saved(SAMPLE[0])
+def test_adapters_of_another_encoder_are_refused(fields, saved_case, tmp_path):
+    theirs = saved_case(SAMPLE[0])
     path = theirs.folder / "adapter_config.json"
     body = json.loads(path.read_text())
     config = transformers.AutoConfig.from_pretrained(body["base_model_name_or_path"])
@@ -197,15 +197,15 @@ def test_adapters_of_another_encoder_are_refused(fields, saved, tmp_path):
     )
     path.write_text(json.dumps(body | {"base_model_name_or_path": str(tmp_path / "other")}))
     for load in (load_encoder, load_model):
-        with pytest.raises(IsoglossError) as caught:
+        with pytest.raises(IsoglossError) as error:
             load(theirs.folder)
         facts = ("adapter_model.safetensors", "encoder.layer.", "base_model_name_or_path")
-        assert all(fact in str(caught.value) for fact in facts)
+        assert all(fact in str(error.value) for fact in facts)
 
 
 @pytest.mark.slow
-def test_each_of_two_adapters_is_read(saved, tmp_path):
-    theirs = saved(SAMPLE[0])
+def test_each_of_two_adapters_is_read(saved_case, tmp_path):
+    theirs = saved_case(SAMPLE[0])
     base = json.loads((theirs.folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     model = peft.PeftModel.from_pretrained(
         transformers.AutoModelForSequenceClassification.from_pretrained(base), theirs.folder
@@ -223,8 +223,8 @@ def test_each_of_two_adapters_is_read(saved, tmp_path):
 
 
 @pytest.mark.slow
-def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved):
-    theirs = saved(SAMPLE[1])
+def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved_case):
+    theirs = saved_case(SAMPLE[1])
     network = load_model(theirs.folder, precision="float32").network
     unmerge(network, complete_folder(theirs.folder))
     with torch.no_grad():
@@ -232,8 +232,8 @@ def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved):
 
 
 @pytest.mark.slow
-def test_a_type_that_is_not_merged_is_named_first(saved):
-    theirs = saved(SAMPLE[-1])
+def test_a_type_that_is_not_merged_is_named_first(saved_case):
+    theirs = saved_case(SAMPLE[-1])
     for load in (load_encoder, load_model):
         with says(IsoglossError, str(theirs.folder), "PREFIX_TUNING", "LORA"):
             load(theirs.folder)

@@ -4,7 +4,7 @@ from contextlib import ExitStack, nullcontext
 
 import pytest
 import torch
-from networks import fresh, hooks, modular, stirred
+from networks import fresh, hooks, modular, stir_modules
 from torch import nn
 
 from isogloss.core.errors import ModelError
@@ -17,7 +17,7 @@ IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 8, 8, 10, 3]])
 
 
 def gradients(model, *, anew, languages=(), mixup=None):
-    """Compute gradients after all contexts of the forward pass; also return the recorded states."""
+    """Compute gradients after all contexts of the forward pass. Also return the recorded states."""
     model.train().zero_grad()
     torch.manual_seed(0)
     with ExitStack() as contexts:
@@ -28,22 +28,22 @@ def gradients(model, *, anew, languages=(), mixup=None):
         trace = contexts.enter_context(mixing(model, mixup, None)) if mixup else None
         states = contexts.enter_context(last_states(model))
         model(input_ids=IDS)
-    (last,) = states
-    before = hooks(model)
-    last.square().mean().backward()
-    assert hooks(model) == before
-    found = {
+    (last_state,) = states
+    hooks_before = hooks(model)
+    last_state.square().mean().backward()
+    assert hooks(model) == hooks_before
+    grads = {
         name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None
     }
     ratio = (
         {name: weight.grad.clone() for name, weight in mixup.ratio_module.named_parameters()} if mixup else {}
     )
-    return {"": last.detach(), **found, **ratio, **({"trace": trace.ratios} if trace else {})}
+    return {"": last_state.detach(), **grads, **ratio, **({"trace": trace.ratios} if trace else {})}
 
 
-def assert_same(one, other):
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
+def assert_same(left, right):
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
 
 
 def test_gradients_are_those_of_a_single_pass_to_the_bit(encoder_folder):
@@ -54,62 +54,64 @@ def test_gradients_are_those_of_a_single_pass_to_the_bit(encoder_folder):
 def test_each_layer_runs_twice_and_hooks_around_it_once(encoder_folder):
     model = fresh(encoder_folder)
     family = FAMILIES[model.config.model_type]
-    seen = {"around": 0, "inside": 0}
+    fields = {"around": 0, "inside": 0}
 
     def counting(name):
-        return lambda *_: seen.update({name: seen[name] + 1})
+        return lambda *_: fields.update({name: fields[name] + 1})
 
     for site in family.sites(model):
         model.get_submodule(site.block).register_forward_hook(counting("around"))
         model.get_submodule(site.feed_forward_in).register_forward_hook(counting("inside"))
     gradients(model, anew=True)
     layers = len(family.sites(model))
-    assert seen == {"around": layers, "inside": 2 * layers}
-    with recomputed_layers(model) as number:
-        assert number == layers
+    assert fields == {"around": layers, "inside": 2 * layers}
+    with recomputed_layers(model) as index:
+        assert index == layers
     assert not any("forward" in vars(model.get_submodule(site.block)) for site in family.sites(model))
 
 
 def test_less_is_kept_for_the_gradients(encoder_folder):
-    def kept(*, anew):
-        model, numbers = fresh(encoder_folder).train(), []
-        counted = torch.autograd.graph.saved_tensors_hooks(
-            lambda one: numbers.append(one.numel()) or one, lambda one: one
+    def count_kept(*, anew):
+        model = fresh(encoder_folder).train()
+        numbers = []
+        counted_hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda tensor: numbers.append(tensor.numel()) or tensor, lambda item: item
         )
-        with counted, recomputed_layers(model) if anew else nullcontext():
+        with counted_hooks, recomputed_layers(model) if anew else nullcontext():
             model(input_ids=IDS)
         return sum(numbers)
 
-    assert 0 < kept(anew=True) < kept(anew=False) / 3
+    assert 0 < count_kept(anew=True) < count_kept(anew=False) / 3
 
 
 @pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter", "shared-adapter"])
 def test_a_layer_runs_again_in_the_languages_of_the_first_time(bert_folder, kind):
-    def of(languages, *, anew):
-        return gradients(stirred(modular(fresh(bert_folder), kind)), anew=anew, languages=languages)
+    def compute_gradients(languages, *, anew):
+        return gradients(stir_modules(modular(fresh(bert_folder), kind)), anew=anew, languages=languages)
 
     for languages in (("sw",), ("sw", "en")):
-        assert_same(of(languages, anew=False), of(languages, anew=True))
+        assert_same(compute_gradients(languages, anew=False), compute_gradients(languages, anew=True))
 
 
 @pytest.mark.parametrize("kind", [None, "attention", "adapter"])
 @pytest.mark.parametrize("layer", [1, 3])
 def test_a_layer_that_mixes_mixes_again(bert_folder, kind, layer):
-    def mixed(*, anew):
+    def compute_mixed_gradients(*, anew):
         model = fresh(bert_folder)
         if kind:
-            model = stirred(modular(model, kind))
+            model = stir_modules(modular(model, kind))
         return gradients(model, anew=anew, languages=("en", "sw") if kind else (), mixup=Mixup(layer=layer))
 
-    once, anew = mixed(anew=False), mixed(anew=True)
+    once = compute_mixed_gradients(anew=False)
+    anew = compute_mixed_gradients(anew=True)
     assert_same(once, anew)
     assert once["trace"].shape == (1,)
     assert not torch.equal(once[""], gradients(fresh(bert_folder), anew=False)[""])
 
 
 def test_a_model_without_layers_is_refused():
-    refused = pytest.raises(ModelError, match=r"^Linear: gradient checkpointing .* gradient_checkpointing\.$")
-    with refused, recomputed_layers(nn.Linear(2, 2)):
+    refusal = pytest.raises(ModelError, match=r"^Linear: gradient checkpointing .* gradient_checkpointing\.$")
+    with refusal, recomputed_layers(nn.Linear(2, 2)):
         raise AssertionError
 
 

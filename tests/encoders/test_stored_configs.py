@@ -1,4 +1,4 @@
-"""Configurations read without transformers equal those of transformers, whatever a config.json leaves out."""
+"""Configurations read without transformers equal those of transformers, whatever a config.json lacks."""
 
 import json
 import subprocess
@@ -38,15 +38,15 @@ def rewrite(folder, **changes):
 
 
 def assert_equal(folder):
-    stored = read_stored_config(folder)
-    loaded = load_encoder_config(folder)
+    stored_config = read_stored_config(folder)
+    loaded_encoder_config = load_encoder_config(folder)
     for name in (*COUNTS, *FLAGS, *NAMES, *OTHERS, "model_type"):
-        assert getattr(stored, name, MISSING) == getattr(loaded, name, MISSING), name
-    family = FAMILIES[loaded.model_type]
-    assert family.languages(stored) == family.languages(loaded)
-    assert family.longest_text(stored) == family.longest_text(loaded)
+        assert getattr(stored_config, name, MISSING) == getattr(loaded_encoder_config, name, MISSING), name
+    family = FAMILIES[loaded_encoder_config.model_type]
+    assert family.languages(stored_config) == family.languages(loaded_encoder_config)
+    assert family.longest_text(stored_config) == family.longest_text(loaded_encoder_config)
     for decide in (has_masked_lm_head, has_text_head, is_causal):
-        assert decide(stored) == decide(loaded)
+        assert decide(stored_config) == decide(loaded_encoder_config)
 
 
 def test_fields_of_every_family_are_those_of_transformers(folder):
@@ -82,8 +82,8 @@ def test_odd_values_are_read_as_transformers_reads_them_or_refused_with_it(tmp_p
 
 def test_facts_of_a_whole_configuration_need_no_transformers(tmp_path):
     AutoConfig.for_model("bert", architectures=["BertForMaskedLM"]).save_pretrained(tmp_path)
-    code = (
+    program = (
         "import sys; from isogloss.runs.estimates import read_facts; "
         "print(read_facts(sys.argv[1], '').dim); sys.exit('transformers' in sys.modules)"
     )
-    assert subprocess.check_output([sys.executable, "-c", code, str(tmp_path)], text=True) == "768\n"
+    assert subprocess.check_output([sys.executable, "-c", program, str(tmp_path)], text=True) == "768\n"

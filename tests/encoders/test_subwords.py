@@ -1,4 +1,4 @@
-"""Subwords of words, of texts and of pairs, in every script; windows over what is too long."""
+"""Subwords of words, of texts and of pairs, in every script. Windows over what is too long."""
 
 import itertools
 import unicodedata
@@ -23,26 +23,28 @@ SENTENCES = st.lists(st.lists(WORDS, max_size=6), max_size=4)
 
 
 @pytest.fixture(scope="module", params=["bert", "xlm_roberta", "deberta_v2", "modernbert"])
-def loaded(request):
+def family_tokenizer(request):
     return load_tokenizer(request.getfixturevalue(f"{request.param}_folder"))
 
 
 @given(SENTENCES)
-def test_every_word_has_subwords_in_order(loaded, sentences):
-    split = split_words(sentences, loaded)
+def test_every_word_has_subwords_in_order(family_tokenizer, sentences):
+    split = split_words(sentences, family_tokenizer)
     assert len(split) == len(sentences)
-    for one, given_words in zip(split, sentences, strict=True):
-        assert len(one.subwords) == len(one.words)
-        assert list(one.words) == sorted(one.words)
-        assert set(one.words) == set(range(len(given_words)))
-        assert [one.words[place] for place in one.first()] == list(range(len(given_words)))
+    for sentence, given_words in zip(split, sentences, strict=True):
+        assert len(sentence.subwords) == len(sentence.words)
+        assert list(sentence.words) == sorted(sentence.words)
+        assert set(sentence.words) == set(range(len(given_words)))
+        assert [sentence.words[place] for place in sentence.first()] == list(range(len(given_words)))
 
 
 @given(SENTENCES)
-def test_splitting_a_sentence_is_splitting_its_words_one_by_one(loaded, sentences):
-    for one, given_words in zip(split_words(sentences, loaded), sentences, strict=True):
-        alone = [part.subwords for part in split_words([[word] for word in given_words], loaded)]
-        assert one.subwords == tuple(subword for subwords in alone for subword in subwords)
+def test_splitting_a_sentence_is_splitting_its_words_one_by_one(family_tokenizer, sentences):
+    for word, given_words in zip(split_words(sentences, family_tokenizer), sentences, strict=True):
+        single_subwords = [
+            part.subwords for part in split_words([[word] for word in given_words], family_tokenizer)
+        ]
+        assert word.subwords == tuple(subword for subwords in single_subwords for subword in subwords)
 
 
 def test_subwords_are_the_tokenizers_own(bert_folder, xlm_roberta_folder):
@@ -59,30 +61,39 @@ def test_subwords_are_the_tokenizers_own(bert_folder, xlm_roberta_folder):
         assert split.first() == [0, 1, 2, 3]
 
 
-def test_words_that_vanish_become_the_unknown_subword(loaded):
-    (split,) = split_words([["the", "", "cat", ""]], loaded)
+def test_words_that_vanish_become_the_unknown_subword(family_tokenizer):
+    (split,) = split_words([["the", "", "cat", ""]], family_tokenizer)
     places = split.first()
     assert [split.words[place] for place in places] == [0, 1, 2, 3]
     assert split.words.count(1) == split.words.count(3) == 1
-    assert split.subwords[places[1]] == split.subwords[places[3]] == loaded.unk_token_id
+    assert split.subwords[places[1]] == split.subwords[places[3]] == family_tokenizer.unk_token_id
 
 
-def test_words_with_a_space_inside_stay_one_word(loaded):
-    (split,) = split_words([["a", "the cat", "ran"]], loaded)
+def test_words_with_a_space_inside_stay_one_word(family_tokenizer):
+    (split,) = split_words([["a", "the cat", "ran"]], family_tokenizer)
     assert sorted(set(split.words)) == [0, 1, 2] and split.words.count(1) >= 2
-    assert list(split.subwords) == loaded(" a the cat ran", add_special_tokens=False)["input_ids"]
+    assert list(split.subwords) == family_tokenizer(" a the cat ran", add_special_tokens=False)["input_ids"]
 
 
-def test_words_that_look_like_special_subwords_are_only_words(loaded):
-    for special in (loaded.cls_token, loaded.sep_token, loaded.pad_token, loaded.mask_token):
-        (split,) = split_words([["the", special, "cat"]], loaded)
+def test_words_that_look_like_special_subwords_are_only_words(family_tokenizer):
+    for special in (
+        family_tokenizer.cls_token,
+        family_tokenizer.sep_token,
+        family_tokenizer.pad_token,
+        family_tokenizer.mask_token,
+    ):
+        (split,) = split_words([["the", special, "cat"]], family_tokenizer)
         assert set(split.words) == {0, 1, 2}
 
 
-def test_special_subwords_frame_a_text_as_the_tokenizer_does(loaded):
-    (split,) = split_words([["the", "cat"]], loaded)
-    first, last = special_subwords(loaded)
-    assert loaded(" the cat")["input_ids"] == [first, *split.subwords, last]
+def test_special_subwords_frame_a_text_as_the_tokenizer_does(family_tokenizer):
+    (split,) = split_words([["the", "cat"]], family_tokenizer)
+    first_special_subword, last_special_subword = special_subwords(family_tokenizer)
+    assert family_tokenizer(" the cat")["input_ids"] == [
+        first_special_subword,
+        *split.subwords,
+        last_special_subword,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +109,7 @@ def test_words_of_bytes_are_those_of_running_text_after_a_space(modernbert_folde
 
 def test_words_of_pieces_with_their_space_are_those_of_running_text():
     """As mmBERT has it: a space becomes ▁ and is put before no text."""
-    vocabulary = {piece: number for number, piece in enumerate(["<unk>", "▁", "a", "b", "▁a", "▁b", "ab"])}
+    vocabulary = {piece: index for index, piece in enumerate(["<unk>", "▁", "a", "b", "▁a", "▁b", "ab"])}
     backend = Tokenizer(models.BPE(vocabulary, [("▁", "a"), ("▁", "b"), ("a", "b")], unk_token="<unk>"))
     backend.normalizer = normalizers.Replace(" ", "▁")
     backend.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
@@ -135,7 +146,7 @@ def byte_level():
     """A tokenizer of bytes, as ModernBERT's: one character can be several subwords, a space begins them."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters]
-    model = Tokenizer(models.BPE({name: number for number, name in enumerate(names)}, []))
+    model = Tokenizer(models.BPE({name: index for index, name in enumerate(names)}, []))
     model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     model.decoder = decoders.ByteLevel()
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
@@ -191,9 +202,13 @@ def check(text, spans):
     assert not any(text[begin].isspace() or text[end - 1].isspace() for begin, end in spans)
     assert spans == sorted(spans)
     assert len({begin for begin, _ in spans}) == len(spans)
-    covered = {place for begin, end in spans for place in range(begin, end)}
-    missed = [place for place, letter in enumerate(text) if place not in covered and not letter.isspace()]
-    assert all(place - 1 in missed or not place or text[place - 1].isspace() for place in missed)
+    covered_places = {place for begin, end in spans for place in range(begin, end)}
+    missed_places = [
+        place for place, letter in enumerate(text) if place not in covered_places and not letter.isspace()
+    ]
+    assert all(
+        place - 1 in missed_places or not place or text[place - 1].isspace() for place in missed_places
+    )
 
 
 @pytest.mark.each_value
@@ -217,10 +232,10 @@ def test_places_between_two_characters_are_those_that_share_one_with_them(tokeni
     end = data.draw(st.integers(begin, len(text)))
     (split,) = split_texts([text], tokenizer)
     expected = [
-        place for place, (one, other) in enumerate(pieces(text, tokenizer)) if one < end and other > begin
+        place for place, (left, right) in enumerate(pieces(text, tokenizer)) if left < end and right > begin
     ]
-    found = list(split.between(begin, end))
-    assert found == expected or begin == end
+    result = list(split.between(begin, end))
+    assert result == expected or begin == end
 
 
 def test_words_of_each_script_are_found_whole():
@@ -237,8 +252,8 @@ def test_words_of_each_script_are_found_whole():
         (split,) = split_texts([text], tokenizer)
         begin = text.index(word)
         places = split.between(begin, begin + len(word))
-        found = text[split.characters[2 * places[0]] : split.characters[2 * places[-1] + 1]]
-        assert found == word, script
+        result = text[split.characters[2 * places[0]] : split.characters[2 * places[-1] + 1]]
+        assert result == word, script
 
 
 @pytest.mark.parametrize("normalizer", ["bert-uncased", "xlm-roberta-nfkc"])
@@ -255,12 +270,14 @@ def test_a_frame_is_what_the_tokenizer_puts_around_a_pair(bert_folder, xlm_rober
         tokenizer = load_tokenizer(folder)
         frame = pair_frame(tokenizer)
         assert frame.special == tokenizer.num_special_tokens_to_add(pair=True)
-        for first, second in (("the cat", "sat on the mat"), ("a", "dog"), ("ran", "")):
-            one, other = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in (first, second))
-            both = tokenizer([first], [second], return_token_type_ids=True)
-            assert list(frame.subwords(one, other)) == both["input_ids"][0]
-            segments = frame.segments_of(len(one), len(other))
-            assert list(segments or bytes(len(both["input_ids"][0]))) == both["token_type_ids"][0]
+        for first_name, second in (("the cat", "sat on the mat"), ("a", "dog"), ("ran", "")):
+            input_ids, other_input_ids = (
+                tokenizer(text, add_special_tokens=False)["input_ids"] for text in (first_name, second)
+            )
+            encodings = tokenizer([first_name], [second], return_token_type_ids=True)
+            assert list(frame.subwords(input_ids, other_input_ids)) == encodings["input_ids"][0]
+            segments = frame.segments_of(len(input_ids), len(other_input_ids))
+            assert list(segments or bytes(len(encodings["input_ids"][0]))) == encodings["token_type_ids"][0]
 
 
 # Windows
@@ -281,42 +298,42 @@ def context(window, position, length):
 @given(cases())
 def test_every_position_is_owned_once_and_in_order(case):
     length, limit, overlap = case
-    owned = [
+    owned_positions = [
         position
         for window in windows(length, limit=limit, overlap=overlap)
         for position in range(window.own_start, window.own_stop)
     ]
-    assert owned == list(range(length))
+    assert owned_positions == list(range(length))
 
 
 @given(cases())
 def test_the_owner_shows_most_context_and_is_the_first_that_does(case):
     length, limit, overlap = case
-    made = windows(length, limit=limit, overlap=overlap)
+    result = windows(length, limit=limit, overlap=overlap)
     for position in range(length):
-        showing = [window for window in made if window.start <= position < window.stop]
-        best = max(showing, key=lambda window: context(window, position, length))
-        assert best.own_start <= position < best.own_stop
+        showing = [window for window in result if window.start <= position < window.stop]
+        best_showing = max(showing, key=lambda window: context(window, position, length))
+        assert best_showing.own_start <= position < best_showing.own_stop
 
 
 @given(cases())
 def test_windows_are_full_and_overlap_enough(case):
     length, limit, overlap = case
-    made = windows(length, limit=limit, overlap=overlap)
-    assert (made[0].start, made[-1].stop) == (0, length)
-    assert all(window.stop - window.start == min(limit, length) for window in made)
-    for one, other in itertools.pairwise(made):
-        assert one.start < other.start
-        assert one.stop - other.start >= overlap
+    result = windows(length, limit=limit, overlap=overlap)
+    assert (result[0].start, result[-1].stop) == (0, length)
+    assert all(window.stop - window.start == min(limit, length) for window in result)
+    for left, right in itertools.pairwise(result):
+        assert left.start < right.start
+        assert left.stop - right.start >= overlap
 
 
 @given(cases())
 def test_no_window_is_needless(case):
     length, limit, overlap = case
-    made = windows(length, limit=limit, overlap=overlap)
-    assert len(made) == (1 if length <= limit else 1 + -(-(length - limit) // (limit - overlap)))
+    result = windows(length, limit=limit, overlap=overlap)
+    assert len(result) == (1 if length <= limit else 1 + -(-(length - limit) // (limit - overlap)))
     if length <= limit:
-        assert made == [Window(0, length, 0, length)]
+        assert result == [Window(0, length, 0, length)]
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(4, 4), (4, 7), (4, -1), (0, 0)])

@@ -1,9 +1,9 @@
-"""Adapters of a task: behind the language's, in every family; what changes, is saved, is refused."""
+"""Adapters of a task: behind the language's, in every family. What changes, is saved, is refused."""
 
 import pytest
 import torch
 import transformers
-from networks import LANGUAGES, fresh, modular, refusal, same, stirred, tagger
+from networks import LANGUAGES, fresh, modular, refusal, same, stir_modules, tagger
 from safetensors.torch import save_file
 
 from isogloss.core.errors import ConfigError
@@ -23,10 +23,10 @@ def states(model, language="sw"):
         return torch.stack(model.base_model(IDS, output_hidden_states=True).hidden_states)
 
 
-def with_task(model, *, moved=True, reduction=4):
+def with_task(model, *, is_moved=True, reduction=4):
     add_task_adapter(model, reduction, seed=0)
     with torch.no_grad():
-        for weight in task_adapter(model).parameters() if moved else ():
+        for weight in task_adapter(model).parameters() if is_moved else ():
             weight.add_(torch.empty_like(weight).normal_(0, 0.3, generator=torch.Generator().manual_seed(2)))
     return model
 
@@ -34,65 +34,65 @@ def with_task(model, *, moved=True, reduction=4):
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", [None, *KINDS])
 def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
-    model = fresh(encoder_folder) if kind is None else stirred(modular(fresh(encoder_folder), kind))
-    plain = states(model)
-    assert torch.equal(states(with_task(model, moved=False)), plain)
-    assert not torch.allclose(states(with_task(model)), plain, atol=1e-2)
+    model = fresh(encoder_folder) if kind is None else stir_modules(modular(fresh(encoder_folder), kind))
+    plain_tensor = states(model)
+    assert torch.equal(states(with_task(model, is_moved=False)), plain_tensor)
+    assert not torch.allclose(states(with_task(model)), plain_tensor, atol=1e-2)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
     """With copies of the feed-forward, the adapter follows each language's copy, in any order of adding."""
-    model = stirred(modular(fresh(encoder_folder), kind))
+    model = stir_modules(modular(fresh(encoder_folder), kind))
     site = family_of(model).sites(model)[0]
-    given = torch.randn(2, 5, site.module(model, "feed_forward_out").in_features)
+    tensor = torch.randn(2, 5, site.module(model, "feed_forward_out").in_features)
 
     def answers():
         with torch.no_grad():
             for language in LANGUAGES:
                 with active_language(model, language):
-                    yield language_site(model, site, language).module(model, "feed_forward_out")(given)
+                    yield language_site(model, site, language).module(model, "feed_forward_out")(tensor)
 
-    before = list(answers())
+    answers_before = list(answers())
     adapter = task_adapter(with_task(model))[0]
     with torch.no_grad():
-        for found, without in zip(answers(), before, strict=True):
-            assert torch.equal(found, adapter(without)) and not torch.equal(found, without)
+        for answer, plain_result in zip(answers(), answers_before, strict=True):
+            assert torch.equal(answer, adapter(plain_result)) and not torch.equal(answer, plain_result)
     if kind != "shared-adapter":
-        after = list(answers())
+        answers_after = list(answers())
         add_language(model, "fr")
-        assert all(torch.equal(*pair) for pair in zip(answers(), after, strict=True))
+        assert all(torch.equal(*pair) for pair in zip(answers(), answers_after, strict=True))
 
 
 def test_modules_are_swapped_beneath_it(bert_folder):
-    model = with_task(stirred(modular(fresh(bert_folder), "adapter", invertible=True)))
-    alone = {language: states(model, language) for language in LANGUAGES}
-    assert not torch.allclose(alone["sw"], alone["en"], atol=1e-2)
-    torch.testing.assert_close(states(model, ("sw", "en"))[:, 0], alone["sw"][:, 0])
+    model = with_task(stir_modules(modular(fresh(bert_folder), "adapter", invertible=True)))
+    single_tensors = {language: states(model, language) for language in LANGUAGES}
+    assert not torch.allclose(single_tensors["sw"], single_tensors["en"], atol=1e-2)
+    torch.testing.assert_close(states(model, ("sw", "en"))[:, 0], single_tensors["sw"][:, 0])
 
 
 @pytest.mark.parametrize("kind", [None, "adapter", "feed-forward"])
 def test_it_is_saved_beside_an_ordinary_model(bert_folder, tmp_path, kind):
     model = tagger(bert_folder)
     if kind is not None:
-        stirred(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
+        stir_modules(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
     save_model(with_task(model, reduction=5), load_tokenizer(bert_folder), tmp_path / "saved")
     again = tagger(tmp_path / "saved")
     assert same(again, model) and task_adapter(again).placement.reduction == 5
     assert torch.equal(states(again), states(model))
-    plain, info = transformers.AutoModelForTokenClassification.from_pretrained(
+    plain_model, info = transformers.AutoModelForTokenClassification.from_pretrained(
         tmp_path / "saved", output_loading_info=True
     )
     assert not info["missing_keys"] and not info["unexpected_keys"]
-    assert "task_adapter" not in str(plain)
+    assert "task_adapter" not in str(plain_model)
 
 
 def test_a_model_keeps_the_one_it_has(bert_folder):
     model = with_task(fresh(bert_folder))
-    before = states(model)
+    tensor_before = states(model)
     add_task_adapter(model, 4, seed=9)
-    assert torch.equal(states(model), before)
+    assert torch.equal(states(model), tensor_before)
     with pytest.raises(ConfigError, match=r"one of reduction 4, not 8\..* reduction = 4"):
         add_task_adapter(model, 8, seed=0)
     with pytest.raises(ConfigError, match=r"task adapter: .*32 / 64"):

@@ -20,7 +20,7 @@ from isogloss.encoders.tokenizers import load_tokenizer, read_tokenizer, train_t
 from made_up import TEXT
 
 FAMILIES = ["bert", "xlm-roberta", "deberta-v2", "modernbert", "roberta"]
-"""Each kind of vocabulary; distilbert has bert's, camembert xlm-roberta's."""
+"""Each kind of vocabulary. Distilbert has bert's, camembert xlm-roberta's."""
 
 BYTES = {"modernbert", "roberta"}
 
@@ -50,13 +50,13 @@ def family(request):
 
 
 @pytest.fixture(scope="module")
-def trained(family):
+def trained_tokenizer(family):
     return train_tokenizer(lines_of(), family=family, size=SIZE)
 
 
-def test_the_same_lines_give_the_same_vocabulary(family, trained):
+def test_the_same_lines_give_the_same_vocabulary(family, trained_tokenizer):
     again = train_tokenizer(iter(lines_of()), family=family, size=SIZE)
-    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    assert again.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
 
 
 PROGRAM = """
@@ -68,7 +68,8 @@ print(*digests())
 
 def digests():
     texts = [
-        train_tokenizer(lines_of(), family=one, size=SIZE).backend_tokenizer.to_str() for one in FAMILIES[:4]
+        train_tokenizer(lines_of(), family=item, size=SIZE).backend_tokenizer.to_str()
+        for item in FAMILIES[:4]
     ]
     return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
@@ -77,21 +78,23 @@ def digests():
 @pytest.mark.slow
 def test_the_same_lines_give_the_same_vocabulary_in_every_process():
     place = os.environ | {"PYTHONPATH": ":".join(sys.path), "RAYON_NUM_THREADS": "3"}
-    other = Forked([sys.executable, "-c", PROGRAM], env=place, stdout=subprocess.PIPE)
-    assert other.communicate()[0].split() == digests()
+    other_item = Forked([sys.executable, "-c", PROGRAM], env=place, stdout=subprocess.PIPE)
+    assert other_item.communicate()[0].split() == digests()
 
 
-def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(family, trained):
-    assert len(trained) == SIZE
-    assert sorted(trained.get_vocab().values()) == list(range(SIZE))
-    bert, roberta = (
-        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
-        ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(
+    family, trained_tokenizer
+):
+    assert len(trained_tokenizer) == SIZE
+    assert sorted(trained_tokenizer.get_vocab().values()) == list(range(SIZE))
+    bert = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    roberta = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    assert trained_tokenizer.convert_ids_to_tokens(range(5)) == (roberta if "roberta" in family else bert)
+    assert sorted(trained_tokenizer.all_special_ids) == list(range(5))
+    assert not any(
+        trained_tokenizer.unk_token_id in trained_tokenizer(line)["input_ids"] for line in lines_of()
     )
-    assert trained.convert_ids_to_tokens(range(5)) == (roberta if "roberta" in family else bert)
-    assert sorted(trained.all_special_ids) == list(range(5))
-    assert not any(trained.unk_token_id in trained(line)["input_ids"] for line in lines_of())
-    assert train_tokenizer(lines_of(1), family=family, size=SIZE).get_vocab() != trained.get_vocab()
+    assert train_tokenizer(lines_of(1), family=family, size=SIZE).get_vocab() != trained_tokenizer.get_vocab()
 
 
 def test_every_letter_may_also_continue_a_word():
@@ -103,7 +106,7 @@ def test_every_letter_may_also_continue_a_word():
     assert tokenizer.unk_token_id not in tokenizer("cAbd")["input_ids"]
 
 
-def test_frequent_words_become_one_subword(trained):
+def test_frequent_words_become_one_subword(trained_tokenizer):
     from collections import Counter
 
     counts = Counter(word for line in lines_of() for word in line.lower().rstrip(".!?…").split())
@@ -111,30 +114,30 @@ def test_frequent_words_become_one_subword(trained):
     rare = [word for word in counts if counts[word] == min(counts.values())]
 
     def length(words):
-        return sum(len(trained.tokenize(word)) for word in words) / len(words)
+        return sum(len(trained_tokenizer.tokenize(word)) for word in words) / len(words)
 
     assert length(common) < length(rare)
     letters = sum(len(line.replace(" ", "")) for line in lines_of(2))
-    assert sum(len(trained.tokenize(line)) for line in lines_of(2)) < 0.75 * letters
+    assert sum(len(trained_tokenizer.tokenize(line)) for line in lines_of(2)) < 0.75 * letters
 
 
-def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained, tmp_path):
+def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained_tokenizer, tmp_path):
     """Fine-tuning sees the same subwords as pretraining."""
-    trained.save_pretrained(tmp_path)
+    trained_tokenizer.save_pretrained(tmp_path)
     AutoConfig.for_model(family).save_pretrained(tmp_path)
-    loaded = load_tokenizer(tmp_path)
-    assert type(loaded) is type(trained)
-    assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
+    loaded_tokenizer = load_tokenizer(tmp_path)
+    assert type(loaded_tokenizer) is type(trained_tokenizer)
+    assert loaded_tokenizer.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
     for text in [*lines_of()[:40], *PROBES]:
-        assert loaded(text)["input_ids"] == trained(text)["input_ids"]
-        assert loaded(text, "zwei")["input_ids"] == trained(text, "zwei")["input_ids"]
+        assert loaded_tokenizer(text)["input_ids"] == trained_tokenizer(text)["input_ids"]
+        assert loaded_tokenizer(text, "zwei")["input_ids"] == trained_tokenizer(text, "zwei")["input_ids"]
 
 
-def test_a_kept_tokenizer_is_the_same_once_read(family, trained, tmp_path):
-    write_tokenizer(trained, tmp_path / "x" / "tokenizer.json")
+def test_a_kept_tokenizer_is_the_same_once_read(family, trained_tokenizer, tmp_path):
+    write_tokenizer(trained_tokenizer, tmp_path / "x" / "tokenizer.json")
     again = read_tokenizer(tmp_path / "x" / "tokenizer.json", family=family)
-    assert again.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
-    assert [again(text).data for text in PROBES] == [trained(text).data for text in PROBES]
+    assert again.backend_tokenizer.to_str() == trained_tokenizer.backend_tokenizer.to_str()
+    assert [again(text).data for text in PROBES] == [trained_tokenizer(text).data for text in PROBES]
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": 3}}', '{"model": {}}', "[]"])
@@ -154,8 +157,8 @@ def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
         assert f"{size} subwords" in str(error)
         return
     assert len(tokenizer) <= size
-    ids = [number for line in lines for number in tokenizer(line, add_special_tokens=False)["input_ids"]]
-    assert all(0 <= number < len(tokenizer) for number in ids)
+    ids = [index for line in lines for index in tokenizer(line, add_special_tokens=False)["input_ids"]]
+    assert all(0 <= index < len(tokenizer) for index in ids)
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
@@ -165,12 +168,14 @@ def test_an_unknown_family_is_an_error_with_the_nearest():
 
 @pytest.mark.parametrize("family", ["distilbert", "camembert"])
 def test_a_family_that_shares_a_kind_of_vocabulary_saves_and_loads(family, tmp_path):
-    trained = train_tokenizer(lines_of(), family=family, size=SIZE)
-    trained.save_pretrained(tmp_path)
+    trained_model = train_tokenizer(lines_of(), family=family, size=SIZE)
+    trained_model.save_pretrained(tmp_path)
     AutoConfig.for_model(family).save_pretrained(tmp_path)
-    loaded = load_tokenizer(tmp_path)
-    assert loaded.backend_tokenizer.to_str() == trained.backend_tokenizer.to_str()
-    assert "token_type_ids" not in trained("a", "b") and "token_type_ids" not in loaded("a", "b")
+    loaded_tokenizer = load_tokenizer(tmp_path)
+    assert loaded_tokenizer.backend_tokenizer.to_str() == trained_model.backend_tokenizer.to_str()
+    assert "token_type_ids" not in trained_model("a", "b") and "token_type_ids" not in loaded_tokenizer(
+        "a", "b"
+    )
 
 
 SCRIPTS = ("Das ist über", "и всё это", "日本 語 です", "यह हिन्दी है", "هذا نص عربي", "ไทย ภาษา", "café naïve")
@@ -178,11 +183,11 @@ SCRIPTS = ("Das ist über", "и всё это", "日本 語 です", "यह ह
 
 @pytest.mark.parametrize("family", ["modernbert", "roberta"])
 def test_bytes_know_every_script(family):
-    trained = train_tokenizer(lines_of(), family=family, size=SIZE)
+    trained_model = train_tokenizer(lines_of(), family=family, size=SIZE)
     for text in [*SCRIPTS, "👍🏽 𐍈"]:
-        ids = trained(text)["input_ids"]
-        assert trained.unk_token_id not in ids
-        assert trained.decode(ids, skip_special_tokens=True).strip() == text
+        ids = trained_model(text)["input_ids"]
+        assert trained_model.unk_token_id not in ids
+        assert trained_model.decode(ids, skip_special_tokens=True).strip() == text
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +242,8 @@ def spm_folder(deberta_v2_folder, pieces, tmp_path):
 def test_text_is_split_as_by_sentencepiece(spm_folder, pieces):
     from sentencepiece import SentencePieceProcessor
 
-    tokenizer, reference = load_tokenizer(spm_folder), SentencePieceProcessor(str(pieces))
+    tokenizer = load_tokenizer(spm_folder)
+    reference = SentencePieceProcessor(str(pieces))
     for text in CHARACTERS:
         assert tokenizer(text, add_special_tokens=False)["input_ids"] == reference.encode(text), text
     assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]

@@ -26,8 +26,8 @@ from isogloss.using import load_model as load_predictor
 
 WEIGHTS = "model.safetensors"
 LABELS = ("zeta", "Alpha", "mu")
-FAMILIES_BUILT = [*(name for name in FAMILIES if name not in ("camembert", "roberta"))]
-"""Those with a fixture; camembert and roberta are built like xlm-roberta."""
+FAMILIES_BUILT = [name for name in FAMILIES if name not in ("camembert", "roberta")]
+"""Those with a fixture. Camembert and roberta are built like xlm-roberta."""
 
 Weights = dict[str, torch.Tensor]
 
@@ -69,7 +69,7 @@ def layer_weight(weights: Weights) -> str:
     return next(name for name in sorted(weights) if ".2." in name and weights[name].ndim == 2)
 
 
-def without(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def drop_tensor(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         del weights[name]
@@ -78,7 +78,7 @@ def without(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     return change
 
 
-def renamed(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def rename_tensor(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         weights[f"{name}s"] = weights.pop(name)
@@ -96,7 +96,7 @@ def longer(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     return change
 
 
-def in_whole_numbers(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
+def store_integers(find: Callable[[Weights], str]) -> Callable[[Weights], str]:
     def change(weights: Weights) -> str:
         name = find(weights)
         weights[name] = weights[name].to(torch.int8)
@@ -120,14 +120,14 @@ def with_weight(name: str) -> Callable[[Weights], str]:
 
 
 DAMAGES: dict[str, Callable[[Weights], str]] = {
-    "a layer's weight is missing": without(layer_weight),
-    "the head's weight is missing": without(head_weight),
-    "a layer's weight has another name": renamed(layer_weight),
-    "the head's weight has another name": renamed(head_weight),
+    "a layer's weight is missing": drop_tensor(layer_weight),
+    "the head's weight is missing": drop_tensor(head_weight),
+    "a layer's weight has another name": rename_tensor(layer_weight),
+    "the head's weight has another name": rename_tensor(head_weight),
     "a layer's weight is longer": longer(layer_weight),
     "the head has one label more": longer(head_weight),
-    "a layer is quantized": in_whole_numbers(layer_weight),
-    "the head is quantized": in_whole_numbers(head_weight),
+    "a layer is quantized": store_integers(layer_weight),
+    "the head is quantized": store_integers(head_weight),
     "there is one layer more": with_layer,
     "there is one part more": with_weight("mapping.weight"),
 }
@@ -140,8 +140,8 @@ CLASSIFIERS = ("bert", "deberta-v2", "distilbert", "eurobert", "gemma3_text", "l
 def check_refused(folder: Path, damage: str) -> None:
     name: list[str] = []
     rewrite(folder, lambda weights: name.append(DAMAGES[damage](weights)))
-    said = refusal(load_predictor, folder)
-    assert name[0] in said or name[0].partition(".")[2] in said
+    message = refusal(load_predictor, folder)
+    assert name[0] in message or name[0].partition(".")[2] in message
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_classifier_whose_weights_do_not_fit_is_refused(damage, classifier):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("family", "damage"), [*product(CLASSIFIERS, DAMAGES)])
+@pytest.mark.parametrize(("family", "damage"), list(product(CLASSIFIERS, DAMAGES)))
 def test_a_classifier_of_any_family_whose_weights_do_not_fit_is_refused(family, damage, classifier):
     check_refused(classifier(family), damage)
 
@@ -171,11 +171,13 @@ def test_labels_are_read_by_their_ids_whatever_their_order(classifier):
     change_config(folder, id2label={"2": "mu", "0": "zeta", "1": "ZETA"})
     theirs = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     ours = load_predictor(folder)
-    encoded = ours.tokenizer("the cat happened", return_tensors="pt")
+    encoding = ours.tokenizer("the cat happened", return_tensors="pt")
     with torch.no_grad():
-        expected = theirs(**encoded).logits[0].softmax(-1).tolist()
+        expected = theirs(**encoding).logits[0].softmax(-1).tolist()
     scores = ours.predict("the cat happened", scores=True).scores
-    assert [*scores] == ["zeta", "ZETA", "mu"] and [*scores.values()] == pytest.approx(expected, abs=1e-3)
+    assert list(scores) == ["zeta", "ZETA", "mu"] and list(scores.values()) == pytest.approx(
+        expected, abs=1e-3
+    )
     change_config(folder, id2label={"0": "zeta", "2": "mu", "3": "nu"})
     assert "id2label" in refusal(load_predictor, folder)
     change_config(folder, id2label={"0": "zeta", "1": "mu", "2": "mu"})
@@ -199,7 +201,7 @@ def test_a_classifier_in_shards_predicts_the_same(classifier, tmp_path):
     expected = load_predictor(folder, precision="float32").predict(["the cat"], scores=True)
     shutil.copytree(folder, shards, ignore=shutil.ignore_patterns(WEIGHTS))
     AutoModelForSequenceClassification.from_pretrained(folder).save_pretrained(shards, max_shard_size="20KB")
-    assert len([*shards.glob("*.safetensors")]) > 2
+    assert len(list(shards.glob("*.safetensors"))) > 2
     assert load_predictor(shards, precision="float32").predict(["the cat"], scores=True) == expected
     part = sorted(shards.glob("*.safetensors"))[1]
     save_file({"mapping.weight": torch.zeros(2)}, part, metadata={"format": "pt"})
@@ -253,13 +255,13 @@ def outcomes(folder: Path, fields: list[str], values: tuple[int, ...]) -> Iterat
         yield field, value, "the same" if equal else "another state"
 
 
-def in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
+def run_in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
     """Return a function's result, computed in a forked process of little memory and time."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
         try:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, used + SPARE))
+            used_part = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used_part + SPARE, used_part + SPARE))
             resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             with os.fdopen(writing, "w", encoding="utf-8") as file:
                 json.dump(act(), file)
@@ -269,26 +271,26 @@ def in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as file:
-        written = file.read()
+        examples = file.read()
     os.waitpid(child, 0)
-    return list(json.loads(written))
+    return list(json.loads(examples))
 
 
 def check_little_memory(
     folder: Path, fields: list[str] | None = None, values: tuple[int, ...] = VALUES
 ) -> None:
-    found = in_little_memory(lambda: [*outcomes(folder, fields or whole_numbers(folder), values)])
-    assert len(found) == len(fields or whole_numbers(folder)) * len(values)
-    bad = [
+    data = run_in_little_memory(lambda: list(outcomes(folder, fields or whole_numbers(folder), values)))
+    assert len(data) == len(fields or whole_numbers(folder)) * len(values)
+    bad_fields = [
         (field, value, outcome)
-        for field, value, outcome in found
+        for field, value, outcome in data
         if outcome == "another state" or "\n" in outcome or "alloc" in outcome or "Memory" in outcome
     ]
-    assert not bad
+    assert not bad_fields
 
 
 @pytest.fixture
-def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Path]:
+def copied_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Path]:
     def copy(family: str) -> Path:
         base = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
         return Path(shutil.copytree(base, tmp_path / family))
@@ -305,11 +307,11 @@ def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Pa
         ("distilbert", ["n_layers"]),
     ],
 )
-def test_sizes_beyond_the_weights_are_refused_before_memory_is_taken(family, fields, copied):
-    check_little_memory(copied(family), fields, values=VALUES[:2])
+def test_sizes_beyond_the_weights_are_refused_before_memory_is_taken(family, fields, copied_folder):
+    check_little_memory(copied_folder(family), fields, values=VALUES[:2])
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES_BUILT)
-def test_every_whole_number_of_every_config_is_refused_or_read_as_in_transformers(family, copied):
-    check_little_memory(copied(family))
+def test_every_whole_number_of_every_config_is_refused_or_read_as_in_transformers(family, copied_folder):
+    check_little_memory(copied_folder(family))

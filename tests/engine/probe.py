@@ -14,7 +14,7 @@ def report(channel: Connection) -> None:
     spent = time.process_time()
     import torch
 
-    threads = [len([*Path(f"/proc/{process}/task").iterdir()]) for process in (os.getpid(), os.getppid())]
+    threads = [len(list(Path(f"/proc/{process}/task").iterdir())) for process in (os.getpid(), os.getppid())]
     channel.send({"seconds": spent, "threads": threads, "cuda": torch.cuda.is_initialized()})
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     process.start()
     facts |= ours.recv()
     process.join()
-    before = time.process_time()
+    start_time_before = time.process_time()
     import torch  # noqa: F401
 
-    sys.stdout.write(json.dumps({**facts, "torch": time.process_time() - before}))
+    sys.stdout.write(json.dumps({**facts, "torch": time.process_time() - start_time_before}))

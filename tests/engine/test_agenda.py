@@ -91,16 +91,16 @@ def clock(monkeypatch):
     return clock
 
 
-def free_runs_made(clock, *, latency, held, free, seconds=1e9):
-    """Run the free runs of a plan whose first runs are leased; return these and the operations."""
-    runs = [Task(number) for number in range(held + free)]
+def free_runs_made(clock, *, latency, held_value, free_values, seconds=1e9):
+    """Run the free runs of a plan whose first runs are leased. Return these and the operations."""
+    runs = [Task(index) for index in range(held_value + free_values)]
     board = SlowBoard(clock, latency)
     leases = Leases(board, clock=clock)
-    for run in runs[:held]:
+    for run in runs[:held_value]:
         board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
     agenda = Agenda(runs, leases.list_leased_runs)
-    made = []
-    while len(made) < free and clock.now < seconds:
+    result = []
+    while len(result) < free_values and clock.now < seconds:
         run = agenda.next()
         if run is None:
             clock.pass_time(work.CHECK_EVERY)
@@ -111,31 +111,31 @@ def free_runs_made(clock, *, latency, held, free, seconds=1e9):
             with leases.lease_run(identity(run)) as lease:
                 assert lease
                 lease.ending = "finished"
-            made.append((run.number, clock.now))
+            result.append((run.number, clock.now))
             agenda.settle()
-    return made, board.operations
+    return result, board.operations
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("held", [0, 10, 50, 200, 1_000])
+@pytest.mark.parametrize("held_value", [0, 10, 50, 200, 1_000])
 @pytest.mark.parametrize("latency", [0.0, 0.002, 0.03, 0.2])
-def test_a_process_reaches_free_runs_however_many_others_hold(clock, latency, held):
-    made, _ = free_runs_made(clock, latency=latency, held=held, free=10, seconds=60.0)
-    assert sorted(number for number, _ in made) == list(range(held, held + 10))
-    first = made[0][1]
-    assert first <= work.CHECK_EVERY + 30 * latency
+def test_a_process_reaches_free_runs_however_many_others_hold(clock, latency, held_value):
+    result, _ = free_runs_made(clock, latency=latency, held_value=held_value, free_values=10, seconds=60.0)
+    assert sorted(index for index, _ in result) == list(range(held_value, held_value + 10))
+    first_item = result[0][1]
+    assert first_item <= work.CHECK_EVERY + 30 * latency
 
 
-@pytest.mark.parametrize("held", [50, 1_000])
-def test_a_claim_costs_as_many_operations_however_many_runs_are_held(clock, held):
-    _, few = free_runs_made(clock, latency=0.002, held=held, free=5)
-    _, many = free_runs_made(clock, latency=0.002, held=held, free=105)
-    assert (many - few) / 100 <= 12
+@pytest.mark.parametrize("held_value", [50, 1_000])
+def test_a_claim_costs_as_many_operations_however_many_runs_are_held(clock, held_value):
+    _, few_free_runs = free_runs_made(clock, latency=0.002, held_value=held_value, free_values=5)
+    _, many = free_runs_made(clock, latency=0.002, held_value=held_value, free_values=105)
+    assert (many - few_free_runs) / 100 <= 12
 
 
 def test_a_run_that_was_begun_and_given_back_comes_before_new_ones(clock):
     """After Ctrl-C the same command continues the training that it interrupted."""
-    runs = [Task(number) for number in range(5)]
+    runs = [Task(index) for index in range(5)]
     board = SlowBoard(clock, 0.002)
     board.files[f"{identity(runs[2])}.1"] = json.dumps({"held": False, "token": "x"}).encode()
     agenda = Agenda(runs, Leases(board).list_leased_runs)
@@ -147,7 +147,7 @@ def test_a_run_that_was_begun_and_given_back_comes_before_new_ones(clock):
 
 
 def test_processes_begin_at_positions_of_their_own(clock):
-    runs = [Task(number) for number in range(10)]
+    runs = [Task(index) for index in range(10)]
     agenda = Agenda(runs, frozenset, position=0.35)
     order = []
     while agenda.left:
@@ -157,7 +157,7 @@ def test_processes_begin_at_positions_of_their_own(clock):
 
 
 def test_a_run_whose_holder_finishes_is_taken_up_at_the_next_look(clock):
-    runs = [Task(number) for number in range(3)]
+    runs = [Task(index) for index in range(3)]
     board = SlowBoard(clock, 0.0)
     leases = Leases(board)
     board.files[f"{identity(runs[0])}.1"] = held_elsewhere(identity(runs[0]))
@@ -170,17 +170,17 @@ def test_a_run_whose_holder_finishes_is_taken_up_at_the_next_look(clock):
 
 
 def test_each_held_run_is_looked_at_once_in_a_pass(clock):
-    runs = [Task(number) for number in range(4)]
+    runs = [Task(index) for index in range(4)]
     board = SlowBoard(clock, 0.0)
     for run in runs:
         board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
     agenda = Agenda(runs, Leases(board).list_leased_runs)
     for _ in range(3):
-        tried = []
+        tried_value = []
         while run := agenda.next():
-            tried.append(run.number)
+            tried_value.append(run.number)
             agenda.postpone()
-        assert sorted(tried) == [0, 1, 2, 3]
+        assert sorted(tried_value) == [0, 1, 2, 3]
         agenda.begin_pass()
 
 
@@ -188,12 +188,12 @@ def test_each_held_run_is_looked_at_once_in_a_pass(clock):
 def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, left):
     """It needs no more listings of leases for that."""
     runs = [
-        Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=number)
-        for number in range(1, 13)
+        Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=index)
+        for index in range(1, 13)
     ]
-    others = {identity(runs[number]) for number in left}
+    other_identities = {identity(runs[index]) for index in left}
     (tmp_path / LEASES).mkdir()
-    made = []
+    identities = []
     listings = []
     names = FolderBoard.names
 
@@ -202,16 +202,16 @@ def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, lef
         return names(board)
 
     monkeypatch.setattr(FolderBoard, "names", counted_names)
-    monkeypatch.setattr(work, "make", lambda context, run: made.append(identity(run)))
+    monkeypatch.setattr(work, "make", lambda context, run: identities.append(identity(run)))
     context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
-    Work(context, runs, lambda event: None, patience=0.0, left_to_others=others).work()
-    assert sorted(made) == sorted({*map(identity, runs)} - others)
-    assert len(listings) <= 3 + len(made)
+    Work(context, runs, lambda event: None, patience=0.0, left_to_others=other_identities).work()
+    assert sorted(identities) == sorted({identity(value) for value in runs} - other_identities)
+    assert len(listings) <= 3 + len(identities)
 
 
 def test_a_worker_goes_on_when_others_have_made_what_its_runs_need(tmp_path, monkeypatch):
-    first = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=1)
-    second = replace(first, start=first, languages="qad-qaa")
+    first_translate = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=1)
+    second = replace(first_translate, start=first_translate, languages="qad-qaa")
     (tmp_path / LEASES).mkdir()
     store = Store(tmp_path)
     events = []
@@ -220,10 +220,10 @@ def test_a_worker_goes_on_when_others_have_made_what_its_runs_need(tmp_path, mon
     def report(event):
         events.append((event.run, event.state))
         if event.state == "waiting":
-            store.fail(first, "made elsewhere, and failed")
+            store.fail(first_translate, "made elsewhere, and failed")
 
-    Work(context, [first, second], report, left_to_others={identity(first)}).work()
+    Work(context, [first_translate, second], report, left_to_others={identity(first_translate)}).work()
     assert [event for event in events if event[1] != "waiting"] == [
-        (identity(first), "failed"),
+        (identity(first_translate), "failed"),
         (identity(second), "failed"),
     ]

@@ -21,7 +21,7 @@ from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 
 
-def flipped(content):
+def flip_bit(content):
     """Change one bit in the middle."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
@@ -31,12 +31,12 @@ DAMAGE = {
     "cut short": lambda content: content[: len(content) // 2],
     "empty": lambda _: b"",
     "zeros": lambda content: bytes(len(content)),
-    "one bit": flipped,
+    "one bit": flip_bit,
 }
 damages = pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 
 
-def aligned(out):
+def align_pairs(out):
     wanted = BitextToAlign(
         bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, split="dev", examples=5
     )
@@ -48,16 +48,16 @@ def aligned(out):
 @pytest.mark.slow
 @damages
 def test_damaged_links_are_made_again(tmp_path, damage):
-    links = aligned(tmp_path)
+    links = align_pairs(tmp_path)
     whole = {name: (links.parent / name).read_bytes() for name in (LINKS, RECORD)}
     links.write_bytes(damage(whole[LINKS]))
-    assert aligned(tmp_path) == links
+    assert align_pairs(tmp_path) == links
     assert {name: (links.parent / name).read_bytes() for name in whole} == whole
     assert (links.parent / f"damaged-{LINKS}").read_bytes() == damage(whole[LINKS])
 
 
 @pytest.fixture
-def translated(tmp_path):
+def translation_records(tmp_path):
     """Two finished translations, the second of the first."""
     context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
     there = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
@@ -68,8 +68,8 @@ def translated(tmp_path):
 
 
 @damages
-def test_damaged_translations_are_made_again(translated, damage):
-    context, there, back = translated
+def test_damaged_translations_are_made_again(translation_records, damage):
+    context, there, back = translation_records
     store, examples = context.store, context.store.folder(there) / EXAMPLES
     whole = examples.read_bytes()
     assert quarantine_damage(store, [there, back]) == {}
@@ -83,19 +83,19 @@ def test_damaged_translations_are_made_again(translated, damage):
     assert quarantine_damage(store, [there, back]) == {}
 
 
-def test_large_files_are_read_where_an_unfinished_run_needs_them(translated, monkeypatch):
-    context, there, back = translated
+def test_large_files_are_read_where_an_unfinished_run_needs_them(translation_records, monkeypatch):
+    context, there, back = translation_records
     store, examples = context.store, context.store.folder(there) / EXAMPLES
     monkeypatch.setattr(damage_module, "SMALL", 0)
-    examples.write_bytes(flipped(examples.read_bytes()))
+    examples.write_bytes(flip_bit(examples.read_bytes()))
     assert quarantine_damage(store, [there, back]) == {}
     (store.folder(back) / RECORD).unlink()
     assert list(quarantine_damage(store, [there, back])) == [identity(there)]
 
 
-def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(translated):
+def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(translation_records):
     """People remove models that nothing needs any more."""
-    context, there, back = translated
+    context, there, back = translation_records
     store = context.store
     for run in (there, back):
         (store.folder(run) / EXAMPLES).unlink()
@@ -106,8 +106,8 @@ def test_what_was_removed_is_made_again_where_an_unfinished_run_needs_it(transla
     assert not store.is_finished(there)
 
 
-def test_a_record_in_which_a_digit_changed_is_made_again(translated):
-    context, there, back = translated
+def test_a_record_in_which_a_digit_changed_is_made_again(translation_records):
+    context, there, back = translation_records
     path = context.store.folder(back) / RECORD
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"translated": 9', b'"translated": 8'))
@@ -117,39 +117,39 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translated):
     assert path.read_bytes() == whole
 
 
-def test_a_run_is_read_once_to_find_that_it_is_whole(translated, monkeypatch):
-    context, there, _ = translated
+def test_a_run_is_read_once_to_find_that_it_is_whole(translation_records, monkeypatch):
+    context, there, _ = translation_records
     opened = []
     open_ = os.open
 
-    def watched(name, *arguments, **options):
+    def watch_opening(name, *arguments, **options):
         opened.append(name)
         return open_(name, *arguments, **options)
 
-    monkeypatch.setattr(os, "open", watched)
+    monkeypatch.setattr(os, "open", watch_opening)
     assert quarantine_damage(context.store, [there]) == {}
     files = [name for name in opened if name in {path.name for path in context.store.folder(there).iterdir()}]
     assert sorted(files) == sorted((RECORD, CHECKSUMS, EXAMPLES))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS])
-def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translated, name):
-    context, there, _ = translated
+def test_a_checkpoint_in_which_a_bit_changed_is_set_aside(translation_records, name):
+    context, there, _ = translation_records
     work = context.store.folder(there) / WORK
     model = torch.nn.Linear(8, 8)
     checkpoints = Checkpoints(work, 1)
     checkpoints.save(model, torch.optim.AdamW(model.parameters()), State(7, {"rows": [{"loss": 0.5}]}, None))
     assert quarantine_checkpoints(context.store, there) == ""
     path = work / "checkpoint-000000007" / name
-    path.write_bytes(flipped(path.read_bytes()))
+    path.write_bytes(flip_bit(path.read_bytes()))
     said = quarantine_checkpoints(context.store, there)
     assert said.startswith(f"{path.parent}:")
     assert said.endswith(". Set aside as damaged-checkpoint-000000007, and made again.")
     assert checkpoints.notes() is None
 
 
-def test_a_checkpoint_without_checksums_is_set_aside(translated):
-    context, there, _ = translated
+def test_a_checkpoint_without_checksums_is_set_aside(translation_records):
+    context, there, _ = translation_records
     checkpoint = context.store.folder(there) / WORK / "checkpoint-000000007"
     checkpoint.mkdir(parents=True)
     assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in quarantine_checkpoints(
@@ -157,8 +157,8 @@ def test_a_checkpoint_without_checksums_is_set_aside(translated):
     )
 
 
-def test_what_damaged_files_were_made_from_is_checked_too(translated):
-    context, there, back = translated
+def test_what_damaged_files_were_made_from_is_checked_too(translation_records):
+    context, there, back = translation_records
     for run in (there, back):
         (context.store.folder(run) / EXAMPLES).write_text("{")
     assert len(quarantine_damage(context.store, [there, back])) == 2

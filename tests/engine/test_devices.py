@@ -80,17 +80,17 @@ def test_where_there_is_no_gpu_cpu_alone_can_be_named(tmp_path):
 
 
 def test_gpus_are_numbered_among_those_that_this_process_was_given():
-    def seen(*values):
+    def list_devices(*values):
         return [
             Device(value, name, GB) for value in values for name in ("A", "B")[: 1 if "MIG" in value else 2]
         ]
 
-    assert [one.visible for one in number_gpus("", seen)] == ["0", "1"]
-    few = number_gpus("6,3", seen)
+    assert [one.visible for one in number_gpus("", list_devices)] == ["0", "1"]
+    few = number_gpus("6,3", list_devices)
     assert [(one.visible, one.number, str(one)) for one in few] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
     with pytest.raises(ConfigError, match="found no GPU '6'"):
         choose_devices("6", few, lambda _: None)
-    parts = number_gpus("MIG-a,MIG-b", seen)  # Each is seen only by a process that sees no other.
+    parts = number_gpus("MIG-a,MIG-b", list_devices)  # Each is seen only by a process that sees no other.
     assert [(one.visible, one.here) for one in parts] == [("MIG-a", True), ("MIG-b", False)]
     assert choose_devices("MIG-b,0", parts, lambda _: None) == parts[::-1]
 
@@ -125,13 +125,13 @@ def context_of():
     return lambda planned: RunContext(store=planned.store, sources=planned.sources, precision="float32")
 
 
-def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planned, context_of):
-    planned = planned()
-    first, second, *_ = [run for run in planned.runs if isinstance(run, FineTune)]
-    needs = MemoryNeeds(context_of(planned))
-    estimate = peak_memory(first, planned.sources.encoders, device_type=Machine(gpu=True))
+def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(plan_changed, context_of):
+    plan_changed = plan_changed()
+    first, second, *_ = [run for run in plan_changed.runs if isinstance(run, FineTune)]
+    needs = MemoryNeeds(context_of(plan_changed))
+    estimate = peak_memory(first, plan_changed.sources.encoders, device_type=Machine(gpu=True))
     assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * estimate)
-    folder = planned.store.start(first)
+    folder = plan_changed.store.start(first)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
         (folder / MADE).write_text(json.dumps({"device": device, "peak_memory": peak}))
         needs.learn(first, "Made-up 80")
@@ -145,35 +145,35 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
 def test_different_gpus_compute_in_one_precision(tmp_path, monkeypatch, second, precision):
     answers = {"0": "bfloat16", "4": second}
 
-    def measured(visible, _):
+    def measure_later(visible, _):
         future = Future()
         future.set_result(answers[visible])
         return future
 
-    monkeypatch.setattr(devices, "compute_in_new_process", measured)
+    monkeypatch.setattr(devices, "compute_in_new_process", measure_later)
     store = Store(tmp_path)
     assert precision_on([FOUR[0], Device("4", "Old", GB)], store) == precision
     assert precision_on([FOUR[0]], store) == precision
 
 
-def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(planned, tiny_runs, monkeypatch):
-    planned = planned()
+def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(plan_changed, tiny_runs, monkeypatch):
+    plan_changed = plan_changed()
     monkeypatch.setattr(engine, "computes", lambda *_: False)
     with pytest.raises(ConfigError) as caught:
-        make_planned(planned, Execution(jobs=1))
-    assert str(planned.store.root / PRECISION) in str(caught.value)
+        make_planned(plan_changed, Execution(jobs=1))
+    assert str(plan_changed.store.root / PRECISION) in str(caught.value)
     assert 'precision = "float32"' in str(caught.value)
 
 
 def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
-    planned, context_of, monkeypatch
+    plan_changed, context_of, monkeypatch
 ):
     """In a cluster, where others can."""
-    planned = planned()
+    plan_changed = plan_changed()
     monkeypatch.setattr(work, "computes", lambda *_: False)
     events = []
-    worker = Work(context_of(planned), planned.runs, events.append)
-    first = planned.runs[0]
+    worker = Work(context_of(plan_changed), plan_changed.runs, events.append)
+    first = plan_changed.runs[0]
     assert worker.attempt(first) == RunEvent(identity(first), "elsewhere")
     assert events == []
 
@@ -254,13 +254,13 @@ class Scarce(Store):
 
 
 @pytest.mark.parametrize("error", ["CUDA out of memory.", "cuBLAS: CUBLAS_STATUS_ALLOC_FAILED", "no luck"])
-def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, context_of, error):
+def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(plan_changed, context_of, error):
     """A run that shared its GPU is released, and repeated on an idle GPU."""
-    planned, events = planned(scale="least"), []
-    run = planned.runs[0]
-    store = Scarce(planned.store.root, always=identity(run), error=error)
+    plan_changed, events = plan_changed(scale="least"), []
+    run = plan_changed.runs[0]
+    store = Scarce(plan_changed.store.root, always=identity(run), error=error)
     (store.root / LEASES).mkdir(parents=True)
-    context = replace(context_of(planned), store=store)
+    context = replace(context_of(plan_changed), store=store)
     gpu = Device("5", "Small", 80 * GB)
     room = Room(str(store.root), gpu, (gpu,), MemoryNeeds(context))
     for states in (["begun", "died", "elsewhere"], ["begun", "failed"]):
@@ -294,7 +294,7 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
     monkeypatch.setattr(devices, "identity", str)
 
     @contextmanager
-    def taken(device, run, alone=False, folder="runs"):
+    def take_seat(device, run, alone=False, folder="runs"):
         """Reserve memory as a separate process."""
         name = f"process-{next(process)}"
         with monkeypatch.context() as patch:
@@ -306,19 +306,19 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
                 yield seat
                 patch.setattr(devices, "this_process", lambda: name)
 
-    with taken(second, "large") as seat:
+    with take_seat(second, "large") as seat:
         assert seat == ""  # The first GPU is as empty, and first in the list.
-    with taken(first, "large") as seat, taken(second, "large") as other:
+    with take_seat(first, "large") as seat, take_seat(second, "large") as other:
         assert (seat, other) == ("shared", "shared")
-        with taken(first, "large") as third, taken(second, "unknown") as fourth:
+        with take_seat(first, "large") as third, take_seat(second, "unknown") as fourth:
             assert (third, fourth) == ("", "")
-        with taken(first, "small") as third, taken(first, "small", alone=True) as fourth:
+        with take_seat(first, "small") as third, take_seat(first, "small", alone=True) as fourth:
             assert (third, fourth) == ("shared", "")
-        with taken(first, "small", alone=True, folder="others") as third:
+        with take_seat(first, "small", alone=True, folder="others") as third:
             assert third == "alone"
-    with taken(first, "small", alone=True) as seat, taken(second, "small") as other:
+    with take_seat(first, "small", alone=True) as seat, take_seat(second, "small") as other:
         assert (seat, other) == ("alone", "")
-    with taken(first, "unknown") as seat:
+    with take_seat(first, "unknown") as seat:
         assert seat == "alone"
 
 
@@ -350,16 +350,16 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
 
 
 @pytest.fixture
-def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
+def plan_on_scarce_gpus(plan_changed, tiny_runs, monkeypatch):
     """Return the plan of the tiny recipe in a store with simulated GPUs, its trainings and precision."""
-    planned = planned()
-    tuned = [run for run in planned.runs if isinstance(run, FineTune)]
-    store = Scarce(planned.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
+    plan_changed = plan_changed()
+    tuned = [run for run in plan_changed.runs if isinstance(run, FineTune)]
+    store = Scarce(plan_changed.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
     (store.root / LEASES).mkdir(parents=True)
     precision = json.loads((tiny_runs / PRECISION).read_text())["auto"]
     shutil.copy(tiny_runs / PRECISION, store.root)
     monkeypatch.delenv(VARIABLE, raising=False)
-    return replace(planned, store=store), tuned, precision
+    return replace(plan_changed, store=store), tuned, precision
 
 
 @pytest.mark.nightly
@@ -409,9 +409,9 @@ def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(plan_on_sca
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewhere(planned, monkeypatch):
-    planned = planned(scale="least")
+def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewhere(plan_changed, monkeypatch):
+    plan_changed = plan_changed(scale="least")
     monkeypatch.setattr(engine, "devices_of", {"cpu": (CPU,)}.get)
-    monkeypatch.setattr(type(planned.runs[0]), "__module__", "__main__")
+    monkeypatch.setattr(type(plan_changed.runs[0]), "__module__", "__main__")
     with pytest.raises(ConfigError, match=r"\(jobs=1"):
-        make_planned(planned, Execution(devices="cpu"))
+        make_planned(plan_changed, Execution(devices="cpu"))

@@ -6,7 +6,7 @@ import pytest
 
 import isogloss
 from isogloss.engine.engines import ENGINES
-from killed import left, made, records
+from killed import count_runs, left, records
 from tiny import as_precise_as
 
 RECIPE = """
@@ -100,10 +100,10 @@ def serial(tmp_path_factory):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_recipe_has_twelve_runs_of_every_kind(serial):
-    made = [json.loads(record) for record in records(serial / "runs").values()]
-    assert len(made) == 12
-    assert {record["kind"] for record in made} == KINDS
-    assert "average" in {record["run"].get("method", {}).get("kind") for record in made}
+    data = [json.loads(record) for record in records(serial / "runs").values()]
+    assert len(data) == 12
+    assert {record["kind"] for record in data} == KINDS
+    assert "average" in {record["run"].get("method", {}).get("kind") for record in data}
 
 
 @pytest.mark.slow
@@ -113,9 +113,9 @@ def test_an_engine_leaves_the_records_of_one_process(engine, serial, request, tm
     if beyond_this_machine:
         request.getfixturevalue(beyond_this_machine)
     options = {"slurm": {"time": 10}} if engine == "slurm" else {}
-    out = as_precise_as(serial / "runs", tmp_path / "runs")
-    result = isogloss.run(serial / "kinds.toml", out=out, engine=engine, jobs=2, report=False, **options)
+    folder = as_precise_as(serial / "runs", tmp_path / "runs")
+    result = isogloss.run(serial / "kinds.toml", out=folder, engine=engine, jobs=2, report=False, **options)
     assert not result.outcome.failed
-    assert records(out) == records(serial / "runs")
-    assert made(out) == dict.fromkeys(records(out), 1)
-    assert left(out) == []
+    assert records(folder) == records(serial / "runs")
+    assert count_runs(folder) == dict.fromkeys(records(folder), 1)
+    assert left(folder) == []

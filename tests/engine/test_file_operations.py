@@ -1,4 +1,4 @@
-"""How many operations of a run a file server sees, besides those of the files that the run makes."""
+"""A file server sees few operations of a run besides reading and writing the files of the run."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ from isogloss.store.store import Store
 from isogloss.translators.built_in import BuiltIn
 
 RUNS = [
-    Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=number)
-    for number in range(1, 21)
+    Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=index)
+    for index in range(1, 21)
 ]
 MOST = 18
 """Opens, renames, removals and new folders for a lease, its lines in a log, three files and two listings."""
@@ -29,8 +29,9 @@ SEEN = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.listdir", 
 
 @pytest.fixture
 def operations():
-    """Count the operations that Python reports; those of a path alone, as a stat is, are not among them."""
-    counts, counting = Counter(), [True]
+    """Count the operations that Python reports. It does not report operations such as stat."""
+    counts = Counter()
+    counting = [True]
 
     def count(event, arguments):
         if counting[0] and event in SEEN:

@@ -170,7 +170,10 @@ ERRORS = {
     "Unprintable": "Unprintable",
     "BrokenPipe": 'BrokenPipeError(32, "Broken pipe")',
     "ENOSPC": f'OSError({errno.ENOSPC}, "No space left on device")',
-    **{errno.errorcode[number]: f'OSError({number}, "odd")' for number in sorted(OUTAGE_ERRORS)},
+    **{
+        errno.errorcode[outage_error]: f'OSError({outage_error}, "odd")'
+        for outage_error in sorted(OUTAGE_ERRORS)
+    },
 }
 
 SAMPLE = (
@@ -234,15 +237,15 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
             monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "own", foreign.Tracker)
             words += ["--track", "own"]
         (tmp_path / "foreign.toml").write_text(recipe)
-        out = tmp_path / "runs"
-        with warnings.catch_warnings(record=True) as warned, pytest.raises(SystemExit) as end:
+        folder = tmp_path / "runs"
+        with warnings.catch_warnings(record=True) as warned_values, pytest.raises(SystemExit) as end:
             warnings.simplefilter("always")
             cli.main(
                 [
                     "run",
                     str(tmp_path / "foreign.toml"),
                     "--out",
-                    str(out),
+                    str(folder),
                     "--engine",
                     "serial",
                     "--quiet",
@@ -252,32 +255,34 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
         calls = len(getattr(sys.modules.get(module), "CALLS", [0]))
         sys.modules.pop(module, None)
         lines = [line for line in capsys.readouterr().err.splitlines() if line]
-        lines += [str(warning.message) for warning in warned]
+        lines += [str(warning.message) for warning in warned_values]
         if place == "claim":
             lines += [
-                line for line in (out / "report.html").read_text().splitlines() if "its rule failed" in line
+                line
+                for line in (folder / "report.html").read_text().splitlines()
+                if "its rule failed" in line
             ]
-        return Answer(int(end.value.code or 0), lines, calls, len([*out.glob(f"*/{RECORD}")]))
+        return Answer(int(end.value.code or 0), lines, calls, len(list(folder.glob(f"*/{RECORD}"))))
 
     return run
 
 
 def check(place: str, error: str, answer: Callable[..., Answer]) -> None:
     """Check for one line with the plug-in's name, exit code 1 or 2 unless all runs end, and one attempt."""
-    said = answer(place, error)
+    response = answer(place, error)
     name = {"tracker": "own", "claim": "its rule failed"}.get(place.partition(" ")[0], "foreign_")
-    about = [line for line in said.lines if name in line and "bug in isogloss" not in line]
-    assert len(about) == 1, said
-    assert "Traceback" not in "".join(said.lines)
-    assert said.calls <= 2 + 2 * place.startswith("tracker"), said
+    lines = [line for line in response.lines if name in line and "bug in isogloss" not in line]
+    assert len(lines) == 1, response
+    assert "Traceback" not in "".join(response.lines)
+    assert response.calls <= 2 + 2 * place.startswith("tracker"), response
     if place in ENDS_PLAN:
-        assert said.status in (1, 2), said
-        assert said.records == (2 if place == "section" else 0)
+        assert response.status in (1, 2), response
+        assert response.records == (2 if place == "section" else 0)
     elif place in FAILS_RUN:
-        assert said.status == 1, said
-        assert said.calls == 1
+        assert response.status == 1, response
+        assert response.calls == 1
     else:
-        assert (said.status, said.records) == (0, 2), said
+        assert (response.status, response.records) == (0, 2), response
 
 
 @pytest.mark.slow

@@ -19,9 +19,9 @@ from tiny import tiny
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere processes are spawned, or have no /proc.")
 def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
-    code = "import probe; probe.main()"
-    printed = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parent)
-    facts = json.loads(printed)
+    language = "import probe; probe.main()"
+    output = subprocess.check_output([sys.executable, "-c", language], text=True, cwd=Path(__file__).parent)
+    facts = json.loads(output)
     assert facts["threads"] == [1, 1]
     assert not facts["cuda"] and not facts["torch here"]
     assert facts["seconds"] < 0.3 * facts["torch"]
@@ -40,23 +40,23 @@ def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():
     ],
 )
 def test_the_server_begins_early_where_several_jobs_are_forked(monkeypatch, execution, begins):
-    started = []
-    monkeypatch.setattr(fork_server, "ensure_running", lambda: started.append(True))
+    start_time = []
+    monkeypatch.setattr(fork_server, "ensure_running", lambda: start_time.append(True))
     monkeypatch.setattr(engines, "cores", lambda: 4)
     monkeypatch.setattr(fork_server, "GPU_FILES", ())
     fork_server.start_early(execution.processes)
-    assert bool(started) is begins
+    assert bool(start_time) is begins
 
 
 def test_no_server_begins_for_one_of_several_launched_processes_or_beside_a_gpu(monkeypatch, tmp_path):
-    started = []
-    monkeypatch.setattr(fork_server, "ensure_running", lambda: started.append(True))
+    start_time = []
+    monkeypatch.setattr(fork_server, "ensure_running", lambda: start_time.append(True))
     monkeypatch.setattr(fork_server, "GPU_FILES", (str(tmp_path),))
     fork_server.start_early(2)
     monkeypatch.setattr(fork_server, "GPU_FILES", ())
     monkeypatch.setenv(processes.WORLD_SIZE_VARIABLES[0], "2")
     fork_server.start_early(2)
-    assert not started
+    assert not start_time
 
 
 STAND_INS = """
@@ -74,23 +74,23 @@ print(json.dumps([loaded, passes, gc.get_freeze_count() > 1_000, gc.isenabled()]
 
 
 def test_the_server_imports_what_is_installed_without_passes_of_the_collector():
-    loaded, passes, has_frozen, is_enabled = json.loads(
+    loaded_data, passes, has_frozen, is_enabled = json.loads(
         subprocess.check_output([sys.executable, "-c", STAND_INS], text=True)
     )
-    assert loaded == ["xml.dom.minidom", "wsgiref.headers"]
+    assert loaded_data == ["xml.dom.minidom", "wsgiref.headers"]
     # The passes of Python's own imports of the module come before the collector is off.
     assert passes <= 1
     assert has_frozen and is_enabled
 
 
 def test_the_server_imports_the_module_that_imports_everything(monkeypatch):
-    preloaded = []
-    context = SimpleNamespace(set_forkserver_preload=preloaded.extend)
+    preloaded_value = []
+    context = SimpleNamespace(set_forkserver_preload=preloaded_value.extend)
     monkeypatch.setattr(fork_server, "get_context", lambda _: context)
     monkeypatch.setattr(fork_server, "get_all_start_methods", lambda: ["forkserver"])
     monkeypatch.setattr(sys, "platform", "linux")
     assert fork_server.start_method(uses_devices=False) is context
-    assert preloaded == ["isogloss.engine.preloaded"]
+    assert preloaded_value == ["isogloss.engine.preloaded"]
 
 
 COMPUTING = ("runs", "training", "tasks", "encoders", "diagnostics", "metrics")

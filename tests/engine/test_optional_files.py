@@ -47,12 +47,12 @@ COMMIT = "0123456789" * 4
 
 def run(folder: Path) -> object:
     """Make the runs of a recipe on the command line."""
-    out = folder / "runs"
-    shutil.rmtree(out, ignore_errors=True)
-    words = ["run", str(tiny(folder, RECIPE)), "--out", str(out), "--engine", "serial", "--no-report"]
+    out_folder = folder / "runs"
+    shutil.rmtree(out_folder, ignore_errors=True)
+    words = ["run", str(tiny(folder, RECIPE)), "--out", str(out_folder), "--engine", "serial", "--no-report"]
     with pytest.raises(SystemExit) as end:
         cli.main([*words, "--quiet"])
-    return end.value.code, records(out)
+    return end.value.code, records(out_folder)
 
 
 def pin(_: Path) -> object:
@@ -106,12 +106,12 @@ def calls_of(act: Callable[[Path], object], folder: Path, cache: Path) -> tuple[
     return content(answer), faults.calls
 
 
-def check(act, number: int, kind: str, tmp_path: Path, cache: Path, expected: object, capsys, *, stays: bool):
+def check(act, index: int, kind: str, tmp_path: Path, cache: Path, expected: object, capsys, *, stays: bool):
     shutil.rmtree(cache, ignore_errors=True)
     capsys.readouterr()
-    with failing(Faults(cache, number, getattr(errno, kind), stays)) as faults:
+    with failing(Faults(cache, index, getattr(errno, kind), stays)) as faults:
         answer = act(tmp_path)
-    assert content(answer) == expected, (faults.calls[number - 1], kind)
+    assert content(answer) == expected, (faults.calls[index - 1], kind)
     assert tuple(capsys.readouterr()) == ("", "")
 
 
@@ -122,8 +122,8 @@ def check(act, number: int, kind: str, tmp_path: Path, cache: Path, expected: ob
 def test_a_call_below_the_cache_may_fail(act, stays, tmp_path, cache, capsys):
     expected, calls = calls_of(act, tmp_path, cache)
     assert calls
-    for number, kind in ((1, "EIO"), (len(calls) // 2, "ENOSPC")):
-        check(act, number, kind, tmp_path, cache, expected, capsys, stays=stays)
+    for index, kind in ((1, "EIO"), (len(calls) // 2, "ENOSPC")):
+        check(act, index, kind, tmp_path, cache, expected, capsys, stays=stays)
 
 
 @pytest.mark.nightly
@@ -135,9 +135,9 @@ def test_every_call_below_the_cache_may_fail(act, kind, stays, tmp_path, cache, 
         pytest.skip("a whole run takes long, and does what the others do")
     expected, calls = calls_of(act, tmp_path, cache)
     wrong = []
-    for number in range(1, len(calls) + 1):
+    for index in range(1, len(calls) + 1):
         try:
-            check(act, number, kind, tmp_path, cache, expected, capsys, stays=stays)
+            check(act, index, kind, tmp_path, cache, expected, capsys, stays=stays)
         except Exception as error:
-            wrong.append(f"{number} {calls[number - 1]}: {type(error).__name__} {error!s:.200}")
+            wrong.append(f"{index} {calls[index - 1]}: {type(error).__name__} {error!s:.200}")
     assert not wrong, f"{len(wrong)} of {len(calls)}: {wrong}"

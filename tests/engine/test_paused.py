@@ -54,13 +54,13 @@ def asleep(monkeypatch):
 
 
 def attempt(context: RunContext, run: Run = RUN) -> str:
-    """Attempt a run; return its state."""
+    """Attempt a run. Return its state."""
     return work.Work(context, [run], lambda _: None).attempt(run).state
 
 
 @pytest.fixture
 def attempt_after(monkeypatch):
-    """Attempt a run in which something happens once it is leased and begun; return its state."""
+    """Attempt a run in which something happens once it is leased and begun. Return its state."""
     right = work.make
 
     def attempt_run(context: RunContext, happens: Callable[[], object], run: Run = RUN) -> str:
@@ -83,10 +83,10 @@ def other_leases(context: RunContext) -> Leases:
 
 def taken_over(context: RunContext):
     """Lease the run as another process, after a lease."""
-    others = other_leases(context)
-    while not (lease := others._lease(KEY)):
+    other_items = other_leases(context)
+    while not (lease := other_items._lease(KEY)):
         pass
-    return others, lease
+    return other_items, lease
 
 
 def file_names(context: RunContext) -> list[str]:
@@ -97,9 +97,9 @@ def file_names(context: RunContext) -> list[str]:
 
 def finished_files(context: RunContext, tmp_path: Path) -> Path:
     """Return the folder of the run as an undisturbed process leaves it."""
-    undisturbed = run_context(tmp_path / "undisturbed")
-    assert attempt(undisturbed) == "made"
-    return undisturbed.store.folder(RUN)
+    undisturbed_run_context = run_context(tmp_path / "undisturbed")
+    assert attempt(undisturbed_run_context) == "made"
+    return undisturbed_run_context.store.folder(RUN)
 
 
 def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context, asleep, attempt_after):
@@ -113,17 +113,17 @@ def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context
 
 
 def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_path, attempt_after):
-    whole = finished_files(context, tmp_path)
+    whole_path = finished_files(context, tmp_path)
 
     def begin():
-        others, lease = taken_over(context)
-        shutil.copytree(whole, context.store.folder(RUN))
-        others._remove(KEY, lease.number)
+        other_items, lease = taken_over(context)
+        shutil.copytree(whole_path, context.store.folder(RUN))
+        other_items._remove(KEY, lease.number)
         asleep()
 
     assert attempt_after(context, begin) == "done"
-    assert file_names(context) == sorted(path.name for path in whole.iterdir())
-    assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
+    assert file_names(context) == sorted(path.name for path in whole_path.iterdir())
+    assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole_path / RECORD).read_bytes()
 
 
 def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path, attempt_after):
@@ -151,33 +151,33 @@ def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_
 def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(
     context, tmp_path, error, is_done, attempt_after
 ):
-    whole = finished_files(context, tmp_path)
+    whole_path = finished_files(context, tmp_path)
 
     def begin():
-        others, lease = taken_over(context)
+        other_items, lease = taken_over(context)
         if is_done:
-            shutil.copytree(whole, context.store.folder(RUN))
-            (context.store.folder(RUN) / WORK).mkdir()  # Made anew by who woke up.
-            others._remove(KEY, lease.number)
+            shutil.copytree(whole_path, context.store.folder(RUN))
+            (context.store.folder(RUN) / WORK).mkdir()  # The process that woke up creates it again.
+            other_items._remove(KEY, lease.number)
         raise error
 
     assert attempt_after(context, begin) == ("done" if is_done else "elsewhere")
     assert not (context.store.folder(RUN) / FAILED).exists()
     if is_done:
-        assert file_names(context) == sorted(path.name for path in whole.iterdir())
+        assert file_names(context) == sorted(path.name for path in whole_path.iterdir())
 
 
 def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_error(
     context, tmp_path, attempt_after
 ):
-    whole = finished_files(context, tmp_path)
+    whole_path = finished_files(context, tmp_path)
 
     def begin():
-        shutil.copytree(whole, context.store.folder(RUN))
+        shutil.copytree(whole_path, context.store.folder(RUN))
         raise StorageError("its work has gone")
 
     assert attempt_after(context, begin) == "done"
-    assert file_names(context) == sorted(path.name for path in whole.iterdir())
+    assert file_names(context) == sorted(path.name for path in whole_path.iterdir())
 
 
 def test_the_error_of_a_run_that_nobody_else_makes_is_one(context, attempt_after):
@@ -191,8 +191,8 @@ def test_the_error_of_a_run_that_nobody_else_makes_is_one(context, attempt_after
 
 def left_leases(context: RunContext) -> list[bool]:
     """Return for each lease of the run whether a process has it."""
-    found = sorted((context.store.root / LEASES).glob(f"{KEY}.*"))
-    return [json.loads(path.read_text())["held"] for path in found]
+    paths = sorted((context.store.root / LEASES).glob(f"{KEY}.*"))
+    return [json.loads(path.read_text())["held"] for path in paths]
 
 
 def test_what_is_wrong_because_a_needed_folder_has_gone_is_not_recorded(context, attempt_after):
@@ -240,7 +240,7 @@ def rounds(tmp_path_factory):
         patch.setattr(paused, "subprocess", SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL))
         folder = tmp_path_factory.mktemp("paused")
         (folder / "recipe.toml").write_text(paused.SMALL)
-        yield paused, folder, paused.undisturbed(folder, "whole")
+        yield paused, folder, paused.run_undisturbed(folder, "whole")
         for name in ("paused", "kills"):
             sys.modules.pop(name, None)
 
@@ -256,7 +256,7 @@ def rounds(tmp_path_factory):
     ids="-".join,
 )
 def test_paused_at_a_rename_both_processes_end_well(rounds, pause):
-    paused, folder, whole = rounds
+    paused_round, folder, whole_round = rounds
     side, place, moment = pause
-    found = paused.played(folder, whole, paused.Pause(place, side, moment))
-    assert found == ((0, 0), 0, {})
+    result = paused_round.play_round(folder, whole_round, paused_round.Pause(place, side, moment))
+    assert result == ((0, 0), 0, {})

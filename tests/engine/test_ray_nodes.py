@@ -17,8 +17,8 @@ import isogloss
 from isogloss.engine.devices import HIDDEN
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
-from killed import PATIENCE, command, left, made, records, wait_until
-from ray_nodes import NO_CARD, cluster_of, connected, makers, watched
+from killed import PATIENCE, command, count_runs, left, records, wait_until
+from ray_nodes import NO_CARD, cluster_of, connect_to, makers, watch_nodes
 from tiny import as_precise_as, tiny
 
 pytest.importorskip("ray")
@@ -115,12 +115,12 @@ def test_two_models_share_a_gpu_and_all_else_is_made_on_other_nodes(tmp_path: Pa
     (tmp_path / "meeting_on_ray.py").write_text(MEETING.replace("{patience}", "120"))
     meetings = {name: tmp_path / name for name in ("models", "gaps")}
     recipe = tiny(tmp_path, RECIPE.format(**meetings))
-    out = tmp_path / "runs"
-    with cluster_of(**NODES) as (cluster, _), connected(cluster), watched() as nodes:
-        outcome = isogloss.run(recipe, out=out, engine="ray", gpu_share=0.5, report=False).outcome
+    folder = tmp_path / "runs"
+    with cluster_of(**NODES) as (cluster, _), connect_to(cluster), watch_nodes() as nodes:
+        outcome = isogloss.run(recipe, out=folder, engine="ray", gpu_share=0.5, report=False).outcome
     assert not outcome.failed
-    assert made(out) == dict.fromkeys(outcome.made, 1)
-    places = nodes_by_kind(out, nodes)
+    assert count_runs(folder) == dict.fromkeys(outcome.made, 1)
+    places = nodes_by_kind(folder, nodes)
     assert places == {
         "align": {"head", "plain"},
         "adjust": {"card"},
@@ -128,15 +128,15 @@ def test_two_models_share_a_gpu_and_all_else_is_made_on_other_nodes(tmp_path: Pa
         "scores": {"card"},
         "meeting-gap": {"head", "plain"},
     }
-    assert devices_at(meetings["models"]) == [NO_CARD] * 2  # Of two processes, at the same time.
+    assert devices_at(meetings["models"]) == [NO_CARD] * 2  # Two processes at the same time.
     assert devices_at(meetings["gaps"]) == [HIDDEN] * 2
 
 
-def nodes_by_kind(out: Path, nodes: Mapping[int, str]) -> dict[str, set[str]]:
+def nodes_by_kind(path: Path, nodes: Mapping[int, str]) -> dict[str, set[str]]:
     """Return the nodes that made runs, by the kind of run or the diagnostic."""
     places = defaultdict(set)
-    for run, node in makers(out, nodes).items():
-        record = json.loads((out / run / "record.json").read_text())
+    for run, node in makers(path, nodes).items():
+        record = json.loads((path / run / "record.json").read_text())
         name = record["title"].partition(":")[0] if record["kind"] == "measure" else record["kind"]
         places[name].add(node)
     return dict(places)
@@ -147,44 +147,44 @@ def devices_at(meeting: Path) -> list[str]:
     return [path.name for path in meeting.glob("*/*")]
 
 
-def kill_head(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+def kill_head(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
     """Kill all processes of the head."""
-    del driver, out
-    for processes in [*nodes["head"].all_processes.values()]:
-        for one in processes:
-            kill(one.process.pid)
+    del driver, path
+    for processes in list(nodes["head"].all_processes.values()):
+        for process in processes:
+            kill(process.process.pid)
 
 
-def kill_coordinator(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+def kill_coordinator(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
     """Kill only the process of the head that coordinates the cluster."""
-    del driver, out
-    (one,) = nodes["head"].all_processes["gcs_server"]
-    kill(one.process.pid)
+    del driver, path
+    (gcs_server,) = nodes["head"].all_processes["gcs_server"]
+    kill(gcs_server.process.pid)
 
 
-def kill_own_supervisor(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+def kill_own_supervisor(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
     """Kill what supervises the node that the command is connected to."""
-    del driver, out
-    (one,) = nodes["head"].all_processes["raylet"]
-    kill(one.process.pid)
+    del driver, path
+    (raylet,) = nodes["head"].all_processes["raylet"]
+    kill(raylet.process.pid)
 
 
-def kill_node(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
-    """Kill what supervises the node without the command; its workers end with it."""
-    del driver, out
-    (one,) = nodes["other"].all_processes["raylet"]
-    kill(one.process.pid)
+def kill_node(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
+    """Kill what supervises the node without the command. Its workers end with it."""
+    del driver, path
+    (raylet,) = nodes["other"].all_processes["raylet"]
+    kill(raylet.process.pid)
 
 
-def kill_worker(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+def kill_worker(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
     """Kill a process that makes a run."""
     del nodes, driver
-    kill(int(leases_in(out).holder(in_training(out)).partition(" ")[0]))
+    kill(int(leases_in(path).holder(find_training(path)).partition(" ")[0]))
 
 
-def kill_driver(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+def kill_driver(nodes: Mapping[str, Any], driver: subprocess.Popen[str], path: Path) -> None:
     """Kill the command."""
-    del nodes, out
+    del nodes, path
     driver.kill()
 
 
@@ -193,10 +193,10 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def in_training(out: Path) -> str:
-    """Return a current run with a checkpoint; empty without one."""
-    runs = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
-    return next((run for run in sorted(runs) if leases_in(out).holder(run)), "")
+def find_training(path: Path) -> str:
+    """Return a current run with a checkpoint. Empty without one."""
+    runs = {path.parents[1].name for path in path.glob(f"*/{WORK}/checkpoint-*")}
+    return next((run for run in sorted(runs) if leases_in(path).holder(run)), "")
 
 
 HEAD_LOST = r"isogloss: the head of the Ray cluster \(\S+:\d+\) has not answered for 20 s: .+\n"
@@ -220,22 +220,22 @@ SUPERVISOR_LOST = r"isogloss: Ray's process on this node \(the raylet, \S+:\d+\)
     ],
 )
 def test_whatever_is_killed_the_same_folder_is_finished_and_nothing_made_twice(
-    whole, disturb, status: int, message: str
+    undisturbed_study, disturb, status: int, message: str
 ):
-    folder, undisturbed = whole
-    out = as_precise_as(folder, folder / disturb.__name__)
+    folder, undisturbed_value = undisturbed_study
+    field = as_precise_as(folder, folder / disturb.__name__)
     with cluster_of(head={"num_cpus": 1}, other={"num_cpus": 1}) as (cluster, nodes):
-        words = [*command(folder, out.name, "ray"), "--address", cluster.address]
+        words = [*command(folder, field.name, "ray"), "--address", cluster.address]
         driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: in_training(out) or driver.poll() is not None)
-        disturb(nodes, driver, out)
-        printed, told = driver.communicate(timeout=PATIENCE)
-    assert (driver.returncode, printed) == (status, ""), told
-    assert re.fullmatch(message, told)
-    finished = records(out)
-    assert (finished == undisturbed) == (status == 0)
-    isogloss.run(folder / "r.toml", out=out, jobs=1, report=False)
-    assert finished.items() <= records(out).items()
-    assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
-    assert left(out) == []
+        wait_until(lambda: find_training(field) or driver.poll() is not None)
+        disturb(nodes, driver, field)
+        output, messages = driver.communicate(timeout=PATIENCE)
+    assert (driver.returncode, output) == (status, ""), messages
+    assert re.fullmatch(message, messages)
+    finished_records = records(field)
+    assert (finished_records == undisturbed_value) == (status == 0)
+    isogloss.run(folder / "r.toml", out=field, jobs=1, report=False)
+    assert finished_records.items() <= records(field).items()
+    assert records(field) == undisturbed_value
+    assert count_runs(field) == dict.fromkeys(undisturbed_value, 1)
+    assert left(field) == []

@@ -1,4 +1,4 @@
-"""Ray as the engine: records of one process, whatever dies; no run is repeated or left running."""
+"""Ray as the engine: records of one process, whatever dies. No run is repeated or left running."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.processes import Interrupted, request_interruption
 from isogloss.store.leases import LEASES, leases_in
 from isogloss.store.store import WORK
-from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until
+from killed import RECIPE, command, count_runs, descendants, is_alive, left, records, wait_until
 from tiny import TINY, as_precise_as, tiny
 
 pytest.importorskip("ray")
@@ -42,60 +42,63 @@ class Failing(Method):
 """A method of the user, in a module next to the recipe."""
 
 
-def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
-    folder, uninterruptible = whole
-    out, killed, told, said = as_precise_as(folder, folder / "task"), [], [], []
+def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, undisturbed_study):
+    folder, uninterruptible = undisturbed_study
+    out_folder = as_precise_as(folder, folder / "task")
+    killed_keys = []
+    messages = []
+    message = []
 
     def kill_once(progress):
-        told.append(progress.what)
-        trained = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
-        for key in sorted(trained):
-            maker = maker_of(key, out)
-            if maker and not killed:
+        messages.append(progress.what)
+        trained_names = {path.parents[1].name for path in out_folder.glob(f"*/{WORK}/checkpoint-*")}
+        for key in sorted(trained_names):
+            maker = maker_of(key, out_folder)
+            if maker and not killed_keys:
                 os.kill(maker, signal.SIGKILL)
-                killed.append(key)
+                killed_keys.append(key)
 
     outcome = isogloss.run(
         folder / "r.toml",
-        out=out,
+        out=out_folder,
         engine="ray",
         report=False,
         on_progress=kill_once,
-        announce=said.append,
+        announce=message.append,
     ).outcome
-    (key,) = killed
+    (key,) = killed_keys
     assert list(outcome.died) == [key]
     why = r"its process ended without giving the run back \(\d+ on .+\); it .+"
     assert re.fullmatch(why, outcome.died[key])
-    assert records(out) == uninterruptible
-    assert made(out) == dict.fromkeys(uninterruptible, 1)
-    assert left(out) == []
-    makers = {path.name for path in (out / LEASES / "log").iterdir() if "finished" in path.read_text()}
+    assert records(out_folder) == uninterruptible
+    assert count_runs(out_folder) == dict.fromkeys(uninterruptible, 1)
+    assert left(out_folder) == []
+    makers = {path.name for path in (out_folder / LEASES / "log").iterdir() if "finished" in path.read_text()}
     assert len(makers) >= 2
-    assert sorted(one.number for one in dict.fromkeys(said)) == [1, 2, 3]
-    assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", what) for what in told)
+    assert sorted(item.number for item in dict.fromkeys(message)) == [1, 2, 3]
+    assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", kind) for kind in messages)
 
 
 @pytest.mark.nightly
-def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
-    folder, _ = whole
+def test_asked_to_leave_tasks_write_a_checkpoint(cluster, undisturbed_study):
+    folder, _ = undisturbed_study
     recipe = folder / "seldom.toml"
     text = RECIPE.replace("checkpoint_every = 4", "checkpoint_every = 1000")
     recipe.write_text(text.replace("epochs = 2", "epochs = 100"))
-    out = folder / "leaving"
+    out_folder = folder / "leaving"
 
     def leave(progress):
         if progress.what.startswith("fine-tuning") and progress.done:
             request_interruption()
 
     with pytest.raises(Interrupted):
-        isogloss.run(recipe, out=out, engine="ray", report=False, on_progress=leave)
-    assert list(out.glob(f"*/{WORK}/checkpoint-*"))
+        isogloss.run(recipe, out=out_folder, engine="ray", report=False, on_progress=leave)
+    assert list(out_folder.glob(f"*/{WORK}/checkpoint-*"))
 
 
-def maker_of(key: str, out: Path) -> int:
-    """Return the number of the process that makes a run; 0 if none does."""
-    return int(leases_in(out).holder(key).partition(" ")[0] or 0)
+def maker_of(key: str, path: Path) -> int:
+    """Return the number of the process that makes a run. 0 if none does."""
+    return int(leases_in(path).holder(key).partition(" ")[0] or 0)
 
 
 @pytest.mark.nightly
@@ -103,11 +106,11 @@ def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_pat
     (tmp_path / "failing_on_ray.py").write_text(FAILING)
     text = TINY.partition('[[measure]]\nname = "interpolation"')[0]
     recipe = tiny(tmp_path, text.replace('name = "bilingual"', 'name = "failing_on_ray:Failing"'))
-    few = {"grid.seeds": [0], "grid.examples": 4}
-    outcome = isogloss.run(recipe, out=tmp_path / "runs", engine="ray", changes=few, report=False).outcome
-    own = [why for why in outcome.failed.values() if not why.startswith("needs run")]
-    assert len(own) == 1
-    assert own[0].startswith("KeyError: 7 (failing_on_ray.py:")
+    sample = {"grid.seeds": [0], "grid.examples": 4}
+    outcome = isogloss.run(recipe, out=tmp_path / "runs", engine="ray", changes=sample, report=False).outcome
+    own_part = [why for why in outcome.failed.values() if not why.startswith("needs run")]
+    assert len(own_part) == 1
+    assert own_part[0].startswith("KeyError: 7 (failing_on_ray.py:")
     assert len(outcome.failed) == 3  # The model, its scores, and what compares these.
     assert len(outcome.made) == 3
 
@@ -116,15 +119,17 @@ def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_pat
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no path means two things here")
 def test_a_node_that_does_not_see_the_folder_is_named(cluster, tmp_path):
     (tmp_path / "out").mkdir()
-    opened = os.open(tmp_path / "out", os.O_RDONLY)  # A path to it that leads nowhere in other processes.
-    out = f"/proc/self/fd/{opened}/runs"
+    opened_stream = os.open(
+        tmp_path / "out", os.O_RDONLY
+    )  # A path to it that leads nowhere in other processes.
+    text = f"/proc/self/fd/{opened_stream}/runs"
     try:
         with pytest.raises(ConfigError) as error:
-            isogloss.run(tiny(tmp_path), out=out, engine="ray", report=False)
+            isogloss.run(tiny(tmp_path), out=text, engine="ray", report=False)
     finally:
-        os.close(opened)
+        os.close(opened_stream)
     assert re.fullmatch(
-        rf"Ray node .+: it does not see {out}: what this machine wrote is missing. The folder of runs "
+        rf"Ray node .+: it does not see {text}: what this machine wrote is missing. The folder of runs "
         r"\(--out\) must be one that all nodes share, under the same path.",
         str(error.value),
     )
@@ -143,53 +148,54 @@ def command_line(pid: int) -> str:
 
 
 @pytest.mark.nightly
-def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, whole):
-    folder, uninterruptible = whole
-    out = folder / "driver"
-    running = subprocess.Popen(command(folder, out.name, "ray"), stdout=subprocess.PIPE)
-    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
-    children = [pid for pid in descendants(running.pid) if not command_line(pid).startswith(AGENTS)]
+def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, undisturbed_study):
+    folder, uninterruptible = undisturbed_study
+    field = folder / "driver"
+    running = subprocess.Popen(command(folder, field.name, "ray"), stdout=subprocess.PIPE)
+    wait_until(lambda: any(field.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
+    child_pids = [pid for pid in descendants(running.pid) if not command_line(pid).startswith(AGENTS)]
     running.kill()
-    said, _ = running.communicate()
-    assert (running.returncode, said) == (-signal.SIGKILL, b"")
-    wait_until(lambda: not any(map(is_alive, children)))
-    assert len(children) > 5
-    assert records(out) != uninterruptible
-    isogloss.run(folder / "r.toml", out=out, engine="ray", report=False)
-    assert records(out) == uninterruptible
-    assert left(out) == []
+    output, _ = running.communicate()
+    assert (running.returncode, output) == (-signal.SIGKILL, b"")
+    wait_until(lambda: not any(is_alive(child_pid) for child_pid in child_pids))
+    assert len(child_pids) > 5
+    assert records(field) != uninterruptible
+    isogloss.run(folder / "r.toml", out=field, engine="ray", report=False)
+    assert records(field) == uninterruptible
+    assert left(field) == []
 
 
 @pytest.mark.nightly
-def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, whole):
-    folder, undisturbed = whole
-    out, killed = as_precise_as(folder, folder / "queue"), []
+def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, undisturbed_study):
+    folder, undisturbed_fields = undisturbed_study
+    out_folder = as_precise_as(folder, folder / "queue")
+    killed_pids = []
 
     def kill_queue(progress):
-        if not killed and any(out.glob(f"*/{WORK}/checkpoint-*")):
-            killed.extend(
+        if not killed_pids and any(out_folder.glob(f"*/{WORK}/checkpoint-*")):
+            killed_pids.extend(
                 pid for pid in descendants(os.getpid()) if command_line(pid).startswith("ray::_QueueActor")
             )
-            for pid in killed:
+            for pid in killed_pids:
                 os.kill(pid, signal.SIGKILL)
 
     outcome = isogloss.run(
-        folder / "r.toml", out=out, engine="ray", report=False, on_progress=kill_queue
+        folder / "r.toml", out=out_folder, engine="ray", report=False, on_progress=kill_queue
     ).outcome
-    assert killed
-    assert {*outcome.made, *outcome.done} == undisturbed.keys()
-    assert records(out) == undisturbed
-    assert left(out) == []
+    assert killed_pids
+    assert {*outcome.made, *outcome.done} == undisturbed_fields.keys()
+    assert records(out_folder) == undisturbed_fields
+    assert left(out_folder) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("127.0.0.1:1", "no connection to a Ray cluster .* Start one "),
         ("ray://here:10001", "this is for clients outside a cluster. Start isogloss on a machine of "),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_at_once(tmp_path, address, said):
-    with pytest.raises(ConfigError, match=f"^--address {address}: {said}"):
+def test_an_address_that_cannot_be_used_is_refused_at_once(tmp_path, address, message):
+    with pytest.raises(ConfigError, match=f"^--address {address}: {message}"):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", engine="ray", address=address)

@@ -23,8 +23,8 @@ from tiny import TINY, tiny
 RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
 
 
-def search_request(folder, over=RATE, text=TINY, **more):
-    return SearchRequest(recipe=tiny(folder, text), over=over, out=folder / "runs", **more)
+def search_request(folder, changes=RATE, text=TINY, **more):
+    return SearchRequest(recipe=tiny(folder, text), over=changes, out=folder / "runs", **more)
 
 
 def refusal(folder, **more):
@@ -36,7 +36,7 @@ def refusal(folder, **more):
 
 
 @pytest.mark.parametrize(
-    ("told", "space"),
+    ("message", "space"),
     [
         ("1e-5..1e-3:log", Range(1e-5, 1e-3, log=True)),
         ("2..8", Range(2, 8)),
@@ -48,22 +48,22 @@ def refusal(folder, **more):
         ([{"kind": "lora"}, {"kind": "none"}], Choices(({"kind": "lora"}, {"kind": "none"}))),
     ],
 )
-def test_values_are_ranges_or_lists(told, space):
-    found = space_of("key", told)
-    assert found == space
-    assert [type(end) for end in found.ends] == [type(end) for end in space.ends]
+def test_values_are_ranges_or_lists(message, space):
+    result = space_of("key", message)
+    assert result == space
+    assert [type(end) for end in result.ends] == [type(end) for end in space.ends]
 
 
-@pytest.mark.parametrize("told", ["8..2", "2..2", "a..b", "1..2..3", "0..1:log", "2..", "true..false"])
-def test_what_is_no_range_is_refused(told):
+@pytest.mark.parametrize("message", ["8..2", "2..2", "a..b", "1..2..3", "0..1:log", "2..", "true..false"])
+def test_what_is_no_range_is_refused(message):
     with pytest.raises(ConfigError, match=r"--over k=.*learning_rate=1e-5"):
-        space_of("k", told)
+        space_of("k", message)
 
 
-@pytest.mark.parametrize("told", ["2", "2,2", [], ["x"]])
-def test_one_value_is_nothing_to_search(told):
+@pytest.mark.parametrize("message", ["2", "2,2", [], ["x"]])
+def test_one_value_is_nothing_to_search(message):
     with pytest.raises(ConfigError, match="--set"):
-        space_of("k", told)
+        space_of("k", message)
 
 
 def test_a_field_without_values_is_refused():
@@ -75,10 +75,10 @@ def test_a_field_without_values_is_refused():
 def proposed_settings(folder, score, **more):
     """List the settings proposed where these are the scores."""
     proposals = _proposals(search_request(folder, **more))
-    found = [next(proposals)]
-    while found[-1]:
-        found.append(proposals.send(score(found[-1], len(found))))
-    return found[:-1]
+    result = [next(proposals)]
+    while result[-1]:
+        result.append(proposals.send(score(result[-1], len(result))))
+    return result[:-1]
 
 
 def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_path):
@@ -87,23 +87,36 @@ def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_
     def score(values, number):
         return None if number == 3 else -abs(values["grid.optimization.learning_rate"] - 1e-4)
 
-    over = {"optimization.epochs": "1..9", **RATE}
-    first, again, more = (proposed_settings(tmp_path, score, over=over, trials=n) for n in (14, 14, 20))
-    assert first == again == more[:14]
-    assert first == proposed_settings(tmp_path, score, over=dict(reversed(over.items())), trials=14)
-    assert first != proposed_settings(tmp_path, score, over=over, trials=14, seed=1)
-    assert first != proposed_settings(tmp_path, lambda *_: 0.0, over=over, trials=14)
-    assert first[0].keys() == {"grid.optimization.epochs", "grid.optimization.learning_rate"}
-    assert all(isinstance(one["grid.optimization.epochs"], int) for one in first)
-    rates = [one["grid.optimization.learning_rate"] for one in first]
+    changes = {"optimization.epochs": "1..9", **RATE}
+    first_proposed_settings, again, more = (
+        proposed_settings(tmp_path, score, over=changes, trials=n) for n in (14, 14, 20)
+    )
+    assert first_proposed_settings == again == more[:14]
+    assert first_proposed_settings == proposed_settings(
+        tmp_path, score, over=dict(reversed(changes.items())), trials=14
+    )
+    assert first_proposed_settings != proposed_settings(tmp_path, score, over=changes, trials=14, seed=1)
+    assert first_proposed_settings != proposed_settings(tmp_path, lambda *_: 0.0, over=changes, trials=14)
+    assert first_proposed_settings[0].keys() == {
+        "grid.optimization.epochs",
+        "grid.optimization.learning_rate",
+    }
+    assert all(
+        isinstance(first_proposed_setting["grid.optimization.epochs"], int)
+        for first_proposed_setting in first_proposed_settings
+    )
+    rates = [
+        first_proposed_setting["grid.optimization.learning_rate"]
+        for first_proposed_setting in first_proposed_settings
+    ]
     assert all(1e-5 <= rate <= 1e-2 and float(f"{rate:.4g}") == rate for rate in rates)
 
 
 def test_few_values_are_all_tried_once(tmp_path):
-    over = {"optimization.epochs": "1,2", "peft": [{"kind": "none"}, {"kind": "layer-freezing"}]}
-    found = proposed_settings(tmp_path, lambda *_: 0.0, over=over, trials=4)
-    assert len(found) == 4
-    assert all(found.count(one) == 1 for one in found)
+    changes = {"optimization.epochs": "1,2", "peft": [{"kind": "none"}, {"kind": "layer-freezing"}]}
+    result = proposed_settings(tmp_path, lambda *_: 0.0, over=changes, trials=4)
+    assert len(result) == 4
+    assert all(result.count(item) == 1 for item in result)
 
 
 def test_a_trial_makes_what_is_chosen_by_and_nothing_else(tmp_path):
@@ -126,13 +139,13 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
     assert refusal(tmp_path, over={}).startswith("search:")
     assert "Did you mean 'learning_rate'" in refusal(tmp_path, over={"optimization.learning_rte": "1..2"})
     assert "limit: rows of 9999 subwords" in refusal(tmp_path, over={"optimization.limit": "128,9999"})
-    for over in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
-        assert "whatever" in refusal(tmp_path, over=over)
+    for changes in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
+        assert "whatever" in refusal(tmp_path, over=changes)
     assert refusal(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
     no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
     assert refusal(tmp_path, text=no_grid).startswith("search:")
-    alone = TINY.replace('"source-only"', '"target-only"').partition('[[grid.method]]\nname = "bil')[0]
-    assert refusal(tmp_path, text=alone).endswith("Let those of the targets choose by --target-dev.")
+    single_part = TINY.replace('"source-only"', '"target-only"').partition('[[grid.method]]\nname = "bil')[0]
+    assert refusal(tmp_path, text=single_part).endswith("Let those of the targets choose by --target-dev.")
     (tmp_path / "tiny-best.toml").write_text('title = "mine"')
     assert "tiny-best.toml:" in refusal(tmp_path)
     (tmp_path / "tiny-best.toml").write_bytes(b"\xff\xfe")
@@ -145,33 +158,35 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
 
 
 def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
-    over = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
-    found = search(search_request(tmp_path, over=over), lambda planned: Outcome(failed={"id": "it diverged"}))
-    assert [one.failed[0][:20] for one in found.trials[:3]] == ["it diverged"] * 3
-    assert "overlap: windows of 64 subwords cannot overlap by 100" in found.trials[3].failed[0]
-    assert (found.best, found.recipe) == (None, None)
+    changes = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
+    result = search(
+        search_request(tmp_path, changes=changes), lambda plan: Outcome(failed={"id": "it diverged"})
+    )
+    assert [trial.failed[0][:20] for trial in result.trials[:3]] == ["it diverged"] * 3
+    assert "overlap: windows of 64 subwords cannot overlap by 100" in result.trials[3].failed[0]
+    assert (result.best, result.recipe) == (None, None)
     assert not (tmp_path / "tiny-best.toml").exists()
 
 
 def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_path, monkeypatch):
-    def scored(trial, request, planned, outcome):
+    def score_trial(trial, request, plan, outcome):
         return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
 
-    monkeypatch.setattr("isogloss.engine.searching._score_trial", scored)
+    monkeypatch.setattr("isogloss.engine.searching._score_trial", score_trial)
     methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
     text = (
-        f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.
+        f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale also has a searched field.
     )
-    how = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
-    request = search_request(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **how)
+    options = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
+    request = search_request(tmp_path, changes={"optimization.epochs": "1,2"}, text=text, **options)
     plans = []
-    found = search(request, lambda planned: plans.append(planned) or Outcome())
-    again = plan_recipe(found.recipe, out=tmp_path / "runs", scale="least")
+    result = search(request, lambda plan: plans.append(plan) or Outcome())
+    again = plan_recipe(result.recipe, out=tmp_path / "runs", scale="least")
     ids = {identity(run) for run in again.runs}
     assert {identity(run) for run in plans[1].runs if isinstance(run, FineTune)} <= ids
-    assert "metric on source dev 2.0000 at --scale least, mean" in found.recipe.read_text()
+    assert "metric on source dev 2.0000 at --scale least, mean" in result.recipe.read_text()
     (epochs,) = {
-        run.optimization.epochs for run in plan_recipe(found.recipe).runs if isinstance(run, FineTune)
+        run.optimization.epochs for run in plan_recipe(result.recipe).runs if isinstance(run, FineTune)
     }
     assert epochs == 2
 
@@ -181,50 +196,50 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
 def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
     pytest.importorskip("optuna")
     recipe = tiny(tmp_path, TINY.partition('[[grid.method]]\nname = "bilingual"')[0])
-    how = {"over": RATE, "out": tmp_path / "runs", "jobs": 1}
-    first = isogloss.search(recipe, trials=2, **how)
+    options = {"over": RATE, "out": tmp_path / "runs", "jobs": 1}
+    first_match = isogloss.search(recipe, trials=2, **options)
     heard = []
-    found = isogloss.search(recipe, trials=3, on_trial=heard.append, **how)
-    assert [one.made for one in first.trials] == [4, 4]
-    assert [one.made for one in found.trials] == [0, 0, 4]
-    assert [one.score for one in found.trials[:2]] == [one.score for one in first.trials]
-    assert heard == list(found.trials)
+    result = isogloss.search(recipe, trials=3, on_trial=heard.append, **options)
+    assert [item.made for item in first_match.trials] == [4, 4]
+    assert [item.made for item in result.trials] == [0, 0, 4]
+    assert [row.score for row in result.trials[:2]] == [row.score for row in first_match.trials]
+    assert heard == list(result.trials)
     records = [read_record(path.parent) for path in (tmp_path / "runs").glob("*/record.json")]
-    for trial in found.trials:
+    for trial in result.trials:
         rate = trial.values["grid.optimization.learning_rate"]
         models = {r.id for r in records if r.run.get("optimization", {}).get("learning_rate") == rate}
-        own = [row for r in records for row in r.rows if row.get("model") in models and row["main"]]
-        assert (len(models), len(own), {row["language"] for row in own}) == (2, 2, {"qaa"})
-        assert (trial.score, trial.seeds) == (fmean(row["score"] for row in own), 2)
-    assert found.best.score == max(one.score for one in found.trials)
-    assert found.recipe == tmp_path / "tiny-best.toml"
-    assert found.recipe.read_text().startswith(
-        f"# Found by isogloss search: trial {found.best.number} of 3, "
+        own_rows = [row for r in records for row in r.rows if row.get("model") in models and row["main"]]
+        assert (len(models), len(own_rows), {row["language"] for row in own_rows}) == (2, 2, {"qaa"})
+        assert (trial.score, trial.seeds) == (fmean(row["score"] for row in own_rows), 2)
+    assert result.best.score == max(row.score for row in result.trials)
+    assert result.recipe == tmp_path / "tiny-best.toml"
+    assert result.recipe.read_text().startswith(
+        f"# Found by isogloss search: trial {result.best.number} of 3, "
     )
-    planned = plan_recipe(found.recipe, out=tmp_path / "runs")
-    models = [run for run in planned.runs if isinstance(run, FineTune)]
-    assert all(planned.store.is_finished(run) for run in models)
-    text, _ = recipe_text(found.recipe)
-    assert f"learning_rate = {found.best.values['grid.optimization.learning_rate']}" in text
+    plan = plan_recipe(result.recipe, out=tmp_path / "runs")
+    models = [run for run in plan.runs if isinstance(run, FineTune)]
+    assert all(plan.store.is_finished(run) for run in models)
+    text, _ = recipe_text(result.recipe)
+    assert f"learning_rate = {result.best.values['grid.optimization.learning_rate']}" in text
     assert len(isogloss.read(tmp_path / "runs").runs) == 12  # The report is about all trials.
-    assert list(found.frame().columns) == ["trial", *found.best.values, "score", "std", "failed"]
+    assert list(result.frame().columns) == ["trial", *result.best.values, "score", "std", "failed"]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
-    made = []
+    result = []
 
     def start(execution, context, runs, report):
         assert execution.address == "auto"
-        made.extend(run for run in runs if not context.store.is_finished(run))
+        result.extend(run for run in runs if not context.store.is_finished(run))
         Work(context, runs, report).work()
 
     monkeypatch.setattr(engines, "RAY", replace(engines.RAY, package="json", start=start))
-    asked = {"engine": "ray", "address": "auto", "scale": "least"}
+    request = {"engine": "ray", "address": "auto", "scale": "least"}
     epochs = {"optimization.epochs": [1, 2]}
-    found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)
-    assert [one.score is not None for one in found.trials] == [True, True]
-    assert len(made) == sum(one.made for one in found.trials) > 2
+    results = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **request)
+    assert [trial.score is not None for trial in results.trials] == [True, True]
+    assert len(result) == sum(trial.made for trial in results.trials) > 2
     with pytest.raises(ConfigError, match=r"--address.*--engine ray.*--engine serial"):
-        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**asked, "engine": "serial"})
+        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**request, "engine": "serial"})

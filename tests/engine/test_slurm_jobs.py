@@ -15,7 +15,7 @@ from isogloss.engine.engines import Execution
 from isogloss.planning.plan import plan_recipe
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
-from killed import LONG, descendants, is_alive, left, made, records, wait_until
+from killed import LONG, count_runs, descendants, is_alive, left, records, wait_until
 from tiny import as_precise_as
 
 pytest.importorskip("submitit")
@@ -27,37 +27,41 @@ from isogloss.engine.slurm_jobs import FOLDER, private_folder
 def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(
     tmp_path, local_slurm
 ):
-    recipe, said = tmp_path / "r.toml", []
+    recipe = tmp_path / "r.toml"
+    message = []
     recipe.write_text(LONG)
-    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out
-    undisturbed, out = records(whole), as_precise_as(whole, tmp_path / "runs")
+    whole_output = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, report=False).out
+    undisturbed_records = records(whole_output)
+    folder = as_precise_as(whole_output, tmp_path / "runs")
     with ThreadPoolExecutor(1) as beside:
-        gone = beside.submit(pre_empt_one, out)
+        removal = beside.submit(pre_empt_one, folder)
         outcome = make_planned(
-            plan_recipe(recipe, out=out),
+            plan_recipe(recipe, out=folder),
             Execution(engine="slurm", jobs=2, slurm={"time": 10}),
-            announce=lambda begun: said.append((begun.number, begun.total)),
+            announce=lambda begun: message.append((begun.number, begun.total)),
         )
     assert (len(outcome.made), outcome.done, outcome.failed) == (3, [], {})
-    assert records(out) == undisturbed
-    assert made(out) == dict.fromkeys(undisturbed, 1)
-    assert left(out) == []
-    assert said == [(1, 3), (2, 3), (3, 3)]
-    assert len(jobs(out)) == 2
-    wait_until(lambda: not any(map(is_alive, jobs(out))))  # The one that came back finds nothing to do.
-    (output,) = private_folder(out).glob(f"*/{gone.result()}_0_log.out")
+    assert records(folder) == undisturbed_records
+    assert count_runs(folder) == dict.fromkeys(undisturbed_records, 1)
+    assert left(folder) == []
+    assert message == [(1, 3), (2, 3), (3, 3)]
+    assert len(jobs(folder)) == 2
+    wait_until(
+        lambda: not any(is_alive(value) for value in jobs(folder))
+    )  # The one that came back finds nothing to do.
+    (output,) = private_folder(folder).glob(f"*/{removal.result()}_0_log.out")
     assert output.read_text().count("Requeued job") == 1
 
 
-def pre_empt_one(out: Path) -> int:
-    """Do to a job that trains what Slurm does before its time is over; wait for the checkpoint."""
-    wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")))
-    key = next(out.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
-    maker = int(leases_in(out).holder(key).partition(" ")[0])
-    (job,) = [one for one in jobs(out) if maker in descendants(one)]
-    for one in descendants(job):
-        os.kill(one, signal.SIGUSR2)
-    wait_until(lambda: any(step % 30 for step in steps(out / key)))
+def pre_empt_one(path: Path) -> int:
+    """Do to a job that trains what Slurm does before its time is over. Wait for the checkpoint."""
+    wait_until(lambda: any(path.glob(f"*/{WORK}/checkpoint-*")))
+    key = next(path.glob(f"*/{WORK}/checkpoint-*")).parents[1].name
+    maker = int(leases_in(path).holder(key).partition(" ")[0])
+    (job,) = [part for part in jobs(path) if maker in descendants(part)]
+    for descendant in descendants(job):
+        os.kill(descendant, signal.SIGUSR2)
+    wait_until(lambda: any(step % 30 for step in steps(path / key)))
     return job
 
 
@@ -65,12 +69,12 @@ def steps(folder: Path) -> list[int]:
     return [int(path.name.rpartition("-")[2]) for path in folder.glob(f"{WORK}/checkpoint-*")]
 
 
-def jobs(out: Path) -> list[int]:
-    return [int(path.name.partition("_")[0]) for path in private_folder(out).glob("*/*_submitted.pkl")]
+def jobs(path: Path) -> list[int]:
+    return [int(path.name.partition("_")[0]) for path in private_folder(path).glob("*/*_submitted.pkl")]
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         (
             {"partitoin": "gpu"},
@@ -79,8 +83,8 @@ def jobs(out: Path) -> list[int]:
         ({"time": "4h"}, "--slurm time=4h: expected minutes, a whole number."),
     ],
 )
-def test_parameters_that_slurm_does_not_get_are_refused(parameters, said):
-    with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
+def test_parameters_that_slurm_does_not_get_are_refused(parameters, message):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         isogloss.run("quickstart", engine="slurm", slurm=parameters)
 
 
@@ -93,12 +97,13 @@ def test_jobs_need_a_folder_that_all_nodes_see(monkeypatch, tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="folders have no such modes there")
 def test_files_of_jobs_are_where_nobody_else_writes_for_they_are_run_as_code(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    runs, jobs = tmp_path / "shared", tmp_path / "isogloss" / FOLDER
+    runs = tmp_path / "shared"
+    jobs = tmp_path / "isogloss" / FOLDER
     assert private_folder(runs).parent == jobs
     assert private_folder(runs) == private_folder(runs) != private_folder(tmp_path)
     assert jobs.stat().st_mode & 0o777 == 0o700
     assert not runs.exists()
-    jobs.chmod(0o755)  # As an earlier version left it: what is made in it would follow the umask.
+    jobs.chmod(0o755)  # As an earlier version left it: new files in it would follow the umask.
     private_folder(runs)
     assert jobs.stat().st_mode & 0o777 == 0o700
     jobs.chmod(0o720)

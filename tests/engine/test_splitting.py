@@ -11,47 +11,51 @@ from isogloss.recipes.starting import split_examples
 
 def texts(count, labels=("neg", "neg", "pos")):
     return [
-        LabelledText(id=str(number), text=f"text {number}", label=labels[number % len(labels)])
-        for number in range(count)
+        LabelledText(id=str(index), text=f"text {index}", label=labels[index % len(labels)])
+        for index in range(count)
     ]
 
 
 def test_every_example_is_in_one_split_in_its_order():
     examples = texts(97)
     splits = split_examples(examples, (80, 10, 10), seed=0)
-    assert sorted((one for split in splits for one in split), key=lambda one: int(one.id)) == examples
-    assert [[int(one.id) for one in split] for split in splits] == [
-        sorted(int(one.id) for one in split) for split in splits
+    assert (
+        sorted((item for split in splits for item in split), key=lambda example: int(example.id)) == examples
+    )
+    assert [[int(example.id) for example in split] for split in splits] == [
+        sorted(int(example.id) for example in split) for split in splits
     ]
 
 
 def test_each_label_has_its_share_in_each_split():
     splits = split_examples(texts(300), (80, 10, 10), seed=3)
     assert [len(split) for split in splits] == [240, 30, 30]
-    counts = [Counter(one.label for one in split) for split in splits]
+    counts = [Counter(example.label for example in split) for split in splits]
     assert [count["neg"] for count in counts] == pytest.approx([160, 20, 20], abs=1)
 
 
 def test_equal_texts_are_in_one_split():
     examples = [
-        LabelledText(id=str(number), text=f"text {number % 30}", label="neg" if number < 60 else "pos")
-        for number in range(120)
+        LabelledText(id=str(index), text=f"text {index % 30}", label="neg" if index < 60 else "pos")
+        for index in range(120)
     ]
     splits = split_examples(examples, (1, 1, 1), seed=0)
-    found = [{one.text for one in split} for split in splits]
-    assert sum(map(len, found)) == len(set.union(*found)) == 30
-    assert sum(map(len, splits)) == 120
+    result = [{item.text for item in split} for split in splits]
+    assert sum(len(value) for value in result) == len(set.union(*result)) == 30
+    assert sum(len(value) for value in splits) == 120
 
 
 def test_the_seed_decides_and_not_the_order_of_the_file():
     examples = texts(60)
-    shuffled = random.Random(1).sample(examples, len(examples))
+    shuffled_samples = random.Random(1).sample(examples, len(examples))
     splits = [
-        [{one.id for one in split} for split in split_examples(one, (4, 1), seed=0)]
-        for one in (examples, shuffled)
+        [{example.id for example in split} for split in split_examples(item, (4, 1), seed=0)]
+        for item in (examples, shuffled_samples)
     ]
     assert splits[0] == splits[1]
-    assert splits[0] != [{one.id for one in split} for split in split_examples(examples, (4, 1), seed=1)]
+    assert splits[0] != [
+        {example.id for example in split} for split in split_examples(examples, (4, 1), seed=1)
+    ]
 
 
 def test_a_label_that_is_there_once_is_trained_on():
@@ -63,6 +67,6 @@ def test_a_label_that_is_there_once_is_trained_on():
 
 def test_sentences_without_a_single_label_are_split_by_their_words():
     examples = [
-        TaggedSentence(id=str(number), words=(f"w{number}", "x"), tags=("O", "O")) for number in range(20)
+        TaggedSentence(id=str(index), words=(f"w{index}", "x"), tags=("O", "O")) for index in range(20)
     ]
     assert [len(split) for split in split_examples(examples, (8, 1, 1), seed=0)] == [16, 2, 2]

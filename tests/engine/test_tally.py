@@ -27,23 +27,23 @@ def keys_of(count, comparisons):
             comparisons.count += 1
             return str.__eq__(self, other)
 
-    return [Key(f"{number:012x}") for number in range(count)]
+    return [Key(f"{index:012x}") for index in range(count)]
 
 
 def tally_of(count):
-    planned = SimpleNamespace(runs=range(count), store=SimpleNamespace(), titles={})
-    return Tally(planned, lambda *_: None, lambda *_: None, Outcome(), ())
+    planned_namespace = SimpleNamespace(runs=range(count), store=SimpleNamespace(), titles={})
+    return Tally(planned_namespace, lambda *_: None, lambda *_: None, Outcome(), ())
 
 
 def order_of_events(order, keys):
     """Yield the events of two processes that made half of the runs each."""
-    made = [RunEvent(key, "made") for key in keys]
-    done = [RunEvent(key, "done") for key in keys]
+    run_events = [RunEvent(key, "made") for key in keys]
+    step = [RunEvent(key, "done") for key in keys]
     if order == "made first":
-        return [*made, *done]
+        return [*run_events, *step]
     if order == "alternating":
-        return [event for pair in zip(made, done, strict=True) for event in pair]
-    return [event for pair in zip(done, made, strict=True) for event in pair]
+        return [event for pair in zip(run_events, step, strict=True) for event in pair]
+    return [event for pair in zip(step, run_events, strict=True) for event in pair]
 
 
 @pytest.mark.parametrize("order", ["made first", "alternating", "done first"])

@@ -123,24 +123,24 @@ def undisturbed_runs(tmp_path_factory):
     return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
 
 
-def in_two_processes(recipe, folder, alone, **said):
-    """Make a recipe's runs in two processes of torchrun, as precise as one did; return what they print."""
-    words = written(recipe, folder, alone)
+def run_in_two_processes(recipe, folder, single_output, **message):
+    """Make a recipe's runs in two processes of torchrun, as precise as one did. Return what they print."""
+    words = write_command(recipe, folder, single_output)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
+    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **message}
     launcher = Forked([*command, *words[1:]], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    printed, errors = launcher.communicate()
-    assert not printed
+    output, errors = launcher.communicate()
+    assert not output
     return errors
 
 
-def in_two_forked_processes(recipe, folder, alone, **said):
+def run_in_two_forks(recipe, folder, single_output, **message):
     """Do the same as another launcher does, which sets the same variables."""
-    words = written(recipe, folder, alone)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    joint = os.environ | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **said}
+    words = write_command(recipe, folder, single_output)
+    with socket.socket() as free_socket:
+        free_socket.bind(("127.0.0.1", 0))
+        port = str(free_socket.getsockname()[1])
+    joint = os.environ | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **message}
     running = [
         Forked(words, env=joint | {"RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE)
         for rank in ("0", "1")
@@ -148,56 +148,63 @@ def in_two_forked_processes(recipe, folder, alone, **said):
     return "".join(process.communicate()[1] for process in running)
 
 
-def written(recipe, folder, alone):
-    """Write the recipe; return the words that make its runs."""
+def write_command(recipe, folder, single_result):
+    """Write the recipe. Return the words that make its runs."""
     path = folder / "together.toml"
     path.write_text(recipe, encoding="utf-8")
-    as_precise_as(alone, folder / "two")
+    as_precise_as(single_result, folder / "two")
     return [*PROGRAM, "run", str(path), "--out", str(folder / "two"), "--no-report"]
 
 
 def assert_equal_but_for_rounding(record, ours, theirs):
     """Hold a record and its model against those that two processes made."""
-    together = json.loads((ours / record.id / "record.json").read_text(encoding="utf-8"))
-    assert [row.keys() for row in together["rows"]] == [row.keys() for row in record.rows]
-    for row, expected in zip(together["rows"], record.rows, strict=True):
+    joint_data = json.loads((ours / record.id / "record.json").read_text(encoding="utf-8"))
+    assert [row.keys() for row in joint_data["rows"]] == [row.keys() for row in record.rows]
+    for row, expected in zip(joint_data["rows"], record.rows, strict=True):
         for name, value in expected.items():
-            near = pytest.approx(value, rel=1e-3, abs=1e-4) if isinstance(value, float) else value
-            assert row[name] == near, (record.title, name)
+            neighbours = pytest.approx(value, rel=1e-3, abs=1e-4) if isinstance(value, float) else value
+            assert row[name] == neighbours, (record.title, name)
     weights = [folder / record.id / "model/model.safetensors" for folder in (ours, theirs)]
     if weights[1].exists():
-        two, one = map(load_file, weights)
-        apart, whole = (
+        two, fields = (load_file(weight) for weight in weights)
+        distance, whole_norm = (
             torch.stack([part.norm() for part in parts]).norm()
-            for parts in ([one[name] - two[name] for name in each(one)], [*one.values()])
+            for parts in ([fields[name] - two[name] for name in each(fields)], list(fields.values()))
         )
-        assert apart <= 1e-4 * whole, record.title
+        assert distance <= 1e-4 * whole_norm, record.title
 
 
 @pytest.mark.nightly
 def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
-    printed = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
-    made, failed = len(undisturbed_runs.outcome.made), len(undisturbed_runs.outcome.failed)
-    assert failed
-    assert f"{made} runs made in 2 processes, 0 had been made before, {failed} failed." in printed
+    errors = run_in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
+    count = len(undisturbed_runs.outcome.made)
+    failed_count = len(undisturbed_runs.outcome.failed)
+    assert failed_count
+    assert f"{count} runs made in 2 processes, 0 had been made before, {failed_count} failed." in errors
     for record in each(undisturbed_runs.records):
         assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)
     for key, why in undisturbed_runs.outcome.failed.items():
         assert json.loads((tmp_path / "two" / key / "failed.json").read_text())["error"] == why
 
     again = isogloss.run(tmp_path / "together.toml", out=tmp_path / "two", jobs=1, report=False)
-    assert (len(again.outcome.done), again.outcome.made) == (made, [])
+    assert (len(again.outcome.done), again.outcome.made) == (count, [])
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_runs, tmp_path):
-    said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
-    printed = in_two_forked_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
-    made = [one for one in undisturbed_runs.records if (tmp_path / "two" / one.id / "record.json").exists()]
-    failed = len(undisturbed_runs.outcome.failed)
-    assert f"{len(made)} runs made in 2 processes, 0 had been made before, {failed} failed." in printed
-    assert {"pretrain", "adjust", "fine-tune"} <= {one.kind for one in made}
-    for record in each(made):
+    fields = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
+    output = run_in_two_forks(RECIPE, tmp_path, undisturbed_runs.out, **fields)
+    records = [
+        example
+        for example in undisturbed_runs.records
+        if (tmp_path / "two" / example.id / "record.json").exists()
+    ]
+    failed_count = len(undisturbed_runs.outcome.failed)
+    assert (
+        f"{len(records)} runs made in 2 processes, 0 had been made before, {failed_count} failed." in output
+    )
+    assert {"pretrain", "adjust", "fine-tune"} <= {run.kind for run in records}
+    for record in each(records):
         assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)

@@ -22,26 +22,31 @@ def sentences():
         for pair in isogloss.load_corpus("bitext", "qaa-qad", "test", examples=40)
     ]
     rng = random.Random(0)
-    shuffled = [tuple(rng.sample(words, len(words)) for words in pair) for pair in pairs[:20]]
-    others = [(first, second) for (first, _), (_, second) in zip(pairs[20:], shuffled, strict=True)]
-    return [*pairs, *shuffled, *others]
+    shuffled_samples = [tuple(rng.sample(words, len(words)) for words in pair) for pair in pairs[:20]]
+    other_items = [
+        (first_pair, second)
+        for (first_pair, _), (_, second) in zip(pairs[20:], shuffled_samples, strict=True)
+    ]
+    return [*pairs, *shuffled_samples, *other_items]
 
 
-def by_simalign():
+def compute_links():
     """Return the links of each pair, by layer and matching."""
     import simalign
 
     from isogloss.encoders.folders import shipped_folder
 
-    found = {}
+    result = {}
     for layer in LAYERS:
         aligner = simalign.SentenceAligner(str(shipped_folder()), "bpe", matching_methods="mai", layer=layer)
-        aligned = [aligner.get_word_aligns(*pair) for pair in sentences()]
+        aligned_words = [aligner.get_word_aligns(*pair) for pair in sentences()]
         for ours, theirs in MATCHINGS.items():
-            found[f"{ours} {layer}"] = [sorted(map(list, links[theirs])) for links in aligned]
-    return found
+            result[f"{ours} {layer}"] = [
+                sorted(list(value) for value in links[theirs]) for links in aligned_words
+            ]
+    return result
 
 
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(links)}" for name, links in by_simalign().items())
+    lines = (f"{json.dumps(name)}: {json.dumps(links)}" for name, links in compute_links().items())
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -4,7 +4,7 @@ import importlib.util
 import json
 
 import pytest
-from simalign_links import FILE, LAYERS, MATCHINGS, by_simalign, sentences
+from simalign_links import FILE, LAYERS, MATCHINGS, compute_links, sentences
 
 import isogloss
 
@@ -13,26 +13,26 @@ LINKS = json.loads(FILE.read_text(encoding="utf-8"))
 
 def ours(matching, layer):
     """Return our links, as lists."""
-    first, second = zip(*sentences(), strict=True)
+    first_item, second = zip(*sentences(), strict=True)
     links = isogloss.align(
-        first,
+        first_item,
         second,
         *isogloss.load_encoder("shipped"),
         matching=matching,
         layer=layer,
         precision="float32",
     )
-    return [[list(link) for link in of_pair] for of_pair in links]
+    return [[list(link) for link in pair_link] for pair_link in links]
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("matching", MATCHINGS)
 def test_links_are_those_that_simalign_found(matching, layer):
     links = ours(matching, layer)
-    assert len(links) == 80 and sum(map(len, links)) > 200
+    assert len(links) == 80 and sum(len(value) for value in links) > 200
     assert links == LINKS[f"{matching} {layer}"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("simalign") is None, reason="simalign is not installed")
 def test_the_links_on_record_are_those_of_simalign():
-    assert by_simalign() == LINKS
+    assert compute_links() == LINKS

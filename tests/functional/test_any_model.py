@@ -45,8 +45,8 @@ class Case:
         }
 
     def batch(self, texts):
-        encoded = self.tokenizer(texts, return_tensors="pt")
-        return {name: encoded[name] for name in ("input_ids", "attention_mask")}
+        encoding = self.tokenizer(texts, return_tensors="pt")
+        return {name: encoding[name] for name in ("input_ids", "attention_mask")}
 
     def loss(self, model, batch):
         """Return the mean square of the states."""
@@ -71,13 +71,13 @@ def meta_of_names(case):
     names = [name for name, _ in case.model.named_parameters()][-2:]
     meta = isogloss.MetaLearner(case.model, {"en": names[:1], "de": names[1:]}, case.loss)
     batches = case.batches()
-    return meta("en", batches["en"][0], {code: batches[code][1] for code in batches})
+    return meta("en", batches["en"][0], {language: batches[language][1] for language in batches})
 
 
 def meta_of_languages(case):
     meta = isogloss.MetaLearner(case.model, ["en", "de"], case.loss)
     batches = case.batches()
-    return meta("en", batches["en"][0], {code: batches[code][1] for code in batches})
+    return meta("en", batches["en"][0], {language: batches[language][1] for language in batches})
 
 
 CALLS = {
@@ -122,7 +122,7 @@ def case_of(name):
 
 
 def outcome(case, call):
-    """Return a result, or the line of a refusal; any other error is one of the test."""
+    """Return a result, or the line of a refusal. Any other error is one of the test."""
     try:
         return CALLS[call](case)
     except IsoglossError as error:
@@ -130,11 +130,11 @@ def outcome(case, call):
 
 
 def check(case, call):
-    found = outcome(case, call)
-    if isinstance(found, str):
-        assert "\n" not in found and len(found) < 400
-        assert found.rstrip(".").count(". ") >= 1, "what to do is a sentence of its own"
-    return found
+    result = outcome(case, call)
+    if isinstance(result, str):
+        assert "\n" not in result and len(result) < 400
+        assert result.rstrip(".").count(". ") >= 1, "what to do is a sentence of its own"
+    return result
 
 
 @pytest.mark.each_value
@@ -157,29 +157,29 @@ def reference(model, tokenizer, texts):
     encoder = base.get_encoder() if base.config.is_encoder_decoder else base
     vectors = []
     for text in texts:
-        encoded = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
-        kept = encoded["special_tokens_mask"][0] == 0
+        encoding = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
+        is_kept = encoding["special_tokens_mask"][0] == 0
         with torch.no_grad():
             hidden = encoder(
-                input_ids=encoded["input_ids"],
-                attention_mask=encoded["attention_mask"],
+                input_ids=encoding["input_ids"],
+                attention_mask=encoding["attention_mask"],
                 output_hidden_states=True,
             ).hidden_states
-        vectors.append(torch.stack([layer[0, kept].mean(dim=0) for layer in hidden]))
+        vectors.append(torch.stack([layer[0, is_kept].mean(dim=0) for layer in hidden]))
     return torch.stack(vectors, dim=1)
 
 
 def check_numbers(name):
     model, tokenizer = make_model(name)
-    found = outcome(Case(model, tokenizer), "states")
-    if isinstance(found, str):
+    result = outcome(Case(model, tokenizer), "states")
+    if isinstance(result, str):
         assert name in REFUSED
         return
     expected = reference(model, tokenizer, FIRST)
-    torch.testing.assert_close(found.vectors, expected, rtol=1e-4, atol=1e-5)
-    of_words = isogloss.states(model, tokenizer, [text.split() for text in FIRST], words="average")
-    assert of_words.sentences == tuple(number for number in range(8) for _ in range(5))
-    assert bool(of_words.vectors.isfinite().all())
+    torch.testing.assert_close(result.vectors, expected, rtol=1e-4, atol=1e-5)
+    word_states = isogloss.states(model, tokenizer, [text.split() for text in FIRST], words="average")
+    assert word_states.sentences == tuple(index for index in range(8) for _ in range(5))
+    assert bool(word_states.vectors.isfinite().all())
 
 
 REFUSED = ("convbert", "fnet")
@@ -201,18 +201,18 @@ def check_words(name):
     """Compare the states of words with transformers' for a sentence of words, where it splits as isogloss."""
     model, tokenizer = make_model(name)
     sentences = [text.split() for text in FIRST]
-    found = isogloss.states(model, tokenizer, sentences, words="average").vectors
+    vectors = isogloss.states(model, tokenizer, sentences, words="average").vectors
     expected = []
     for words in sentences:
-        encoded = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+        encoding = tokenizer(words, is_split_into_words=True, return_tensors="pt")
         encoder = model.get_encoder() if model.config.is_encoder_decoder else model
-        inputs = {key: encoded[key] for key in ("input_ids", "attention_mask")}
+        inputs = {key: encoding[key] for key in ("input_ids", "attention_mask")}
         with torch.no_grad():
             hidden = torch.stack(encoder(**inputs, output_hidden_states=True).hidden_states)[:, 0]
-        for number in range(len(words)):
-            kept = [word == number for word in encoded.word_ids()]
-            expected.append(hidden[:, kept].mean(dim=1))
-    torch.testing.assert_close(found, torch.stack(expected, dim=1), rtol=1e-4, atol=1e-5)
+        for index in range(len(words)):
+            kept_values = [word == index for word in encoding.word_ids()]
+            expected.append(hidden[:, kept_values].mean(dim=1))
+    torch.testing.assert_close(vectors, torch.stack(expected, dim=1), rtol=1e-4, atol=1e-5)
 
 
 WITH_WORD_PIECES = [
@@ -220,7 +220,7 @@ WITH_WORD_PIECES = [
     for name, (_, kind, _) in MODELS.items()
     if kind not in ("bytes", "gpt", "closed") and name not in REFUSED
 ]
-"""Not of bytes, as those of the first word of a text have no space; the closed ones are opened as well."""
+"""Tokenizers that are not of bytes, whose first word has no space. Closed ones are opened as well."""
 
 
 @pytest.mark.parametrize("name", ["bert", "gemma3_text", "nllb"])
@@ -234,20 +234,20 @@ def test_states_of_words_of_any_family_are_those_that_transformers_computes(name
     check_words(name)
 
 
-def adapted(model, kind="LoraConfig", **fields):
+def add_adapters(model, kind="LoraConfig", **fields):
     """Return a model of peft whose adapters change its states."""
     import peft
 
-    wrapped = peft.get_peft_model(model, getattr(peft, kind)(**fields))
+    wrapped_peft_model = peft.get_peft_model(model, getattr(peft, kind)(**fields))
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        for name, weight in wrapped.named_parameters():
+        for name, weight in wrapped_peft_model.named_parameters():
             if "lora_B" in name or "ia3" in name:
                 weight.normal_(std=0.3)
-    return wrapped.eval()
+    return wrapped_peft_model.eval()
 
 
-def in_processes(model):
+def distribute_model(model):
     if not torch.distributed.is_initialized():
         store = torch.distributed.HashStore()
         torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -280,26 +280,26 @@ class SentenceModel(nn.Sequential):
             return {"sentence_embedding": nn.functional.normalize(features["sentence_embedding"], dim=1)}
 
 
-def of_sentences(model):
+def make_sentence_model(model):
     parts = SentenceModel.Transformer(model), SentenceModel.Pooling(), SentenceModel.Normalize()
     return SentenceModel(*parts).eval()
 
 
 WRAPPED = {
     "DataParallel": nn.DataParallel,
-    "DistributedDataParallel": in_processes,
+    "DistributedDataParallel": distribute_model,
     "compiled": lambda model: torch.compile(model, backend="eager"),
     "compiled in place": compiled_in_place,
-    "LoRA": lambda model: adapted(model, target_modules="all-linear"),
-    "IA3": lambda model: adapted(
+    "LoRA": lambda model: add_adapters(model, target_modules="all-linear"),
+    "IA3": lambda model: add_adapters(
         model,
         "IA3Config",
         target_modules="all-linear",
         feedforward_modules=[],
         task_type="FEATURE_EXTRACTION",
     ),
-    "LoRA in DataParallel": lambda model: nn.DataParallel(adapted(model, target_modules="all-linear")),
-    "sentence-transformers": of_sentences,
+    "LoRA in DataParallel": lambda model: nn.DataParallel(add_adapters(model, target_modules="all-linear")),
+    "sentence-transformers": make_sentence_model,
     "in training": lambda model: model.train(),
     "float16": lambda model: model.half(),
     "bfloat16": lambda model: model.bfloat16(),
@@ -308,19 +308,23 @@ WRAPPED = {
 """By name: what a user may make of a model."""
 
 
-def plain(wrapped):
+def plain(wrapped_model):
     """Return a copy of what is wrapped, in evaluation mode and float32."""
-    inner = wrapped
+    inner = wrapped_model
     for name in ("module", "_orig_mod"):
         inner = getattr(inner, name, inner)
     inner = inner[0].auto_model if isinstance(inner, nn.Sequential) else inner
     inner._compiled_call_impl = None
-    copied = deepcopy(inner).float().eval()
-    return getattr(copied, "base_model", copied) if hasattr(copied, "peft_config") else copied
+    copied_inner = deepcopy(inner).float().eval()
+    return (
+        getattr(copied_inner, "base_model", copied_inner)
+        if hasattr(copied_inner, "peft_config")
+        else copied_inner
+    )
 
 
 @pytest.fixture(params=WRAPPED)
-def wrapped(request):
+def wrapped_case(request):
     """A small model, as wrapped by each in turn."""
     model, tokenizer = make_model("bert")
     yield Case(WRAPPED[request.param](model), tokenizer)
@@ -328,34 +332,34 @@ def wrapped(request):
         torch.distributed.destroy_process_group()
 
 
-def test_states_of_a_wrapped_model_are_those_of_the_model_in_float32(wrapped):
-    found = isogloss.states(*wrapped.loaded, FIRST).vectors
+def test_states_of_a_wrapped_model_are_those_of_the_model_in_float32(wrapped_case):
+    vectors = isogloss.states(*wrapped_case.loaded, FIRST).vectors
     torch.testing.assert_close(
-        found, reference(plain(wrapped.model), wrapped.tokenizer, FIRST), rtol=1e-4, atol=1e-5
+        vectors, reference(plain(wrapped_case.model), wrapped_case.tokenizer, FIRST), rtol=1e-4, atol=1e-5
     )
 
 
 @pytest.mark.slow
 @pytest.mark.every_case
-def test_each_function_of_a_wrapped_model_gives_a_result_or_says_what_to_do(wrapped):
-    refused = [call for call in CALLS if isinstance(check(wrapped, call), str)]
-    in_parallel = {"AlignmentLoss", "MetaLearner of names", "MetaLearner of languages"}
-    has_own_gradients = isinstance(wrapped.model, nn.DataParallel | nn.parallel.DistributedDataParallel)
-    assert set(refused) == (in_parallel if has_own_gradients else set())
+def test_each_function_of_a_wrapped_model_gives_a_result_or_says_what_to_do(wrapped_case):
+    refused_calls = [call for call in CALLS if isinstance(check(wrapped_case, call), str)]
+    parallel_texts = {"AlignmentLoss", "MetaLearner of names", "MetaLearner of languages"}
+    has_own_gradients = isinstance(wrapped_case.model, nn.DataParallel | nn.parallel.DistributedDataParallel)
+    assert set(refused_calls) == (parallel_texts if has_own_gradients else set())
 
 
-@pytest.mark.parametrize("normalized", [0, 1])
-def test_the_pooling_of_a_sentence_model_is_used_where_it_is_asked_for(normalized):
+@pytest.mark.parametrize("normalized_value", [0, 1])
+def test_the_pooling_of_a_sentence_model_is_used_where_it_is_asked_for(normalized_value):
     model, tokenizer = make_model("bert")
-    sentences = of_sentences(model)[: 2 + normalized]
+    sentences = make_sentence_model(model)[: 2 + normalized_value]
     sentences.max_seq_length = 5
-    found = isogloss.states(sentences, tokenizer, FIRST, pooling="model").vectors
+    vectors = isogloss.states(sentences, tokenizer, FIRST, pooling="model").vectors
     with torch.no_grad():
-        encoded = tokenizer(FIRST, return_tensors="pt", truncation=True, max_length=5, padding=True)
-        encoded.pop("token_type_ids", None)
-        expected = model(**encoded).last_hidden_state[:, 0]
-    expected = nn.functional.normalize(expected, dim=1) if normalized else expected
-    torch.testing.assert_close(found[0], expected)
+        encoding = tokenizer(FIRST, return_tensors="pt", truncation=True, max_length=5, padding=True)
+        encoding.pop("token_type_ids", None)
+        expected = model(**encoding).last_hidden_state[:, 0]
+    expected = nn.functional.normalize(expected, dim=1) if normalized_value else expected
+    torch.testing.assert_close(vectors[0], expected)
     with pytest.warns(UserWarning, match="pooling"):
         isogloss.retrieval(sentences, tokenizer, FIRST, SECOND)
 
@@ -363,9 +367,9 @@ def test_the_pooling_of_a_sentence_model_is_used_where_it_is_asked_for(normalize
 def test_a_real_sentence_model_is_read_as_it_encodes():
     library = pytest.importorskip("sentence_transformers")
     model, tokenizer = isogloss.load_encoder("shipped")
-    sentences = library.SentenceTransformer(modules=[*library_parts(library, model)])
-    found = isogloss.states(sentences, sentences.tokenizer, FIRST, pooling="model").vectors
-    torch.testing.assert_close(found[0], torch.as_tensor(sentences.encode(FIRST)), rtol=1e-4, atol=1e-5)
+    sentences = library.SentenceTransformer(modules=list(library_parts(library, model)))
+    vectors = isogloss.states(sentences, sentences.tokenizer, FIRST, pooling="model").vectors
+    torch.testing.assert_close(vectors[0], torch.as_tensor(sentences.encode(FIRST)), rtol=1e-4, atol=1e-5)
     assert len(isogloss.cka(sentences, tokenizer, FIRST, SECOND)) == model.config.num_hidden_layers + 1
 
 
@@ -378,7 +382,7 @@ def meta(case):
     return Case(deepcopy(case.model).to("meta"), case.tokenizer)
 
 
-def prompted(case):
+def add_prompt(case):
     import peft
 
     config = peft.PromptTuningConfig(num_virtual_tokens=2, task_type="FEATURE_EXTRACTION")
@@ -387,7 +391,7 @@ def prompted(case):
 
 UNREADABLE = {
     "weights that are not loaded": (meta, ("BertModel", "meta device", "from_pretrained")),
-    "virtual subwords": (prompted, ("PROMPT_TUNING", "LoRA")),
+    "virtual subwords": (add_prompt, ("PROMPT_TUNING", "LoRA")),
     "a tokenizer as model": (
         lambda case: SimpleNamespace(loaded=case.loaded[::-1]),
         ("found a ", "expected a model"),
@@ -413,9 +417,9 @@ def slow(tokenizer):
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_what_has_no_states_is_refused_with_what_to_give(name):
     change, facts = UNREADABLE[name]
-    changed = change(case_of("bert"))
+    changes = change(case_of("bert"))
     with says(ModelError, "states", *facts):
-        isogloss.states(*changed.loaded, FIRST, words="average")
+        isogloss.states(*changes.loaded, FIRST, words="average")
 
 
 def test_layers_of_other_families_are_rows_of_a_conflict():
@@ -426,7 +430,7 @@ def test_layers_of_other_families_are_rows_of_a_conflict():
 
 def test_layers_of_a_peft_model_are_rows_of_a_conflict():
     model, tokenizer = make_model("bert")
-    case = Case(adapted(model, target_modules=["query", "dense"]), tokenizer)
+    case = Case(add_adapters(model, target_modules=["query", "dense"]), tokenizer)
     rows = isogloss.gradient_conflict(case.model, case.batches(), case.loss, **QUIET)
     modules = set(zip(rows["layer"].fillna(-1), rows["module"], strict=True))
     assert modules >= {(1, "attention"), (3, "feed-forward")}

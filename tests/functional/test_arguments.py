@@ -37,7 +37,7 @@ TEXTS = {
     "target",
     "task",
 }
-"""Arguments that may be any text: names that are looked up, with a message of their own."""
+"""Arguments that may be any text: names that are looked up, with a separate message."""
 
 TYPES = {"Recipe", "Result", "Study", "__version__"}
 TYPES |= {name for name, home in isogloss._HOMES.items() if home.endswith((".errors", ".examples"))}
@@ -57,7 +57,7 @@ def public_functions():
         if not inspect.isclass(thing):
             yield name, thing
             continue
-        if name != "Model":  # It is made by load_model.
+        if name != "Model":  # load_model creates it.
             yield name, thing.__init__
         for method in ("forward", "predict", "predict_stream", "evaluate", "export", "push"):
             if method in vars(thing) and len(inspect.signature(vars(thing)[method]).parameters) > 1:
@@ -65,14 +65,14 @@ def public_functions():
 
 
 def choices_of(hint):
-    """Return the names that an annotation allows; none if it is no choice."""
+    """Return the names that an annotation allows. None if it is no choice."""
     if get_origin(hint) is Literal:
-        return [each for each in get_args(hint) if isinstance(each, str) and each]
-    return [each for part in get_args(hint) for each in choices_of(part)] if get_args(hint) else []
+        return [argument for argument in get_args(hint) if isinstance(argument, str) and argument]
+    return [argument for part in get_args(hint) for argument in choices_of(part)] if get_args(hint) else []
 
 
 def wrong_value(hint):
-    """Return a value that an annotation does not allow; None if it is a free text."""
+    """Return a value that an annotation does not allow. None if it is a free text."""
     if choices := choices_of(hint):
         return f"{choices[0]}x"
     parts = [hint, *get_args(hint)]
@@ -94,7 +94,7 @@ ARGUMENTS = {
 
 
 def allowed_value(hint):
-    """Return a value that an annotation allows; None where any is, such as a model."""
+    """Return a value that an annotation allows. None where any is, such as a model."""
     if not is_checked(hint):
         return None
     adapter = adapter_of(hint)
@@ -111,21 +111,21 @@ def is_valid(adapter, value):
 
 def call_with(function, argument, value):
     """Call a function with a wrong argument, and what is allowed for those that are required."""
-    required = {
+    required_allowed_values = {
         name: allowed_value(parameter.annotation)
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
     }
-    return function(**{**required, argument: value})
+    return function(**{**required_allowed_values, argument: value})
 
 
 @pytest.mark.parametrize("case", [case for case in ARGUMENTS if wrong_value(ARGUMENTS[case][3]) is not None])
 def test_a_wrong_choice_or_number_is_refused_with_what_is_allowed(case):
     function, name, argument, hint = ARGUMENTS[case]
     value = wrong_value(hint)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         call_with(function, argument, value)
-    message = str(caught.value)
+    message = str(error.value)
     assert message.startswith(f"{name}: {argument}") and "expected" in message and "\n" not in message
     for choice in choices_of(hint):
         assert repr(choice) in message
@@ -135,20 +135,22 @@ def test_a_wrong_choice_or_number_is_refused_with_what_is_allowed(case):
 @pytest.mark.parametrize("case", ARGUMENTS)
 def test_each_argument_has_a_range_or_choices_unless_any_value_is_allowed(case):
     _, name, argument, hint = ARGUMENTS[case]
-    bare = hint in (int, float)
-    assert not bare, f"{name}: {argument} is any number: take one of the ranges of run_parts"
+    is_bare = hint in (int, float)
+    assert not is_bare, f"{name}: {argument} is any number: take one of the ranges of run_parts"
     if hint is str:
         assert argument in TEXTS, f"{name}: {argument} is any text: make it a Literal, or name it in TEXTS"
 
 
 def test_every_public_function_checks_its_arguments():
-    unchecked = [
+    unchecked_names = [
         name
         for name, function in public_functions()
-        if any(is_checked(each.annotation) for each in inspect.signature(function).parameters.values())
+        if any(
+            is_checked(parameter.annotation) for parameter in inspect.signature(function).parameters.values()
+        )
         and not hasattr(function, "__wrapped__")
     ]
-    assert unchecked == []
+    assert unchecked_names == []
 
 
 @pytest.mark.parametrize("case", ARGUMENTS)
@@ -188,8 +190,8 @@ def test_what_users_write_first_is_refused_in_their_terms(name):
 
 
 @checks_arguments
-def take(number: Share, texts: list[str] | None = None, *, names: tuple[str, ...] = ()):
-    return number, texts, names
+def take(share: Share, texts: list[str] | None = None, *, names: tuple[str, ...] = ()):
+    return share, texts, names
 
 
 def test_numbers_and_sequences_of_other_libraries_are_allowed():

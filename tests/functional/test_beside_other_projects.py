@@ -1,4 +1,4 @@
-"""Public functions give the numbers of other projects, installed or cloned, on random inputs of our own."""
+"""Public functions give the numbers of other projects, installed or cloned, on random inputs."""
 
 import json
 import random
@@ -23,7 +23,7 @@ class Weights(nn.Module):
         self.weight = nn.Parameter(values.clone(), requires_grad=False)
 
 
-def drawn(seed, size=97, kind=torch.float64):
+def draw_tensor(seed, size=97, kind=torch.float64):
     return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(kind)
 
 
@@ -31,13 +31,16 @@ def drawn(seed, size=97, kind=torch.float64):
 @pytest.mark.parametrize("density", [0.1, 0.2, 0.5, 0.9])
 def test_ties_with_scale_1_is_that_of_peft(count, density):
     merging = pytest.importorskip("peft.utils.merge_utils")
-    origin, vectors = drawn(0), [drawn(seed) for seed in range(1, count + 1)]
+    origin = draw_tensor(0)
+    vectors = [draw_tensor(seed) for seed in range(1, count + 1)]
     size = len(origin)
-    kept = round(density * size)
-    expected = merging.ties(vectors, torch.ones(count, dtype=torch.float64), kept / size + 1e-9)
+    kept_density = round(density * size)
+    expected = merging.ties(vectors, torch.ones(count, dtype=torch.float64), kept_density / size + 1e-9)
     models = [Weights(origin + vector) for vector in vectors]
-    found = isogloss.average(models, [1.0] * count, origin=Weights(origin), density=density, scale=1.0).weight
-    torch.testing.assert_close(found, origin + expected)
+    weight = isogloss.average(
+        models, [1.0] * count, origin=Weights(origin), density=density, scale=1.0
+    ).weight
+    torch.testing.assert_close(weight, origin + expected)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16], ids=str)
@@ -47,9 +50,9 @@ def test_as_many_changes_are_kept_as_by_mergekit(clone, density, kind):
     origin = torch.ones(100, dtype=kind)
     step = torch.randint(1, 4, (100,), generator=torch.Generator().manual_seed(0)) / 64
     model = Weights(origin + step.to(kind))
-    kept = sparsify.magnitude(model.weight - origin, density=density)
-    found = isogloss.average([model], origin=Weights(origin), density=density).weight
-    assert int((found != origin).sum()) == int((kept != 0).sum()) == round(100 * density)
+    kept_magnitude = sparsify.magnitude(model.weight - origin, density=density)
+    weight = isogloss.average([model], origin=Weights(origin), density=density).weight
+    assert int((weight != origin).sum()) == int((kept_magnitude != 0).sum()) == round(100 * density)
 
 
 WORDS = [
@@ -85,8 +88,8 @@ def test_answers_are_scored_as_by_the_script_of_mlqa(clone, language, tmp_path):
     rows += [(gold, gold[0]) for gold, _ in rows[:10]]
     path = tmp_path / "answers.jsonl"
     lines = (
-        {"id": str(number), "language": language, "answer": text, "gold": gold, "rules": "mlqa"}
-        for number, (gold, text) in enumerate(rows)
+        {"id": str(index), "language": language, "answer": text, "gold": gold, "rules": "mlqa"}
+        for index, (gold, text) in enumerate(rows)
     )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     for measure, function in (("mlqa_f1", script.f1_score), ("mlqa_em", script.exact_match_score)):
@@ -96,9 +99,9 @@ def test_answers_are_scored_as_by_the_script_of_mlqa(clone, language, tmp_path):
 
 
 def copy_of(path):
-    copied = path.with_name("copy.jsonl")
-    copied.write_bytes(path.read_bytes())
-    return copied
+    copied_value = path.with_name("copy.jsonl")
+    copied_value.write_bytes(path.read_bytes())
+    return copied_value
 
 
 def tag(draw, marks):
@@ -112,16 +115,16 @@ def test_spans_are_scored_as_by_seqeval(marks):
     draw = random.Random(marks)
     for _ in range(ROUNDS):
         sizes = [draw.randint(1, 7) for _ in range(5)]
-        gold, found = ([[tag(draw, marks) for _ in range(size)] for size in sizes] for _ in range(2))
+        gold, result = ([[tag(draw, marks) for _ in range(size)] for size in sizes] for _ in range(2))
         gold[0][0] = "B-PER"  # So that there is a span.
         gold[0][1:] = ["O"] * (len(gold[0]) - 1)
         if marks != "BIO":
             gold[0][0] = "S-PER"
         try:
-            compared = isogloss.compare(found, found, gold, metric="span_f1")
+            comparison = isogloss.compare(result, result, gold, metric="span_f1")
         except isogloss.ConfigError:
             continue  # Tags that fit several schemes or none are refused.
-        assert compared.score == pytest.approx(metrics.f1_score(gold, found, zero_division=0))
+        assert comparison.score == pytest.approx(metrics.f1_score(gold, result, zero_division=0))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "macro_f1", "weighted_f1", "micro_f1", "mcc"])
@@ -131,13 +134,13 @@ def test_classes_are_scored_as_by_scikit_learn(metric):
         "accuracy": metrics.accuracy_score,
         "mcc": metrics.matthews_corrcoef,
         **{
-            f"{kind}_f1": lambda gold, found, kind=kind: metrics.f1_score(gold, found, average=kind)
+            f"{kind}_f1": lambda gold, result, kind=kind: metrics.f1_score(gold, result, average=kind)
             for kind in ("macro", "weighted", "micro")
         },
     }
     random_numbers = np.random.default_rng(0)
     for _ in range(ROUNDS):
-        gold, found = random_numbers.integers(0, 4, (2, 30))
+        gold, sample = random_numbers.integers(0, 4, (2, 30))
         gold[:4] = [0, 1, 2, 3]
-        compared = isogloss.compare(found, gold, gold, metric=metric)
-        assert compared.score == pytest.approx(functions[metric](gold, found))
+        comparison = isogloss.compare(sample, gold, gold, metric=metric)
+        assert comparison.score == pytest.approx(functions[metric](gold, sample))

@@ -24,7 +24,7 @@ QUIET = {"on_progress": lambda _: None}
 
 
 @cache
-def loaded(family, side="right"):
+def load_side(family, side="right"):
     model, tokenizer = make_model(family)
     tokenizer = deepcopy(tokenizer)
     tokenizer.padding_side = side
@@ -34,19 +34,19 @@ def loaded(family, side="right"):
 @cache
 def states_of(family, texts):
     """Return the mean states of texts [layer text dim] in float64."""
-    model, tokenizer = loaded(family)
+    model, tokenizer = load_side(family)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     vectors = []
     for text in texts:
-        encoded = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
-        kept = encoded.pop("special_tokens_mask")[0] == 0
+        encoding = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
+        is_kept = encoding.pop("special_tokens_mask")[0] == 0
         with torch.no_grad():
             hidden = encoder(
-                input_ids=encoded["input_ids"],
-                attention_mask=encoded["attention_mask"],
+                input_ids=encoding["input_ids"],
+                attention_mask=encoding["attention_mask"],
                 output_hidden_states=True,
             ).hidden_states
-        vectors.append(torch.stack([layer[0, kept].double().mean(dim=0) for layer in hidden]))
+        vectors.append(torch.stack([layer[0, is_kept].double().mean(dim=0) for layer in hidden]))
     return torch.stack(vectors, dim=1).numpy()
 
 
@@ -66,16 +66,19 @@ def unbiased_cka(x, y):
     def hsic(k, m):
         n = len(k)
         k, m = k - np.diag(np.diag(k)), m - np.diag(np.diag(m))
-        ones = np.ones(n)
-        middle = ones @ k @ ones * (ones @ m @ ones) / ((n - 1) * (n - 2))
-        return (np.trace(k @ m) + middle - 2 / (n - 2) * ones @ k @ m @ ones) / (n * (n - 3))
+        unit_tensor = np.ones(n)
+        middle_ratio = unit_tensor @ k @ unit_tensor * (unit_tensor @ m @ unit_tensor) / ((n - 1) * (n - 2))
+        return (np.trace(k @ m) + middle_ratio - 2 / (n - 2) * unit_tensor @ k @ m @ unit_tensor) / (
+            n * (n - 3)
+        )
 
-    k, m = x @ x.T, y @ y.T
-    return hsic(k, m) / np.sqrt(hsic(k, k) * hsic(m, m))
+    k = x @ x.T
+    product = y @ y.T
+    return hsic(k, product) / np.sqrt(hsic(k, k) * hsic(product, product))
 
 
-def cosines(x, y, *, centred=False):
-    if centred:
+def cosines(x, y, *, is_centred=False):
+    if is_centred:
         x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
     return x @ y.T
@@ -83,9 +86,9 @@ def cosines(x, y, *, centred=False):
 
 def csls(similarity, neighbours):
     """Conneau et al. (2018), Eq. 3."""
-    of_rows = np.sort(similarity, axis=1)[:, -neighbours:].mean(axis=1)
-    of_columns = np.sort(similarity, axis=0)[-neighbours:].mean(axis=0)
-    return 2 * similarity - of_rows[:, None] - of_columns[None]
+    row_mean = np.sort(similarity, axis=1)[:, -neighbours:].mean(axis=1)
+    column_mean = np.sort(similarity, axis=0)[-neighbours:].mean(axis=0)
+    return 2 * similarity - row_mean[:, None] - column_mean[None]
 
 
 @pytest.mark.each_value
@@ -93,101 +96,107 @@ def csls(similarity, neighbours):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cka_is_its_formula(family, padding):
     x, y = sides(family)
-    model, tokenizer = loaded(family, padding)
-    for debiased, formula in ((False, linear_cka), (True, unbiased_cka)):
-        found = isogloss.cka(model, tokenizer, FIRST, SECOND, debiased=debiased, **QUIET)
+    model, tokenizer = load_side(family, padding)
+    for debiased_value, formula in ((False, linear_cka), (True, unbiased_cka)):
+        cka = isogloss.cka(model, tokenizer, FIRST, SECOND, debiased=debiased_value, **QUIET)
         expected = [formula(*layers) for layers in zip(x, y, strict=True)]
-        assert found.tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+        assert cka.tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def ties(similarity):
     """Return the share of rows whose two highest numbers are equal, such as bags of the same embeddings."""
-    best = np.sort(similarity, axis=1)[:, -2:]
-    return (best[:, 1] - best[:, 0] < 1e-6).mean()
+    best_value = np.sort(similarity, axis=1)[:, -2:]
+    return (best_value[:, 1] - best_value[:, 0] < 1e-6).mean()
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("how", ["cosine", "centred", "CSLS"])
+@pytest.mark.parametrize("name", ["cosine", "centred", "CSLS"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_retrieval_is_the_share_of_nearest_sentences(family, how):
+def test_retrieval_is_the_share_of_nearest_sentences(family, name):
     x, y = sides(family)
-    options = {"centred": how == "centred", "csls": 3 if how == "CSLS" else 0}
-    found = isogloss.retrieval(*loaded(family, "left"), FIRST, SECOND, **options, **QUIET)
+    options = {"centred": name == "centred", "csls": 3 if name == "CSLS" else 0}
+    retrieval = isogloss.retrieval(*load_side(family, "left"), FIRST, SECOND, **options, **QUIET)
     for layer, (queries, keys) in enumerate(zip(x, y, strict=True)):
-        similarity = cosines(queries, keys, centred=options["centred"])
+        similarity = cosines(queries, keys, is_centred=options["centred"])
         similarity = csls(similarity, 3) if options["csls"] else similarity
         for column, table in (("forward", similarity), ("backward", similarity.T)):
             expected = (table.argmax(axis=1) == np.arange(len(FIRST))).mean()
-            assert abs(found.loc[layer, column] - expected) <= ties(table) + 1e-9
+            assert abs(retrieval.loc[layer, column] - expected) <= ties(table) + 1e-9
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_anisotropy_is_the_mean_cosine_of_pairs(family):
     x, _ = sides(family)
-    found = isogloss.anisotropy(isogloss.states(*loaded(family), FIRST))
-    above = np.triu_indices(len(FIRST), 1)
-    expected = [cosines(layer, layer)[above].mean() for layer in x]
-    assert found.tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    anisotropy = isogloss.anisotropy(isogloss.states(*load_side(family), FIRST))
+    upper_bound = np.triu_indices(len(FIRST), 1)
+    expected = [cosines(layer, layer)[upper_bound].mean() for layer in x]
+    assert anisotropy.tolist() == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_map_has_the_first_two_principal_components(family):
     x, y = (side[-1] for side in sides(family))
-    states = [isogloss.states(*loaded(family), texts) for texts in (FIRST, SECOND)]
-    found = isogloss.representation_map({"en": states[0], "de": states[1]})
-    both = np.concatenate([x, y])
-    left, sizes, _ = np.linalg.svd(both - both.mean(axis=0), full_matrices=False)
+    states = [isogloss.states(*load_side(family), texts) for texts in (FIRST, SECOND)]
+    representation_map = isogloss.representation_map({"en": states[0], "de": states[1]})
+    concatenations = np.concatenate([x, y])
+    left, sizes, _ = np.linalg.svd(concatenations - concatenations.mean(axis=0), full_matrices=False)
     for column, axis in (("x", 0), ("y", 1)):
         expected = left[:, axis] * sizes[axis]
-        sign = np.sign(found[column].to_numpy() @ expected)
-        assert found[column].tolist() == pytest.approx((sign * expected).tolist(), rel=1e-3, abs=1e-3)
-    assert found.attrs["explained"] == pytest.approx((sizes**2 / (sizes**2).sum())[:2], rel=1e-4)
+        sign = np.sign(representation_map[column].to_numpy() @ expected)
+        assert representation_map[column].tolist() == pytest.approx(
+            (sign * expected).tolist(), rel=1e-3, abs=1e-3
+        )
+    assert representation_map.attrs["explained"] == pytest.approx((sizes**2 / (sizes**2).sum())[:2], rel=1e-4)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("margin", ["ratio", "distance", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_best_mined_pair_has_the_highest_margin(family, margin):
-    states = [isogloss.states(*loaded(family), texts) for texts in (FIRST, SECOND)]
-    found = isogloss.mine(*states, margin=margin, neighbours=3)
+    states = [isogloss.states(*load_side(family), texts) for texts in (FIRST, SECOND)]
+    pairs = isogloss.mine(*states, margin=margin, neighbours=3)
     similarity = cosines(*(side[-1] for side in sides(family)))
-    of_rows = np.sort(similarity, axis=1)[:, -3:].mean(axis=1)
-    of_columns = np.sort(similarity, axis=0)[-3:].mean(axis=0)
-    mean = (of_rows[:, None] + of_columns[None]) / 2
+    row_mean = np.sort(similarity, axis=1)[:, -3:].mean(axis=1)
+    column_mean = np.sort(similarity, axis=0)[-3:].mean(axis=0)
+    mean = (row_mean[:, None] + column_mean[None]) / 2
     score = {"ratio": similarity / mean, "distance": similarity - mean, "cosine": similarity}[margin]
-    best = found.iloc[0]
-    assert best["score"] == pytest.approx(score.max(), rel=1e-4)
-    assert score[int(best["first"]), int(best["second"])] == pytest.approx(score.max(), rel=1e-4)
+    best_row = pairs.iloc[0]
+    assert best_row["score"] == pytest.approx(score.max(), rel=1e-4)
+    assert score[int(best_row["first"]), int(best_row["second"])] == pytest.approx(score.max(), rel=1e-4)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_related_words_have_the_mean_distance_of_their_states(family, distance):
-    model, tokenizer = loaded(family, "left")
+    model, tokenizer = load_side(family, "left")
     words = [isogloss.states(model, tokenizer, texts, words="average") for texts in (FIRST, SECOND)]
-    found = isogloss.word_distances(model, tokenizer, FIRST, SECOND, LINKS, distance=distance, **QUIET)
+    word_distances = isogloss.word_distances(
+        model, tokenizer, FIRST, SECOND, LINKS, distance=distance, **QUIET
+    )
     x, y = (
-        [side.vectors[:, [place for place, of in enumerate(side.sentences) if of == number]].double().numpy()
-         for number in range(len(FIRST))]
+        [side.vectors[:, [n for n, item in enumerate(side.sentences) if item == index]].double().numpy()
+         for index in range(len(FIRST))]
         for side in words
     )  # fmt: skip
     for layer in words[0].layers:
         distances = []
-        for number, links in enumerate(LINKS):
+        for value, links in enumerate(LINKS):
             for i, j in links:
-                a, b = x[number][layer, i], y[number][layer, j]
+                a = x[value][layer, i]
+                b = y[value][layer, j]
                 cosine = 1 - a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
                 distances.append(cosine if distance == "cosine" else np.linalg.norm(a - b))
-        assert found.loc[layer, "related"] == pytest.approx(np.mean(distances), rel=1e-3, abs=1e-5)
+        assert word_distances.loc[layer, "related"] == pytest.approx(np.mean(distances), rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_links_do_not_depend_on_the_side_of_padding(family):
-    found = [
-        isogloss.align(FIRST, SECOND, *loaded(family, side), layer=2, **QUIET) for side in ("left", "right")
+    links = [
+        isogloss.align(FIRST, SECOND, *load_side(family, side), layer=2, **QUIET)
+        for side in ("left", "right")
     ]
-    assert found[0] == found[1] and all(found[0])
+    assert links[0] == links[1] and all(links[0])
 
 
 NOTHING = "\u200b"
@@ -197,31 +206,34 @@ NOTHING = "\u200b"
 @pytest.mark.parametrize("place", [0, 2, 5])
 @pytest.mark.parametrize("family", ["bert", "distilbert", "electra"])
 def test_a_word_without_a_subword_is_read_as_an_unknown_one(family, place):
-    model, tokenizer = loaded(family)
+    model, tokenizer = load_side(family)
     sentence = FIRST[0].split()
     words = [*sentence[:place], NOTHING, *sentence[place:]]
-    encoded = tokenizer(words, is_split_into_words=True)
-    assert place not in encoded.word_ids()
-    ids = encoded["input_ids"]
+    encoding = tokenizer(words, is_split_into_words=True)
+    assert place not in encoding.word_ids()
+    ids = encoding["input_ids"]
     ids = [*ids[: place + 1], tokenizer.unk_token_id, *ids[place + 1 :]]
     with torch.no_grad():
         hidden = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
     assert len(ids) == len(words) + 2, "each word of this sentence is one subword"
-    found = isogloss.states(model, tokenizer, [words], words="average")
-    torch.testing.assert_close(found.vectors, torch.stack(hidden)[:, 0, 1:-1], rtol=1e-4, atol=1e-5)
+    states = isogloss.states(model, tokenizer, [words], words="average")
+    torch.testing.assert_close(states.vectors, torch.stack(hidden)[:, 0, 1:-1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_other_words_keep_their_numbers_beside_a_word_without_a_subword(place):
-    model, tokenizer = loaded("bert")
+    model, tokenizer = load_side("bert")
     texts = [text.split() for text in FIRST[:6]]
-    holed = [[*words[:place], NOTHING, *words[place:]] for words in texts]
-    unknown = [[*words[:place], tokenizer.unk_token, *words[place:]] for words in texts]
+    holed_words = [[*words[:place], NOTHING, *words[place:]] for words in texts]
+    unknown_words = [[*words[:place], tokenizer.unk_token, *words[place:]] for words in texts]
     links = [[(word + (word >= place), word) for word in range(len(words))] for words in texts]
-    found, expected = (
-        isogloss.word_distances(model, tokenizer, side, texts, links, **QUIET) for side in (holed, unknown)
+    word_distances, expected = (
+        isogloss.word_distances(model, tokenizer, side, texts, links, **QUIET)
+        for side in (holed_words, unknown_words)
     )
-    assert found["related"].tolist() == pytest.approx(expected["related"].tolist(), rel=1e-4, abs=1e-5)
+    assert word_distances["related"].tolist() == pytest.approx(
+        expected["related"].tolist(), rel=1e-4, abs=1e-5
+    )
     assert all(pair.first == tuple(words) for pair, words in zip(
-        isogloss.align(holed, texts, model, tokenizer, layer=1, **QUIET), holed, strict=True
+        isogloss.align(holed_words, texts, model, tokenizer, layer=1, **QUIET), holed_words, strict=True
     ))  # fmt: skip

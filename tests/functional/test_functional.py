@@ -51,11 +51,11 @@ def encoder(bert_folder):
     return load_masked_lm(bert_folder), load_tokenizer(bert_folder)
 
 
-def diagnosed(encoder, diagnostic):
+def run_diagnostic(encoder, diagnostic):
     """Return the rows of a diagnostic of a recipe on the same sentences, as a frame."""
     bitext = [
-        Translation(id=str(number), first=first, second=second, links=tuple(links))
-        for number, (first, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
+        Translation(id=str(index), first=first_part, second=second, links=tuple(links))
+        for index, (first_part, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
     ]
     setting = MeasureSetting(
         subjects=(Subject(id="encoder", rows=(), folder=Path()),),
@@ -82,7 +82,7 @@ def test_each_function_has_an_example_that_holds(module):
 
 
 def test_cka_equals_the_diagnostic(encoder):
-    rows = diagnosed(encoder, Cka()).set_index("layer")
+    rows = run_diagnostic(encoder, Cka()).set_index("layer")
     cka = partial(isogloss.cka, *encoder, FIRST, SECOND, precision="auto")
     assert cka().tolist() == rows["cka"].tolist()
     assert cka(debiased=True).tolist() == rows["debiased"].tolist()
@@ -90,15 +90,17 @@ def test_cka_equals_the_diagnostic(encoder):
 
 @pytest.mark.parametrize("function", [isogloss.cka, isogloss.retrieval, isogloss.word_distances])
 def test_results_name_their_precision_which_is_float32_by_default(encoder, function):
-    exact, rounded = (function(*encoder, FIRST, SECOND, **how) for how in ({}, {"precision": "bfloat16"}))
-    assert (exact.attrs, rounded.attrs) == ({"precision": "float32"}, {"precision": "bfloat16"})
-    measured = function(*encoder, FIRST, SECOND, precision="auto").attrs["precision"]
-    assert measured in ("float32", "bfloat16")
+    exact, rounded_value = (
+        function(*encoder, FIRST, SECOND, **options) for options in ({}, {"precision": "bfloat16"})
+    )
+    assert (exact.attrs, rounded_value.attrs) == ({"precision": "float32"}, {"precision": "bfloat16"})
+    measured_precision = function(*encoder, FIRST, SECOND, precision="auto").attrs["precision"]
+    assert measured_precision in ("float32", "bfloat16")
 
 
 @pytest.mark.parametrize(("csls", "similarity"), [(0, "cosine"), (3, "CSLS 3")])
 def test_retrieval_equals_the_diagnostic(encoder, csls, similarity):
-    rows = diagnosed(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
+    rows = run_diagnostic(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
     rows = rows[rows["similarity"] == similarity].set_index("layer")
     frame = isogloss.retrieval(*encoder, FIRST, SECOND, csls=csls, centred=True, precision="auto")
     assert frame["forward"].tolist() == rows["accuracy_forward"].tolist()
@@ -107,9 +109,9 @@ def test_retrieval_equals_the_diagnostic(encoder, csls, similarity):
 
 def test_word_distances_equal_the_diagnostic(encoder):
     # Unrelated words are drawn by the pair's name.
-    how = {"languages": ("en", "de"), "layers": (0, 1, 2), "precision": "auto"}
-    frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, **how)
-    rows = diagnosed(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
+    options = {"languages": ("en", "de"), "layers": (0, 1, 2), "precision": "auto"}
+    frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, **options)
+    rows = run_diagnostic(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
     rows = rows[rows["auc"].notna()].set_index("layer")
     assert frame["auc"].tolist() == rows["auc"].tolist()
     assert frame["related"].tolist() == rows["related_mean"].tolist()
@@ -119,15 +121,16 @@ def test_word_distances_equal_the_diagnostic(encoder):
 def test_lists_of_words_are_read_as_the_texts_that_they_spell(encoder):
     split = [text.split() for text in FIRST], [text.split() for text in SECOND]
     for function in (isogloss.cka, isogloss.retrieval, isogloss.word_distances):
-        plain, listed = function(*encoder, FIRST, SECOND), function(*encoder, *split)
-        assert plain.equals(listed)
+        plain_result = function(*encoder, FIRST, SECOND)
+        listing = function(*encoder, *split)
+        assert plain_result.equals(listing)
 
 
 def test_the_model_has_its_own_mode_again(encoder):
     model = encoder[0].train()
-    frozen = model.base_model.encoder.layer[0].eval()
+    frozen_layer = model.base_model.encoder.layer[0].eval()
     isogloss.cka(*encoder, FIRST, SECOND)
-    assert model.training and not frozen.training
+    assert model.training and not frozen_layer.training
 
 
 def test_align_with_a_model_links_words_with_themselves(encoder):
@@ -151,8 +154,8 @@ def test_a_path_is_linear_in_what_is_linear_and_begins_and_ends_at_the_models(en
     frame = isogloss.path(*ends, values, alphas=[0, 0.25, 1])
     assert frame.loc[0.0].to_dict() == values(ends[0])
     assert frame.loc[1.0].to_dict() == values(ends[1])
-    between = 0.75 * frame.loc[0.0] + 0.25 * frame.loc[1.0]
-    assert frame.loc[0.25].to_dict() == pytest.approx(between.to_dict())
+    distance = 0.75 * frame.loc[0.0] + 0.25 * frame.loc[1.0]
+    assert frame.loc[0.25].to_dict() == pytest.approx(distance.to_dict())
 
 
 def test_a_path_gives_the_model_back(ends):
@@ -175,10 +178,12 @@ def test_equal_scores_of_a_model_that_ran_are_no_warning(ends):
 
 def test_both_axes_of_a_plane_are_paths(ends):
     torch.manual_seed(1)
-    other = nn.Linear(2, 1)
-    plane = isogloss.plane(ends[0], ends[1], other, values, alphas=[0, 0.5, 1])
-    first, second = (isogloss.path(ends[0], end, values, alphas=[0, 0.5, 1]) for end in (ends[1], other))
-    assert plane.xs(0.0, level="alpha_second").equals(first.rename_axis("alpha_first"))
+    other_linear = nn.Linear(2, 1)
+    plane = isogloss.plane(ends[0], ends[1], other_linear, values, alphas=[0, 0.5, 1])
+    first_path, second = (
+        isogloss.path(ends[0], end, values, alphas=[0, 0.5, 1]) for end in (ends[1], other_linear)
+    )
+    assert plane.xs(0.0, level="alpha_second").equals(first_path.rename_axis("alpha_first"))
     assert plane.xs(0.0, level="alpha_first").equals(second.rename_axis("alpha_second"))
 
 
@@ -190,20 +195,21 @@ def test_deltas_are_the_lengths_and_the_angle_of_differences(ends):
     origin = nn.Linear(2, 1)
     with torch.no_grad():
         flat = [torch.cat([w.flatten() for w in model.parameters()]) for model in (origin, *ends)]
-    first, second = (side - flat[0] for side in flat[1:])
+    first_difference, second = (side - flat[0] for side in flat[1:])
     row = isogloss.deltas(origin, *ends).loc["all"]
-    assert row["norm_first"] == pytest.approx(float(first.norm()))
-    assert row["ratio"] == pytest.approx(float(first.norm() / second.norm()))
-    cosine = float(first @ second / first.norm() / second.norm())
+    assert row["norm_first"] == pytest.approx(float(first_difference.norm()))
+    assert row["ratio"] == pytest.approx(float(first_difference.norm() / second.norm()))
+    cosine = float(first_difference @ second / first_difference.norm() / second.norm())
     assert np.cos(np.radians(row["angle"])) == pytest.approx(cosine, abs=1e-6)
 
 
 def test_the_squared_lengths_of_layers_add_up(encoder, bert_folder):
-    origin, first = encoder[0], load_masked_lm(bert_folder)
+    origin = encoder[0]
+    first_model = load_masked_lm(bert_folder)
     with torch.no_grad():
-        for weight in first.parameters():
+        for weight in first_model.parameters():
             weight.add_(torch.randn(weight.shape))
-    frame = isogloss.deltas(origin, first, first)
+    frame = isogloss.deltas(origin, first_model, first_model)
     assert "layer 1" in frame.index
     lengths = frame["norm_first"] ** 2
     assert lengths.drop("all").sum() == pytest.approx(lengths["all"])
@@ -221,24 +227,24 @@ def flat(model):
 
 
 def test_an_average_is_the_weighted_mean_and_leaves_the_models(three):
-    _, first, second = three
-    weights = flat(first)
-    mean = isogloss.average([first, second], [0.25, 0.75])
-    assert torch.allclose(flat(mean), 0.25 * flat(first) + 0.75 * flat(second))
-    assert torch.equal(flat(first), weights)
+    _, first_three, second = three
+    weights = flat(first_three)
+    mean = isogloss.average([first_three, second], [0.25, 0.75])
+    assert torch.allclose(flat(mean), 0.25 * flat(first_three) + 0.75 * flat(second))
+    assert torch.equal(flat(first_three), weights)
 
 
 def test_weights_of_1_add_task_vectors(three):
-    origin, first, second = three
-    added = isogloss.average([first, second], [1, 1], origin=origin)
-    assert torch.allclose(flat(added), flat(first) + flat(second) - flat(origin), atol=1e-6)
+    origin, first_three, second = three
+    added_average = isogloss.average([first_three, second], [1, 1], origin=origin)
+    assert torch.allclose(flat(added_average), flat(first_three) + flat(second) - flat(origin), atol=1e-6)
 
 
 def test_ties_keeps_the_largest_changes_of_the_elected_sign(three):
-    origin, first, second = (nn.Linear(4, 1, bias=False) for _ in range(3))
-    for model, values in ((origin, [0.0] * 4), (first, [4.0, -3, 1, 0]), (second, [2.0, 4, -1, 0])):
+    origin, first_linear, second = (nn.Linear(4, 1, bias=False) for _ in range(3))
+    for model, values in ((origin, [0.0] * 4), (first_linear, [4.0, -3, 1, 0]), (second, [2.0, 4, -1, 0])):
         model.weight.data = torch.tensor([values])
-    ties = isogloss.average([first, second], origin=origin, density=0.5)
+    ties = isogloss.average([first_linear, second], origin=origin, density=0.5)
     assert flat(ties).tolist() == pytest.approx([3.0, 4.0, 0.0, 0.0])
 
 
@@ -247,17 +253,23 @@ def test_adjustment_equals_the_method_on_a_folder(bert_folder, encoder, tmp_path
     from isogloss.training.setting import AdjustSetting
 
     bitext = [
-        Translation(id=str(number), first=first, second=second, links=tuple(links))
-        for number, (first, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
+        Translation(id=str(index), first=first_part, second=second, links=tuple(links))
+        for index, (first_part, second, links) in enumerate(zip(FIRST, SECOND, LINKS, strict=True))
     ]
     setting = AdjustSetting(bitext={"source-target": bitext}, start=str(bert_folder), folder=tmp_path, seed=3)
-    trained = dict(CrossLingualAdjustment().train(setting).model.named_parameters())
+    trained_parameters = dict(CrossLingualAdjustment().train(setting).model.named_parameters())
     model = load_whole(bert_folder, attention=fastest_attention())
     weights = {name: weight.clone() for name, weight in model.named_parameters()}
-    adjusted = dict(isogloss.adjust(model, encoder[1], FIRST, SECOND, LINKS, seed=3).named_parameters())
-    changed = "bert.encoder.layer.0.output.dense.weight"
-    assert not torch.allclose(adjusted[changed], weights[changed], atol=1e-5)
-    assert [name for name, weight in adjusted.items() if not torch.equal(weight, trained[name])] == []
+    adjusted_parameters = dict(
+        isogloss.adjust(model, encoder[1], FIRST, SECOND, LINKS, seed=3).named_parameters()
+    )
+    changed_text = "bert.encoder.layer.0.output.dense.weight"
+    assert not torch.allclose(adjusted_parameters[changed_text], weights[changed_text], atol=1e-5)
+    assert [
+        name
+        for name, weight in adjusted_parameters.items()
+        if not torch.equal(weight, trained_parameters[name])
+    ] == []
     assert [name for name, weight in model.named_parameters() if not torch.equal(weight, weights[name])] == []
 
 
@@ -278,8 +290,8 @@ def test_gradient_conflict_is_the_cosine_of_gradients_by_hand(encoder):
         model(**batches[language][0]).loss.backward()
         flat.append(torch.cat([w.grad.flatten() for w in model.parameters() if w.grad is not None]))
     model.zero_grad(set_to_none=True)
-    by_hand = float(torch.nn.functional.cosine_similarity(*flat, dim=0))
-    assert row["cosine"] == pytest.approx(by_hand, abs=1e-5)
+    manual_similarities = float(torch.nn.functional.cosine_similarity(*flat, dim=0))
+    assert row["cosine"] == pytest.approx(manual_similarities, abs=1e-5)
     assert all(weight.grad is None for weight in model.parameters())
 
 
@@ -297,11 +309,11 @@ def test_gates_of_equal_languages_are_equal_and_the_model_stays(encoder):
     weights = [weight.clone() for weight in model.parameters()]
     batches = [batch(model, 0), batch(model, 1)]
     frame = isogloss.language_gates(model, {"en": batches, "sw": batches}, steps=4, draws=2)
-    own = frame[(frame["first"] == frame["second"]) & (frame["module"] == "all")]
-    assert own["first"].tolist() == ["en", "sw"]
-    assert own["cosine"].between(-1, 1).all()
-    assert {"attention", "feed-forward", "all"} <= {*frame["module"]}
-    assert [*map(torch.equal, weights, model.parameters())] == [True] * len(weights)
+    own_frame = frame[(frame["first"] == frame["second"]) & (frame["module"] == "all")]
+    assert own_frame["first"].tolist() == ["en", "sw"]
+    assert own_frame["cosine"].between(-1, 1).all()
+    assert {"attention", "feed-forward", "all"} <= set(frame["module"])
+    assert list(map(torch.equal, weights, model.parameters())) == [True] * len(weights)
     assert [weight.requires_grad for weight in model.parameters()] == [True] * len(weights)
 
 
@@ -310,26 +322,26 @@ WRONG = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
 
 
 def test_one_seed_is_tested_by_mcnemar():
-    compared = isogloss.compare(RIGHT, WRONG)
-    assert compared["test"] == "McNemar"
-    assert compared["p_examples"] == pytest.approx(stats.binomtest(0, 4).pvalue)
-    assert compared["score"] - compared["baseline_score"] == pytest.approx(compared["difference"])
+    comparison = isogloss.compare(RIGHT, WRONG)
+    assert comparison["test"] == "McNemar"
+    assert comparison["p_examples"] == pytest.approx(stats.binomtest(0, 4).pvalue)
+    assert comparison["score"] - comparison["baseline_score"] == pytest.approx(comparison["difference"])
 
 
 def test_values_of_one_seed_are_tested_by_the_paired_t_test():
     ours, theirs = np.random.default_rng(0).normal(size=(2, 40))
-    compared = isogloss.compare(ours, theirs)
-    assert compared["p_examples"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
-    assert compared["error_examples"] == pytest.approx(stats.sem(ours - theirs))
+    comparison = isogloss.compare(ours, theirs)
+    assert comparison["p_examples"] == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    assert comparison["error_examples"] == pytest.approx(stats.sem(ours - theirs))
 
 
 def test_seeds_are_paired_and_give_an_interval():
     ours = {0: RIGHT, 1: RIGHT[::-1], 2: RIGHT}
     theirs = {2: WRONG, 1: WRONG, 0: [0] * 10}
-    compared = isogloss.compare(ours, theirs)
+    comparison = isogloss.compare(ours, theirs)
     differences = [np.mean(ours[seed]) - np.mean(theirs[seed]) for seed in ours]
-    assert compared["p_units"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
-    assert compared["low"] < compared["difference"] < compared["high"]
+    assert comparison["p_units"] == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
+    assert comparison["low"] < comparison["difference"] < comparison["high"]
 
 
 @pytest.mark.parametrize(
@@ -343,14 +355,14 @@ def test_seeds_are_paired_and_give_an_interval():
     ],
 )
 def test_predictions_of_every_kind_are_scored(ours, gold, metric, score):
-    compared = isogloss.compare(ours, ours, gold, metric=metric)
-    assert compared["score"] == pytest.approx(score)
-    assert compared["difference"] == 0
+    comparison = isogloss.compare(ours, ours, gold, metric=metric)
+    assert comparison["score"] == pytest.approx(score)
+    assert comparison["difference"] == 0
 
 
 def test_answers_are_scored_as_squad_does():
-    compared = isogloss.compare(["the cat"], ["a dog"], [["cat", "dogs"]], metric="em")
-    assert (compared["score"], compared["baseline_score"]) == (1, 0)
+    comparison = isogloss.compare(["the cat"], ["a dog"], [["cat", "dogs"]], metric="em")
+    assert (comparison["score"], comparison["baseline_score"]) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -393,9 +405,9 @@ def test_what_cannot_be_done_is_refused_in_one_line(encoder, call, error, text):
 
 @pytest.mark.parametrize("function", [isogloss.cka, isogloss.retrieval, isogloss.word_distances])
 def test_slow_measurements_report_progress(encoder, function):
-    seen = []
-    function(*encoder, FIRST, SECOND, on_progress=seen.append)
-    assert seen[-1].done == seen[-1].total
+    calls = []
+    function(*encoder, FIRST, SECOND, on_progress=calls.append)
+    assert calls[-1].done == calls[-1].total
 
 
 def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder):
@@ -405,11 +417,11 @@ def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder
     models = [load(bert_folder, num_labels=3).eval() for _ in range(2)]
     inputs = AutoTokenizer.from_pretrained(bert_folder)(FIRST[:3], return_tensors="pt", padding=True)
     with torch.no_grad():
-        alone = [model(**inputs).logits for model in models]
-    seen = []
-    isogloss.path(*models, lambda model: seen.append(model(**inputs).logits) or 0.0, alphas=[0, 1])
-    assert not torch.equal(*alone)
-    assert [torch.equal(*pair) for pair in zip(seen, alone, strict=True)] == [True, True]
+        single_logits = [model(**inputs).logits for model in models]
+    logits = []
+    isogloss.path(*models, lambda model: logits.append(model(**inputs).logits) or 0.0, alphas=[0, 1])
+    assert not torch.equal(*single_logits)
+    assert [torch.equal(*pair) for pair in zip(logits, single_logits, strict=True)] == [True, True]
 
 
 HELD_BY = {
@@ -457,7 +469,7 @@ def test_each_function_is_held_against_a_recipe_or_a_reference():
     }
     functions = {name for name, home in isogloss._HOMES.items() if ".functional." in home}
     assert functions - {"TextModel", "TextTokenizer"} == HELD_BY.keys()
-    assert {*HELD_BY.values()} <= tests
+    assert set(HELD_BY.values()) <= tests
 
 
 def test_a_corpus_and_an_encoder_are_loaded_by_name():
@@ -483,24 +495,27 @@ def test_a_corpus_that_comes_as_a_description_is_read_by_its_name(tmp_path):
 
 
 def test_tags_are_those_of_linked_words():
-    tagged = [(("Anna", "Lind", "saw", "Rome"), ("B-PER", "I-PER", "O", "B-LOC"))]
+    tagged_texts = [(("Anna", "Lind", "saw", "Rome"), ("B-PER", "I-PER", "O", "B-LOC"))]
     links = [[(0, 2), (1, 3), (2, 1), (3, 0)]]
-    projected = isogloss.project_labels(tagged, ["Rom sah Anna Lind"], links)
-    assert projected == [(("Rom", "sah", "Anna", "Lind"), ("B-LOC", "O", "B-PER", "I-PER"))]
+    projected_labels = isogloss.project_labels(tagged_texts, ["Rom sah Anna Lind"], links)
+    assert projected_labels == [(("Rom", "sah", "Anna", "Lind"), ("B-LOC", "O", "B-PER", "I-PER"))]
 
 
 def test_similarity_of_gates_is_the_cosine_of_what_was_learned(encoder, monkeypatch):
     from isogloss.functional import gradients
 
-    seen, learn = [], gradients.learn_gates_on
+    calls = []
+    learn = gradients.learn_gates_on
     monkeypatch.setattr(
-        gradients, "learn_gates_on", lambda *args, **how: seen.append(learn(*args, **how)) or seen[-1]
+        gradients,
+        "learn_gates_on",
+        lambda *args, **options: calls.append(learn(*args, **options)) or calls[-1],
     )
     model = encoder[0]
     batches = {"en": [batch(model, 0)], "sw": [batch(model, 1)]}
     frame = isogloss.language_gates(model, batches, steps=3, draws=1)
     row = frame[(frame["module"] == "all") & frame["layer"].isna()].iloc[0]
-    flat = [torch.cat([part.flatten() for part in gates.log_alpha.values()]) for gates in seen]
+    flat = [torch.cat([part.flatten() for part in gates.log_alpha.values()]) for gates in calls]
     assert (row["first"], row["second"], row["gates"]) == ("en", "sw", len(flat[0]))
     assert row["cosine"] == pytest.approx(float(torch.cosine_similarity(*flat, dim=0)), abs=1e-5)
 
@@ -510,5 +525,5 @@ def test_statistics_import_no_torch(tmp_path):
     import subprocess
     import sys
 
-    code = "import isogloss, sys; isogloss.compare([1, 0], [0, 0]); assert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    program = "import isogloss, sys; isogloss.compare([1, 0], [0, 0]); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

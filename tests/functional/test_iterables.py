@@ -27,49 +27,51 @@ def square(model, batch):
     return model(**batch)[0].square().mean()
 
 
-def collated(rows):
+def collate_rows(rows):
     return rows[0]
 
 
 CALLS = {
-    "states": lambda each: isogloss.states(MODEL, TOKENIZER, each(FIRST), layers=each([0, 1])),
-    "cka": lambda each: isogloss.cka(
+    "states": lambda element: isogloss.states(MODEL, TOKENIZER, element(FIRST), layers=element([0, 1])),
+    "cka": lambda element: isogloss.cka(
         MODEL,
         TOKENIZER,
-        each(FIRST),
-        each(SECOND),
-        layers=each([0, 1]),
-        languages=each(["en", "de"]),
+        element(FIRST),
+        element(SECOND),
+        layers=element([0, 1]),
+        languages=element(["en", "de"]),
         **QUIET,
     ),
-    "retrieval": lambda each: isogloss.retrieval(MODEL, TOKENIZER, each(FIRST), each(SECOND), **QUIET),
-    "word_distances": lambda each: isogloss.word_distances(
-        MODEL, TOKENIZER, each(FIRST), each(SECOND), each(LINKS), **QUIET
+    "retrieval": lambda element: isogloss.retrieval(
+        MODEL, TOKENIZER, element(FIRST), element(SECOND), **QUIET
     ),
-    "align": lambda each: isogloss.align(each(FIRST), each(SECOND), MODEL, TOKENIZER, **QUIET),
-    "align without a model": lambda each: isogloss.align(each(FIRST), each(SECOND), **QUIET),
-    "project_labels": lambda each: isogloss.project_labels(
-        each([(["a", "b"], ["O", "B-X"])]), each(["c d"]), each([[(0, 1), (1, 0)]])
+    "word_distances": lambda element: isogloss.word_distances(
+        MODEL, TOKENIZER, element(FIRST), element(SECOND), element(LINKS), **QUIET
     ),
-    "average": lambda each: isogloss.average(each([MODEL, OTHER]), each([0.5, 0.5])),
-    "path": lambda each: isogloss.path(MODEL, OTHER, size, each([0, 0.5, 1]), **QUIET),
-    "plane": lambda each: isogloss.plane(MODEL, OTHER, MODEL, size, each([0, 1]), **QUIET),
-    "gradient_conflict": lambda each: isogloss.gradient_conflict(
-        MODEL, {"en": each(ENCODED), "de": each(ENCODED[::-1])}, square, **QUIET
+    "align": lambda element: isogloss.align(element(FIRST), element(SECOND), MODEL, TOKENIZER, **QUIET),
+    "align without a model": lambda element: isogloss.align(element(FIRST), element(SECOND), **QUIET),
+    "project_labels": lambda element: isogloss.project_labels(
+        element([(["a", "b"], ["O", "B-X"])]), element(["c d"]), element([[(0, 1), (1, 0)]])
     ),
-    "language_gates": lambda each: isogloss.language_gates(
-        MODEL, {"en": each(ENCODED), "de": each(ENCODED[::-1])}, square, steps=2, draws=1, **QUIET
+    "average": lambda element: isogloss.average(element([MODEL, OTHER]), element([0.5, 0.5])),
+    "path": lambda element: isogloss.path(MODEL, OTHER, size, element([0, 0.5, 1]), **QUIET),
+    "plane": lambda element: isogloss.plane(MODEL, OTHER, MODEL, size, element([0, 1]), **QUIET),
+    "gradient_conflict": lambda element: isogloss.gradient_conflict(
+        MODEL, {"en": element(ENCODED), "de": element(ENCODED[::-1])}, square, **QUIET
     ),
-    "adjust": lambda each: isogloss.adjust(
-        MODEL, TOKENIZER, each(FIRST), each(SECOND), each(LINKS), epochs=1, batch_size=4, **QUIET
+    "language_gates": lambda element: isogloss.language_gates(
+        MODEL, {"en": element(ENCODED), "de": element(ENCODED[::-1])}, square, steps=2, draws=1, **QUIET
     ),
-    "AlignmentLoss": lambda each: isogloss.AlignmentLoss(
-        MODEL, TOKENIZER, each(FIRST), each(SECOND), each(LINKS)
+    "adjust": lambda element: isogloss.adjust(
+        MODEL, TOKENIZER, element(FIRST), element(SECOND), element(LINKS), epochs=1, batch_size=4, **QUIET
+    ),
+    "AlignmentLoss": lambda element: isogloss.AlignmentLoss(
+        MODEL, TOKENIZER, element(FIRST), element(SECOND), element(LINKS)
     )(),
-    "MetaLearner": lambda each: isogloss.MetaLearner(deepcopy(MODEL), each(["en", "de"]), square),
-    "compare": lambda each: isogloss.compare(each([1, 0, 1]), each([0, 0, 1]), each([1, 0, 1])),
-    "rank_sources": lambda each: isogloss.rank_sources("yo", each(["en", "ha"])),
-    "load_corpus": lambda each: [each, isogloss.load_corpus("ud", "qaa", "test", examples=2)][1],
+    "MetaLearner": lambda element: isogloss.MetaLearner(deepcopy(MODEL), element(["en", "de"]), square),
+    "compare": lambda element: isogloss.compare(element([1, 0, 1]), element([0, 0, 1]), element([1, 0, 1])),
+    "rank_sources": lambda element: isogloss.rank_sources("yo", element(["en", "ha"])),
+    "load_corpus": lambda element: [element, isogloss.load_corpus("ud", "qaa", "test", examples=2)][1],
 }
 """By name: a call with each sequence passed through a function."""
 
@@ -94,8 +96,8 @@ def test_a_generator_is_read_as_a_list_is(call):
     torch.manual_seed(0)
     expected = plain(CALLS[call](list))
     torch.manual_seed(0)
-    found = plain(CALLS[call](lambda values: (value for value in values)))
-    assert found == expected
+    result = plain(CALLS[call](lambda values: (value for value in values)))
+    assert result == expected
 
 
 @pytest.mark.parametrize("function", ["gradient_conflict", "language_gates"])
@@ -103,18 +105,18 @@ def test_batches_may_be_a_loader(function):
     loaders = {"en": ENCODED, "de": ENCODED[::-1]}
     options = {"steps": 2, "draws": 1} if function == "language_gates" else {}
     expected = getattr(isogloss, function)(MODEL, loaders, square, **options, **QUIET)
-    of_loaders = {
-        language: DataLoader(batches, batch_size=1, collate_fn=collated)
+    loader_data_loaders = {
+        language: DataLoader(batches, batch_size=1, collate_fn=collate_rows)
         for language, batches in loaders.items()
     }
-    found = getattr(isogloss, function)(MODEL, of_loaders, square, **options, **QUIET)
-    pd.testing.assert_frame_equal(found, expected)
+    result = getattr(isogloss, function)(MODEL, loader_data_loaders, square, **options, **QUIET)
+    pd.testing.assert_frame_equal(result, expected)
 
 
 @pytest.mark.parametrize("kind", ["number", "mapping", "tensor", "Series"])
 @pytest.mark.parametrize("function", ["path", "plane"])
 def test_scores_of_a_path_are_numbers_of_each_point(function, kind):
-    """A parameter is the same tensor at every point: its value at the last one would stand in all rows."""
+    """A parameter is the same tensor at every point: its value at the last point would be in all rows."""
     models = [torch.nn.Linear(1, 1) for _ in range(3 if function == "plane" else 2)]
     scores = {
         "number": lambda model: model.bias[0],
@@ -122,13 +124,13 @@ def test_scores_of_a_path_are_numbers_of_each_point(function, kind):
         "mapping": lambda model: {"sw": model.bias[0], "en": np.float32(1)},
         "Series": lambda model: pd.Series({"sw": model.bias[0].item()}),
     }
-    found = getattr(isogloss, function)(*models, scores[kind], [0, 0.5, 1], **QUIET)
-    column = found.iloc[:, 0]
-    assert found.dtypes.eq(float).all() and len(set(column)) > 2
+    table = getattr(isogloss, function)(*models, scores[kind], [0, 0.5, 1], **QUIET)
+    column = table.iloc[:, 0]
+    assert table.dtypes.eq(float).all() and len(set(column)) > 2
     assert column.iloc[0] == pytest.approx(models[0].bias.item())
 
 
-@pytest.mark.parametrize("scored", [None, "a", torch.zeros(2), {"sw": [1]}], ids=repr)
-def test_a_score_that_is_no_number_is_refused(scored):
+@pytest.mark.parametrize("scores", [None, "a", torch.zeros(2), {"sw": [1]}], ids=repr)
+def test_a_score_that_is_no_number_is_refused(scores):
     with says(DataError, "score", "number"):
-        isogloss.path(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), lambda _: scored, [0, 1], **QUIET)
+        isogloss.path(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), lambda _: scores, [0, 1], **QUIET)

@@ -16,14 +16,14 @@ FAMILIES = ("bert", "xlm-roberta", "distilbert", "gpt2", "t5")
 
 def steps_from(origin, distinct, seed):
     """Return a copy of a model, each weight one of few different steps away, as in low precision."""
-    moved = type(origin)(origin[0].in_features, origin[0].out_features).to(origin[0].weight.dtype)
+    moved_model = type(origin)(origin[0].in_features, origin[0].out_features).to(origin[0].weight.dtype)
     random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weight, start in zip(moved.parameters(), origin.parameters(), strict=True):
+        for weight, start in zip(moved_model.parameters(), origin.parameters(), strict=True):
             steps = torch.randint(1, distinct + 1, start.shape, generator=random)
             signs = torch.randint(0, 2, start.shape, generator=random) * 2 - 1
             weight.copy_(start + (steps * signs).to(start) / 64)
-    return moved
+    return moved_model
 
 
 class Ones(nn.Sequential):
@@ -43,12 +43,12 @@ def flat(model):
 def test_exactly_the_share_that_is_named_is_kept_however_many_changes_are_equal(kind, density, distinct):
     origin = Ones().to(kind)
     model = steps_from(origin, distinct, seed=0)
-    merged = isogloss.average([model], origin=origin, density=density)
+    merged_average = isogloss.average([model], origin=origin, density=density)
     changes = (flat(model) - flat(origin)).abs()
-    kept = flat(merged) != flat(origin)
-    assert int(kept.sum()) == max(1, round(density * len(changes)))
-    assert changes[kept].min() >= changes[~kept].max() if not kept.all() else True
-    assert torch.equal(flat(merged)[kept], flat(model)[kept])
+    is_kept = flat(merged_average) != flat(origin)
+    assert int(is_kept.sum()) == max(1, round(density * len(changes)))
+    assert changes[is_kept].min() >= changes[~is_kept].max() if not is_kept.all() else True
+    assert torch.equal(flat(merged_average)[is_kept], flat(model)[is_kept])
 
 
 def ties_of(models, weights, origin, density, scale):
@@ -60,15 +60,15 @@ def ties_of(models, weights, origin, density, scale):
         order = sorted(range(len(vector)), key=lambda place: (-abs(vector[place]), place))
         for place in order[count:]:
             vector[place] = 0.0
-    merged = []
+    merged_value = []
     for place, value in enumerate(start):
         changes = [(weight, vector[place]) for weight, vector in zip(weights, vectors, strict=True)]
         sign = sum(weight * change for weight, change in changes)
         agreeing = [(weight, change) for weight, change in changes if change * sign > 0]
         total = sum(weight for weight, _ in agreeing)
         mean = sum(weight * change for weight, change in agreeing) / total if agreeing else 0.0
-        merged.append(value + scale * mean)
-    return torch.tensor(merged, dtype=torch.float64)
+        merged_value.append(value + scale * mean)
+    return torch.tensor(merged_value, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("scale", [None, 1.0, 0.3, -1.0])
@@ -77,22 +77,22 @@ def ties_of(models, weights, origin, density, scale):
 def test_ties_is_algorithm_1(distinct, weights, scale):
     origin = Ones().double()
     models = [steps_from(origin, distinct, seed) for seed in (1, 2, 3)]
-    found = isogloss.average(models, weights, origin=origin, density=0.4, scale=scale)
-    given = weights or (1 / 3,) * 3
-    expected = ties_of(models, given, origin, 0.4, sum(given) if scale is None else scale)
-    torch.testing.assert_close(flat(found), expected)
+    average = isogloss.average(models, weights, origin=origin, density=0.4, scale=scale)
+    inputs = weights or (1 / 3,) * 3
+    expected = ties_of(models, inputs, origin, 0.4, sum(inputs) if scale is None else scale)
+    torch.testing.assert_close(flat(average), expected)
 
 
 def test_a_scale_of_1_makes_weights_relative_as_in_other_libraries():
     origin = Ones().double()
     models = [steps_from(origin, 9, seed) for seed in (1, 2)]
-    found = [
+    tensors = [
         flat(isogloss.average(models, weights, origin=origin, density=0.2, scale=1.0))
         for weights in ((1, 1), (0.5, 0.5), (30, 30))
     ]
-    for other in found[1:]:
-        torch.testing.assert_close(other, found[0])
-    torch.testing.assert_close(found[0], flat(isogloss.average(models, origin=origin, density=0.2)))
+    for other_tensor in tensors[1:]:
+        torch.testing.assert_close(other_tensor, tensors[0])
+    torch.testing.assert_close(tensors[0], flat(isogloss.average(models, origin=origin, density=0.2)))
 
 
 def test_a_scale_without_density_is_refused():
@@ -110,25 +110,29 @@ def test_means_and_task_vectors_are_sums_within_one_rounding(kind, family):
     models = [model.to(kind) for model in models]
     widest = 0.0 if kind == torch.float64 else torch.finfo(kind).eps
     for weights, factors in ((None, (0.5, 0.5)), ((1, 1), (1, 1)), ((0.25, 0.75), (0.25, 0.75))):
-        found = isogloss.average(models, weights, origin=origin).state_dict()
+        result = isogloss.average(models, weights, origin=origin).state_dict()
         states = [model.state_dict() for model in models]
         floating = {name: part for name, part in origin.state_dict().items() if part.is_floating_point()}
         for name, start in each(floating.items()):
-            rest = 1 - sum(factors)
+            remaining_differences = 1 - sum(factors)
             expected = sum(
                 (factor * state[name].double() for factor, state in zip(factors, states, strict=True)),
-                start=rest * start.double(),
+                start=remaining_differences * start.double(),
             )
-            assert found[name].dtype == kind
-            torch.testing.assert_close(found[name].double(), expected, rtol=widest + 1e-9, atol=1e-6)
+            assert result[name].dtype == kind
+            torch.testing.assert_close(result[name].double(), expected, rtol=widest + 1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_the_same_changes_are_dropped_at_random_by_the_seed(share):
     origin = Ones().double()
     model = steps_from(origin, 50, seed=0)
-    merged = [flat(isogloss.average([model], origin=origin, dropped=share, seed=seed)) for seed in (3, 3, 4)]
-    assert torch.equal(merged[0], merged[1]) and (torch.equal(merged[0], merged[2]) == (share == 0))
+    merged_tensors = [
+        flat(isogloss.average([model], origin=origin, dropped=share, seed=seed)) for seed in (3, 3, 4)
+    ]
+    assert torch.equal(merged_tensors[0], merged_tensors[1]) and (
+        torch.equal(merged_tensors[0], merged_tensors[2]) == (share == 0)
+    )
     changes = flat(model) - flat(origin)
-    kept = merged[0] != flat(origin)
-    torch.testing.assert_close(merged[0][kept], (flat(origin) + changes / (1 - share))[kept])
+    is_kept = merged_tensors[0] != flat(origin)
+    torch.testing.assert_close(merged_tensors[0][is_kept], (flat(origin) + changes / (1 - share))[is_kept])

@@ -52,8 +52,8 @@ def batch(tokenizer, texts, labels=LABELS):
 def method_loss(model, task, sides, layer, ratio):
     """Return the loss of the method on rows that the task encodes."""
     pairs = [RowPair(*pair) for pair in zip(*sides, strict=True)]
-    mixed = MixedModel(model, Mixup(layer=layer, ratio_module=ratio))
-    return XMixup().loss(task, mixed, collate_pairs(pairs, padding=0))
+    mixed_model = MixedModel(model, Mixup(layer=layer, ratio_module=ratio))
+    return XMixup().loss(task, mixed_model, collate_pairs(pairs, padding=0))
 
 
 def test_of_texts_it_is_the_loss_of_the_method(classifier, tokenizer):
@@ -76,23 +76,24 @@ def test_of_texts_it_is_the_loss_of_the_method(classifier, tokenizer):
 def test_of_words_it_is_the_loss_of_the_method(tagger, tokenizer):
     loss = isogloss.MixupLoss(tagger, layer=2)
     task = Tagging(name="tags", labels=("a", "b", "c"), metric="accuracy")
-    inputs, sides = [], []
+    inputs = []
+    sides = []
     for side in (TEXTS, TRANSLATIONS):
         words = [text.split() for text in side]
         tags = [["abc"[len(word) % 3] for word in text] for text in words]
         sentences = [
-            TaggedSentence(id=str(number), words=tuple(text), tags=tuple(of_text))
-            for number, (text, of_text) in enumerate(zip(words, tags, strict=True))
+            TaggedSentence(id=str(index), words=tuple(text), tags=tuple(text_tag))
+            for index, (text, text_tag) in enumerate(zip(words, tags, strict=True))
         ]
         sides.append(task.encode(sentences, tokenizer))
-        encoded = tokenizer(words, is_split_into_words=True, padding=True, return_tensors="pt")
-        labels = torch.full_like(encoded["input_ids"], -100)
-        for row, of_text in enumerate(tags):
-            numbers = encoded.word_ids(row)
-            for position, number in enumerate(numbers):
-                if number is not None and number != numbers[position - 1]:
-                    labels[row, position] = "abc".index(of_text[number])
-        inputs.append({**encoded, "labels": labels})
+        encoding = tokenizer(words, is_split_into_words=True, padding=True, return_tensors="pt")
+        labels = torch.full_like(encoding["input_ids"], -100)
+        for row, text in enumerate(tags):
+            numbers = encoding.word_ids(row)
+            for position, value in enumerate(numbers):
+                if value is not None and value != numbers[position - 1]:
+                    labels[row, position] = "abc".index(text[value])
+        inputs.append({**encoding, "labels": labels})
     assert torch.equal(loss(*inputs), method_loss(tagger, task, sides, 2, loss.ratio))
 
 
@@ -106,9 +107,9 @@ def test_the_ratio_is_learned_and_the_model_is_not_part_of_the_loss(classifier, 
 
 def test_translations_without_labels_have_those_of_the_source(classifier, tokenizer):
     loss = isogloss.MixupLoss(classifier)
-    given, taken = (batch(tokenizer, TRANSLATIONS, labels) for labels in (LABELS, None))
+    inputs, taken_inputs = (batch(tokenizer, TRANSLATIONS, labels) for labels in (LABELS, None))
     source = batch(tokenizer, TEXTS)
-    assert torch.equal(loss(source, given), loss(source, taken))
+    assert torch.equal(loss(source, inputs), loss(source, taken_inputs))
 
 
 def test_a_plain_loop_learns(classifier, tokenizer):
@@ -127,20 +128,20 @@ def test_a_plain_loop_learns(classifier, tokenizer):
 def test_mixing_with_ratio_0_changes_nothing(classifier, tokenizer):
     inputs = batch(tokenizer, TEXTS[:2], None)
     with torch.no_grad():
-        plain = classifier(**inputs).logits
+        plain_logits = classifier(**inputs).logits
         with isogloss.mixing(classifier, layer=1, ratio=0.0, mask=inputs["attention_mask"]):
-            mixed = classifier(**inputs).logits
-    assert torch.equal(plain, mixed)
+            mixed_logits = classifier(**inputs).logits
+    assert torch.equal(plain_logits, mixed_logits)
 
 
 def test_mixing_changes_the_second_half_alone(classifier, tokenizer):
     inputs = batch(tokenizer, TEXTS[:2], None)
     with torch.no_grad():
-        plain = classifier(**inputs).logits
+        plain_logits = classifier(**inputs).logits
         with isogloss.mixing(classifier, layer=1, mask=inputs["attention_mask"]):
-            mixed = classifier(**inputs).logits
-    assert torch.equal(plain[0], mixed[0])
-    assert not torch.allclose(plain[1], mixed[1])
+            mixed_logits = classifier(**inputs).logits
+    assert torch.equal(plain_logits[0], mixed_logits[0])
+    assert not torch.allclose(plain_logits[1], mixed_logits[1])
 
 
 def test_what_cannot_be_mixed_is_refused(classifier, tagger, tokenizer):

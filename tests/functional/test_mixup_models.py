@@ -123,12 +123,12 @@ def sides(model, labels):
 
 
 def loss_of(model, family, **options):
-    mixed = {} if family in POST_NORM else {"mixed": "states"}
-    return isogloss.MixupLoss(model, **mixed, **options)
+    mixed_result = {} if family in POST_NORM else {"mixed": "states"}
+    return isogloss.MixupLoss(model, **mixed_result, **options)
 
 
 def check_neutral(folder, family, head, count, problem, labels):
-    """Return whether the loss is transformers' own and depends on each label; else it is refused."""
+    """Return whether the loss is transformers' own and depends on each label. Else it is refused."""
     try:
         model = model_of(folder, head, count, problem)
     except ValueError as error:
@@ -137,19 +137,19 @@ def check_neutral(folder, family, head, count, problem, labels):
     source, target = sides(model, labels)
     try:
         loss = loss_of(model, family, **NEUTRAL)
-        found = loss(source, target)
+        result = loss(source, target)
     except IsoglossError as refusal:
         assert "\n" not in str(refusal) and "MixupLoss" in str(refusal)
         return False
     if family == "deberta-v2" and labels is column:
         source, target = sides(model, classes)  # transformers itself fails for labels in a column.
-    own = 0.3 * model(**source).loss + 0.7 * model(**target).loss
-    torch.testing.assert_close(found, own, rtol=1e-5, atol=1e-6)
-    learned = source["labels"] != -100
-    changed = {**source, "labels": torch.where(learned, 1 - source["labels"].clamp(max=1), -100)}
+    own_part = 0.3 * model(**source).loss + 0.7 * model(**target).loss
+    torch.testing.assert_close(result, own_part, rtol=1e-5, atol=1e-6)
+    is_learned = source["labels"] != -100
+    changed_row = {**source, "labels": torch.where(is_learned, 1 - source["labels"].clamp(max=1), -100)}
     if not problem and source["labels"].is_floating_point() and count == 1:
-        changed["labels"] = source["labels"] + 1
-    assert not torch.equal(loss(changed, target), found)
+        changed_row["labels"] = source["labels"] + 1
+    assert not torch.equal(loss(changed_row, target), result)
     return True
 
 
@@ -164,16 +164,16 @@ def test_without_mixing_the_loss_is_that_of_transformers(bert_folder, head, coun
 def test_without_mixing_the_loss_of_any_family_is_that_of_transformers(family, request):
     folder = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
     outcomes = {case: check_neutral(folder, family, *case) for case in HEADS}
-    assert outcomes == {case: expected(family, *case) for case in HEADS}
+    assert outcomes == {case: find_expected(family, *case) for case in HEADS}
 
 
-def expected(family, head, _, problem, labels):
+def find_expected(family, head, _, problem, labels):
     """Return the expected result: None if transformers lacks the class, False if refused."""
     if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
         return None
     # mT5 classifies texts by a decoder, and DeBERTa reads numbers as shares of classes.
-    by_decoder = family == "mt5" and head == TEXTS
-    return not (by_decoder or (family == "deberta-v2" and problem is None and labels is sets))
+    has_decoder = family == "mt5" and head == TEXTS
+    return not (has_decoder or (family == "deberta-v2" and problem is None and labels is sets))
 
 
 @pytest.mark.parametrize(("head", "count", "problem", "labels", "text"), REFUSED)
@@ -212,8 +212,8 @@ def test_a_batch_without_padding_needs_no_mask(bert_folder):
     model = model_of(bert_folder, TEXTS, 3, None)
     source, target = (batch(model, (6, 6, 6), classes, seed=seed) for seed in range(2))
     loss = loss_of(model, "bert", ratio=0.4, learned_ratio=False)
-    unmasked = [{name: side[name] for name in ("input_ids", "labels")} for side in (source, target)]
-    assert torch.equal(loss(*unmasked), loss(source, target))
+    unmasked_sides = [{name: side[name] for name in ("input_ids", "labels")} for side in (source, target)]
+    assert torch.equal(loss(*unmasked_sides), loss(source, target))
 
 
 def gradients(model, family, *, checkpointing):
@@ -232,9 +232,13 @@ def gradients(model, family, *, checkpointing):
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_gradient_checkpointing_changes_no_gradient(family, request):
     model = model_of(request.getfixturevalue(f"{family}_folder"), TEXTS, 3, None)
-    stored, recomputed = (gradients(model, family, checkpointing=how) for how in (False, True))
-    assert stored.keys() == recomputed.keys()
-    assert [name for name, part in stored.items() if not torch.equal(part, recomputed[name])] == []
+    stored_grads, recomputed_grads = (
+        gradients(model, family, checkpointing=options) for options in (False, True)
+    )
+    assert stored_grads.keys() == recomputed_grads.keys()
+    assert [
+        name for name, part in stored_grads.items() if not torch.equal(part, recomputed_grads[name])
+    ] == []
     assert all(getattr(layer, "gradient_checkpointing", True) for layer in model.modules())
 
 
@@ -242,7 +246,7 @@ def test_gradient_checkpointing_changes_no_gradient(family, request):
 @pytest.mark.parametrize(("head", "labels"), [(TEXTS, classes), (WORDS, tags)])
 def test_mixing_changes_the_loss_of_a_decoder(llama_folder, head, labels):
     model = model_of(llama_folder, head, 3, None)
-    plain, mixed = (
+    plain_result, mixed_result = (
         loss_of(model, "llama", mse=0.0, kl=0.0, ratio=ratio)(*sides(model, labels)) for ratio in (0.0, 0.5)
     )
-    assert not torch.allclose(plain, mixed)
+    assert not torch.allclose(plain_result, mixed_result)

@@ -34,10 +34,11 @@ def test_a_part_moves_and_the_rest_is_that_of_the_start(ends, part):
     scores = isogloss.path(start, end, logit, alphas=[0.0, 0.5, 1.0], part=part)["score"]
     for alpha in each(scores.index):
         expected = deepcopy(start)
-        parameters, others = dict(expected.named_parameters()), dict(end.named_parameters())
+        parameters = dict(expected.named_parameters())
+        other_parameters = dict(end.named_parameters())
         with torch.no_grad():
             for name in parameter_names(expected, part):
-                parameters[name].lerp_(others[name], alpha)
+                parameters[name].lerp_(other_parameters[name], alpha)
             assert scores[alpha] == pytest.approx(logit(expected), abs=1e-6)
 
 
@@ -47,20 +48,20 @@ def test_a_plane_of_the_head_has_paths_on_its_axes_and_one_pass_per_input(ends):
     with torch.no_grad():
         for weight in third.classifier.parameters():
             weight.mul_(3)
-    computed = []
-    hook = start.base_model.embeddings.register_forward_hook(lambda *_: computed.append(1))
+    computed_value = []
+    hook = start.base_model.embeddings.register_forward_hook(lambda *_: computed_value.append(1))
     plane = isogloss.plane(start, end, third, logit, alphas=[0.0, 1.0], part="head")["score"].unstack()
     hook.remove()
-    assert len(computed) == 1
-    for column, other in ((plane[0.0], end), (plane.loc[0.0], third)):
-        path = isogloss.path(start, other, logit, alphas=[0.0, 1.0], part="head")["score"]
+    assert len(computed_value) == 1
+    for column, other_end in ((plane[0.0], end), (plane.loc[0.0], third)):
+        path = isogloss.path(start, other_end, logit, alphas=[0.0, 1.0], part="head")["score"]
         assert column.tolist() == path.tolist()
 
 
 def test_the_callers_models_stay_as_they_are(ends):
-    before = [{name: weight.clone() for name, weight in model.state_dict().items()} for model in ends]
+    weights_before = [{name: weight.clone() for name, weight in model.state_dict().items()} for model in ends]
     isogloss.path(*ends, logit, alphas=[0.3], part="head")
-    for model, weights in zip(ends, before, strict=True):
+    for model, weights in zip(ends, weights_before, strict=True):
         assert "forward" not in vars(model.base_model)
         assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
 

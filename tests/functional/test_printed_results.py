@@ -1,4 +1,4 @@
-"""What public functions return prints in fewer than 300 characters, however much it holds."""
+"""Results of public functions print in fewer than 300 characters, whatever their size."""
 
 import inspect
 from pathlib import Path
@@ -17,33 +17,33 @@ from isogloss.store.store import Outcome
 from isogloss.using.formats import Prediction
 
 MOST = 300
-WORDS = [f"word{number}" for number in range(60)]
-LABELS = {f"label-number-{number}": 1 / 60 for number in range(60)}
+WORDS = [f"word{index}" for index in range(60)]
+LABELS = {f"label-number-{index}": 1 / 60 for index in range(60)}
 LONG = "x" * 500
 
 
 def own_corpus(tmp_path):
     rows = {"sw": {"test": [{"text": f"a {label}", "label": label} for label in LABELS]}}
-    found = isogloss.corpus({"name": "printed", "kind": "text", "labels": [*LABELS]}, rows=rows)
+    corpus = isogloss.corpus({"name": "printed", "kind": "text", "labels": list(LABELS)}, rows=rows)
     KNOWN.pop("printed")
-    return found
+    return corpus
 
 
 def trace(_):
     model, tokenizer = make_model("bert")
     batch = tokenizer(["ka lo"] * 2, return_tensors="pt")
-    with torch.no_grad(), isogloss.mixing(model, layer=2, mixed="states") as mixed:
+    with torch.no_grad(), isogloss.mixing(model, layer=2, mixed="states") as mixed_mixing:
         model(**batch)
-    return mixed
+    return mixed_mixing
 
 
 def compared_files(tmp_path):
-    paths = [tmp_path / f"{'long' * 20}{number}.jsonl" for number in range(3)]
+    paths = [tmp_path / f"{'long' * 20}{index}.jsonl" for index in range(3)]
     for path in paths:
         lines = [
-            f'{{"id": "{number}", "label": "a", "gold": "{"ab"[number % 2]}", "language": "{code}"}}\n'
-            for code in ("sw", "fi", "et", "en")
-            for number in range(9)
+            f'{{"id": "{index}", "label": "a", "gold": "{"ab"[index % 2]}", "language": "{language}"}}\n'
+            for language in ("sw", "fi", "et", "en")
+            for index in range(9)
         ]
         path.write_text("".join(lines), encoding="utf-8")
     return isogloss.compare_outputs(paths)
@@ -71,7 +71,7 @@ RETURNED = {
     "Progress": lambda _: Progress(LONG, 1, 2, LONG, rows=({"a": LONG},)),
     "Trial": lambda _: Trial(number=0, values=LABELS, score=0.5),
     "Search": lambda _: Search(
-        tuple(Trial(number=number, values=LABELS, score=0.5) for number in range(9)), Path(LONG), LONG
+        tuple(Trial(number=index, values=LABELS, score=0.5) for index in range(9)), Path(LONG), LONG
     ),
     "Report": lambda _: Report(
         html=Path(LONG), figures=(Path(LONG),) * 9, tables=(), found=LONG, claims=(), runs=LONG, warnings=()
@@ -82,8 +82,8 @@ RETURNED = {
 
 @pytest.mark.parametrize("name", RETURNED)
 def test_a_large_result_prints_in_few_characters(name, tmp_path):
-    shown = repr(RETURNED[name](tmp_path))
-    assert 0 < len(shown) < MOST
+    text = repr(RETURNED[name](tmp_path))
+    assert 0 < len(text) < MOST
 
 
 def test_studies_and_models_print_in_few_characters(study_folder, tiny_runs):
@@ -112,8 +112,8 @@ RETURNED_CLASSES = {
 def test_every_class_that_functions_return_is_printed_here():
     """Examples, errors, tables of recipes and modules print their fields, as what users wrote."""
     classes = {name for name in isogloss.__all__ if inspect.isclass(getattr(isogloss, name))}
-    others = {name for name in classes if name.endswith(("Error", "Table")) or name in GIVEN}
-    assert classes - others == RETURNED_CLASSES
+    other_names = {name for name in classes if name.endswith(("Error", "Table")) or name in GIVEN}
+    assert classes - other_names == RETURNED_CLASSES
 
 
 GIVEN = {name for name, home in isogloss._HOMES.items() if home.endswith((".examples", ".given_models"))} | {

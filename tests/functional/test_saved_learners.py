@@ -19,18 +19,18 @@ def loss_of(model, batch):
 
 
 @pytest.fixture(params=FAMILIES)
-def learned(request):
+def learner_case(request):
     """A model after a step of meta-learning, its tokenizer, the learner, and a batch."""
     model, tokenizer = make_model(request.param)
-    encoded = tokenizer(TEXTS[:1], return_tensors="pt")
-    batch = {name: encoded[name] for name in ("input_ids", "attention_mask")}
+    encoding = tokenizer(TEXTS[:1], return_tensors="pt")
+    batch = {name: encoding[name] for name in ("input_ids", "attention_mask")}
     meta = isogloss.MetaLearner(model, ["en", "sw"], loss_of, own_rate=0.1)
     meta("sw", batch, {"en": batch, "sw": batch}).backward()
     return model, tokenizer, meta, batch
 
 
-def test_all_parameters_of_a_model_still_require_gradients(learned):
-    model, _, _, _ = learned
+def test_all_parameters_of_a_model_still_require_gradients(learner_case):
+    model, _, _, _ = learner_case
     assert not [name for name, weight in model.named_parameters() if not weight.requires_grad]
     missing = [name for name, weight in model.named_parameters() if weight.grad is None]
     assert missing and not [
@@ -38,36 +38,38 @@ def test_all_parameters_of_a_model_still_require_gradients(learned):
     ]
 
 
-def test_isogloss_reads_each_language_as_it_was_learned(learned, tmp_path):
-    _, tokenizer, meta, batch = learned
+def test_isogloss_reads_each_language_as_it_was_learned(learner_case, tmp_path):
+    _, tokenizer, meta, batch = learner_case
     folder = meta.save(tmp_path / "saved", tokenizer)
-    loaded = isogloss.load_encoder(folder)
+    loaded_encoder = isogloss.load_encoder(folder)
     for language in ("en", "sw"):
         with torch.no_grad(), meta.language(language):
             expected = meta._learner[0].model(**batch, output_hidden_states=True).hidden_states[-1]
-        found = isogloss.states(*loaded, TEXTS[:1], layers=[-1], language=language, words="average")
-        whole = isogloss.states(meta._learner[0].model, tokenizer, TEXTS[:1], layers=[-1],
+        states = isogloss.states(*loaded_encoder, TEXTS[:1], layers=[-1], language=language, words="average")
+        whole_states = isogloss.states(meta._learner[0].model, tokenizer, TEXTS[:1], layers=[-1],
                                 language=language, words="average")  # fmt: skip
-        torch.testing.assert_close(found.vectors, whole.vectors)
+        torch.testing.assert_close(states.vectors, whole_states.vectors)
         assert bool(expected.isfinite().all())
 
 
-def test_transformers_loads_the_shared_weights_without_a_remark(learned, tmp_path, caplog):
+def test_transformers_loads_the_shared_weights_without_a_remark(learner_case, tmp_path, caplog):
     from transformers import AutoModel
 
-    model, tokenizer, meta, _ = learned
+    model, tokenizer, meta, _ = learner_case
     folder = meta.save(tmp_path / "saved", tokenizer)
     with caplog.at_level(logging.WARNING, logger="transformers"):
-        loaded, report = AutoModel.from_pretrained(folder, output_loading_info=True)
+        loaded_model, report = AutoModel.from_pretrained(folder, output_loading_info=True)
     assert not any(report.values()) and "language_modules" not in caplog.text
-    own = {name: weight for name, weight in model.state_dict().items() if "language_modules" not in name}
-    found = loaded.state_dict()
-    assert {*own} >= {*found}
-    assert all(torch.equal(own[name], weight) for name, weight in found.items())
+    own_weights = {
+        name: weight for name, weight in model.state_dict().items() if "language_modules" not in name
+    }
+    weights = loaded_model.state_dict()
+    assert set(own_weights) >= set(weights)
+    assert all(torch.equal(own_weights[name], weight) for name, weight in weights.items())
 
 
-def test_a_model_that_reads_no_language_says_how_one_is_named(learned):
-    model, _, _, batch = learned
+def test_a_model_that_reads_no_language_says_how_one_is_named(learner_case):
+    model, _, _, batch = learner_case
     with says(ConfigError, "unspecified", "en, sw", "MetaLearner"):
         model(**batch)
 

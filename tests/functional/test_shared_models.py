@@ -17,14 +17,14 @@ from shared_models import (
     LOSSES,
     MEASUREMENTS,
     batches,
-    changed,
     differences,
     equal,
+    list_changes,
+    list_state,
     mean_square,
     numbers,
-    observed,
+    observe,
     random_states,
-    seen,
     train,
 )  # fmt: skip
 
@@ -50,8 +50,8 @@ class Case:
             for weight in self.other.parameters():
                 weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
         self.model.train()
-        children = [module for module in self.model.modules() if isinstance(module, torch.nn.Dropout)]
-        for module in children[::2]:
+        child_modules = [module for module in self.model.modules() if isinstance(module, torch.nn.Dropout)]
+        for module in child_modules[::2]:
             module.eval()
         next(iter(self.model.parameters())).requires_grad_(False)
         self.batches = batches(self.tokenizer)
@@ -74,22 +74,27 @@ def any_case(request):
 
 
 def check_untouched(case, name):
-    """Run a measurement; check the model after each computation of it or of a copy, and at the end."""
+    """Run a measurement. Check the model after each computation of it or of a copy, and at the end."""
     values = numbers(case.model)
     gradients = gradients_of(case.model)
     looks = []
-    before = None
+    state_before = None
 
     def look():
-        looks.append((differences(before, seen(case.model)), name in LOSSES or random_states() == drawn))
+        looks.append(
+            (
+                differences(state_before, list_state(case.model)),
+                name in LOSSES or random_states() == drawn_random_states,
+            )
+        )
 
-    with observed(case.model, look):
-        before = seen(case.model)
-        drawn = random_states()
+    with observe(case.model, look):
+        state_before = list_state(case.model)
+        drawn_random_states = random_states()
         result = case(name)
         look()
-    assert [found for found in looks if found != ([], True)] == []
-    assert changed(values, case.model) == []
+    assert [results for results in looks if results != ([], True)] == []
+    assert list_changes(values, case.model) == []
     assert all(map(same_gradient, gradients, gradients_of(case.model)))
     return len(looks), result
 
@@ -98,8 +103,8 @@ def gradients_of(model):
     return [weight.grad if weight.grad is None else weight.grad.clone() for weight in model.parameters()]
 
 
-def same_gradient(one, other):
-    return one is other is None or torch.equal(one, other)
+def same_gradient(left, right):
+    return left is right is None or torch.equal(left, right)
 
 
 @pytest.mark.slow
@@ -143,14 +148,14 @@ def check_interrupted(case, name):
         if len(looks) > 1:
             raise Stopped
 
-    with observed(case.model, stop):
-        before = seen(case.model)
-        drawn = random_states()
+    with observe(case.model, stop):
+        state_before = list_state(case.model)
+        drawn_random_states = random_states()
         with pytest.raises(Stopped):
             case(name)
-        assert differences(before, seen(case.model)) == []
-    assert random_states() == drawn
-    assert changed(values, case.model) == []
+        assert differences(state_before, list_state(case.model)) == []
+    assert random_states() == drawn_random_states
+    assert list_changes(values, case.model) == []
     assert all(map(same_gradient, gradients, gradients_of(case.model)))
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
 
@@ -158,36 +163,36 @@ def check_interrupted(case, name):
 def check_threads(case, *, seconds):
     """Let threads measure a model that stays and one that this thread trains in the meantime."""
     expected = {name: case(name) for name in MEASUREMENTS}
-    alone, together = (deepcopy(case.model).train() for _ in range(2))
-    before = seen(case.model)
+    single_training, joint_trainings = (deepcopy(case.model).train() for _ in range(2))
+    state_before = list_state(case.model)
     values = numbers(case.model)
-    of_trained = seen(together)
+    trained_state = list_state(joint_trainings)
     until = time.monotonic() + seconds
     wrong = []
-    turns = iter([*MEASUREMENTS] * 10**6)
-    last = itertools.count(len(MEASUREMENTS), -1)
+    turns = iter(list(MEASUREMENTS) * 10**6)
+    last_count = itertools.count(len(MEASUREMENTS), -1)
 
     def measure(_):
         for name in turns:
             try:
                 if not equal(case(name), expected[name]):
                     wrong.append(name)
-                case(name, together)
+                case(name, joint_trainings)
             except Exception as error:
                 wrong.append((name, repr(error)))
-            if next(last) <= THREADS and time.monotonic() > until:
+            if next(last_count) <= THREADS and time.monotonic() > until:
                 return
 
     with ThreadPoolExecutor(THREADS) as pool:
-        measuring = [pool.submit(measure, number) for number in range(THREADS)]
+        measuring = [pool.submit(measure, index) for index in range(THREADS)]
         going_on = itertools.takewhile(lambda _: not all(t.done() for t in measuring), itertools.count())
-        modes = list(train(together, case.batches["en"], going_on))
+        modes = list(train(joint_trainings, case.batches["en"], going_on))
     assert wrong == []
-    assert modes == list(train(alone, case.batches["en"], range(len(modes))))
-    assert changed(numbers(alone), together) == []
-    assert differences(of_trained, seen(together)) == []
-    assert differences(before, seen(case.model)) == []
-    assert changed(values, case.model) == []
+    assert modes == list(train(single_training, case.batches["en"], range(len(modes))))
+    assert list_changes(numbers(single_training), joint_trainings) == []
+    assert differences(trained_state, list_state(joint_trainings)) == []
+    assert differences(state_before, list_state(case.model)) == []
+    assert list_changes(values, case.model) == []
 
 
 @pytest.mark.nightly

@@ -26,7 +26,7 @@ def encoder(bert_folder):
 
 
 @pytest.fixture(scope="module")
-def tuned(bert_folder):
+def tuned_encoder(bert_folder):
     """The same encoder with other weights."""
     model = load_masked_lm(bert_folder)
     with torch.no_grad(), torch.random.fork_rng():
@@ -54,13 +54,13 @@ def naive_cka(x, y):
     """Compute CKA from kernels with centring matrices, as Kornblith et al. define it."""
     count = len(x)
     centre = np.eye(count) - 1 / count
-    k, other = (centre @ (side @ side.T) @ centre for side in (x.astype(float), y.astype(float)))
-    return np.sum(k * other) / np.sqrt(np.sum(k * k) * np.sum(other * other))
+    k, other_product = (centre @ (side @ side.T) @ centre for side in (x.astype(float), y.astype(float)))
+    return np.sum(k * other_product) / np.sqrt(np.sum(k * k) * np.sum(other_product * other_product))
 
 
 def test_states_of_texts_are_means_of_their_subwords(encoder, sides):
-    for number, text in enumerate(FIRST):
-        torch.testing.assert_close(sides[0].vectors[:, number], naive_states(encoder, text))
+    for index, text in enumerate(FIRST):
+        torch.testing.assert_close(sides[0].vectors[:, index], naive_states(encoder, text))
     assert sides[0].layers == (0, 1, 2, 3)
     assert np.asarray(sides[0]).shape == (4, 12, sides[0].vectors.shape[2])
     assert torch.equal(sides[0].layer(2), sides[0].vectors[2])
@@ -68,42 +68,44 @@ def test_states_of_texts_are_means_of_their_subwords(encoder, sides):
 
 
 def test_chosen_layers_have_their_numbers_from_zero(encoder, sides):
-    chosen = isogloss.states(*encoder, FIRST, layers=[-1, 0])
-    assert chosen.layers == (3, 0)
-    assert torch.equal(chosen.layer(0), sides[0].layer(0))
+    chosen_states = isogloss.states(*encoder, FIRST, layers=[-1, 0])
+    assert chosen_states.layers == (3, 0)
+    assert torch.equal(chosen_states.layer(0), sides[0].layer(0))
     with says(ConfigError, "layer 2", "layers 3, 0"):
-        chosen.layer(2)
+        chosen_states.layer(2)
 
 
 def test_states_of_words_are_in_their_order_with_their_sentences(encoder):
     texts = ["the slowly unhappening casual", "slowly", "the casual"]
-    of_words = isogloss.states(*encoder, texts, words="average")
-    assert of_words.sentences == (0, 0, 0, 0, 1, 2, 2)
+    word_states = isogloss.states(*encoder, texts, words="average")
+    assert word_states.sentences == (0, 0, 0, 0, 1, 2, 2)
     split = isogloss.states(*encoder, [text.split() for text in texts], words="average")
-    assert torch.equal(split.vectors, of_words.vectors)
-    first, last = (isogloss.states(*encoder, texts, words=words).vectors for words in ("first", "last"))
-    whole = (first == last).all(dim=2).all(dim=0)  # Words of one subword.
-    assert whole.any() and not whole.all()
-    torch.testing.assert_close(of_words.vectors[:, whole], first[:, whole])
+    assert torch.equal(split.vectors, word_states.vectors)
+    first_vectors, last_vectors = (
+        isogloss.states(*encoder, texts, words=words).vectors for words in ("first", "last")
+    )
+    whole_all = (first_vectors == last_vectors).all(dim=2).all(dim=0)  # Words of one subword.
+    assert whole_all.any() and not whole_all.all()
+    torch.testing.assert_close(word_states.vectors[:, whole_all], first_vectors[:, whole_all])
 
 
-@pytest.mark.parametrize("debiased", [False, True])
-def test_cka_of_states_is_that_of_the_model(encoder, sides, debiased):
-    of_model = isogloss.cka(*encoder, FIRST, SECOND, debiased=debiased)
-    pd.testing.assert_series_equal(isogloss.cka(*sides, debiased=debiased), of_model, rtol=1e-10)
+@pytest.mark.parametrize("debiased_value", [False, True])
+def test_cka_of_states_is_that_of_the_model(encoder, sides, debiased_value):
+    model_cka = isogloss.cka(*encoder, FIRST, SECOND, debiased=debiased_value)
+    pd.testing.assert_series_equal(isogloss.cka(*sides, debiased=debiased_value), model_cka, rtol=1e-10)
 
 
-def test_cka_of_two_models_of_each_layer_with_each_equals_the_formula(sides, tuned):
-    other = isogloss.states(*tuned, FIRST, layers=[0, -1])
-    table = isogloss.cka(sides[0], other, across=True)
+def test_cka_of_two_models_of_each_layer_with_each_equals_the_formula(sides, tuned_encoder):
+    other_states = isogloss.states(*tuned_encoder, FIRST, layers=[0, -1])
+    table = isogloss.cka(sides[0], other_states, across=True)
     assert (table.index.tolist(), table.columns.tolist()) == ([0, 1, 2, 3], [0, 3])
     expected = [
-        [naive_cka(x, y) for y in np.asarray(other)]
+        [naive_cka(x, y) for y in np.asarray(other_states)]
         for x in np.asarray(sides[0])
     ]  # fmt: skip
     np.testing.assert_allclose(table.to_numpy(), expected, rtol=1e-6)
-    same = isogloss.cka(sides[0], sides[0], across=True)
-    np.testing.assert_allclose(np.diag(same), 1, rtol=1e-10)
+    same_cka = isogloss.cka(sides[0], sides[0], across=True)
+    np.testing.assert_allclose(np.diag(same_cka), 1, rtol=1e-10)
     np.testing.assert_allclose(np.diag(isogloss.cka(*sides, across=True)), isogloss.cka(*sides), rtol=1e-10)
 
 
@@ -111,18 +113,18 @@ def test_cka_of_two_models_of_each_layer_with_each_equals_the_formula(sides, tun
     "make", [np.asarray, lambda states: states.vectors, lambda states: states.vectors.tolist()]
 )
 def test_arrays_and_lists_are_states(sides, make):
-    given = [make(side) for side in sides]
-    assert isogloss.cka(*given).tolist() == isogloss.cka(*sides).tolist()
-    assert isogloss.retrieval(*given, csls=3).equals(isogloss.retrieval(*sides, csls=3))
-    assert isogloss.anisotropy(given[0]).tolist() == isogloss.anisotropy(sides[0]).tolist()
-    one = make(sides[0])[1]
-    assert isogloss.cka(one, one).tolist() == pytest.approx([1])
+    inputs = [make(side) for side in sides]
+    assert isogloss.cka(*inputs).tolist() == isogloss.cka(*sides).tolist()
+    assert isogloss.retrieval(*inputs, csls=3).equals(isogloss.retrieval(*sides, csls=3))
+    assert isogloss.anisotropy(inputs[0]).tolist() == isogloss.anisotropy(sides[0]).tolist()
+    item = make(sides[0])[1]
+    assert isogloss.cka(item, item).tolist() == pytest.approx([1])
 
 
 @pytest.mark.parametrize("settings", [{}, {"centred": True}, {"csls": 3}])
 def test_retrieval_of_states_is_that_of_the_model(encoder, sides, settings):
-    of_model = isogloss.retrieval(*encoder, FIRST, SECOND, **settings)
-    pd.testing.assert_frame_equal(isogloss.retrieval(*sides, **settings), of_model)
+    model_retrieval = isogloss.retrieval(*encoder, FIRST, SECOND, **settings)
+    pd.testing.assert_frame_equal(isogloss.retrieval(*sides, **settings), model_retrieval)
 
 
 def test_retrieval_of_arrays_is_what_all_cosines_say():
@@ -146,24 +148,28 @@ def test_anisotropy_is_the_mean_cosine_of_all_pairs(sides):
 def test_a_map_has_the_components_of_all_sentences_together(sides):
     frame = isogloss.representation_map({"en": sides[0], "de": sides[1]})
     assert frame["language"].tolist() == ["en"] * 12 + ["de"] * 12
-    together = np.concatenate([np.asarray(side)[-1] for side in sides]).astype(float)
-    centred = together - together.mean(axis=0)
-    _, values, axes = np.linalg.svd(centred, full_matrices=False)
-    for column, axis, value, explained in zip("xy", axes, values, frame.attrs["explained"], strict=False):
-        np.testing.assert_allclose(np.abs(frame[column]), np.abs(centred @ axis), atol=1e-6)
-        assert explained == pytest.approx(value**2 / np.sum(values**2), rel=1e-6)
-    means = [side.mean(axis=0) for side in (together[:12], together[12:])]
-    between = 12 * sum(np.sum((mean - together.mean(axis=0)) ** 2) for mean in means)
-    assert frame.attrs["between"] == pytest.approx(between / np.sum(centred**2), rel=1e-6)
+    joint_values = np.concatenate([np.asarray(side)[-1] for side in sides]).astype(float)
+    centred_difference = joint_values - joint_values.mean(axis=0)
+    _, values, axes = np.linalg.svd(centred_difference, full_matrices=False)
+    for column, axis, value, explained_value in zip(
+        "xy", axes, values, frame.attrs["explained"], strict=False
+    ):
+        np.testing.assert_allclose(np.abs(frame[column]), np.abs(centred_difference @ axis), atol=1e-6)
+        assert explained_value == pytest.approx(value**2 / np.sum(values**2), rel=1e-6)
+    means = [side.mean(axis=0) for side in (joint_values[:12], joint_values[12:])]
+    distance = 12 * sum(np.sum((mean - joint_values.mean(axis=0)) ** 2) for mean in means)
+    assert frame.attrs["between"] == pytest.approx(distance / np.sum(centred_difference**2), rel=1e-6)
 
 
 def test_shuffled_sentences_are_mined(sides):
     order = np.random.default_rng(1).permutation(12)
     vectors = np.asarray(sides[0])[-1]
-    mined = isogloss.mine(vectors, vectors[order], margin="cosine")
-    assert sorted(mined["first"]) == [*range(12)]
-    assert [order[number] for number in mined.sort_values("first")["second"]] == [*range(12)]
-    assert mined["score"].is_monotonic_decreasing and mined["score"].iloc[0] == pytest.approx(1, abs=1e-6)
+    mined_pairs = isogloss.mine(vectors, vectors[order], margin="cosine")
+    assert sorted(mined_pairs["first"]) == list(range(12))
+    assert [order[index] for index in mined_pairs.sort_values("first")["second"]] == list(range(12))
+    assert mined_pairs["score"].is_monotonic_decreasing and mined_pairs["score"].iloc[0] == pytest.approx(
+        1, abs=1e-6
+    )
 
 
 WRONG = {
@@ -223,8 +229,10 @@ LOADED = {"cka": 40, "retrieval": 40, "states": 40, "mine": 40, "anisotropy": 40
 
 @pytest.mark.parametrize("name", LOADED)
 def test_a_function_loads_what_it_needs_alone(name):
-    code = f"import isogloss, sys; isogloss.{name}; print(sum(m.startswith('isogloss') for m in sys.modules))"
+    program = (
+        f"import isogloss, sys; isogloss.{name}; print(sum(m.startswith('isogloss') for m in sys.modules))"
+    )
     count = int(
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     )
     assert count <= LOADED[name]

@@ -20,8 +20,8 @@ BUILT_IN = {"ud": "qaa", "bitext": "qaa-qab", "wikiann": "qaa", "xnli": "qaa", "
 def test_lines_of_users_pass_a_strict_type_checker(name):
     file = Path(__file__).with_name(f"{name}.py")
     command = [sys.executable, "-m", "mypy", "--strict", str(file)]
-    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert checked.stdout.startswith("Success"), checked.stdout + checked.stderr
+    checked_process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked_process.stdout.startswith("Success"), checked_process.stdout + checked_process.stderr
 
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
@@ -33,12 +33,12 @@ AS_IN_NOTEBOOKS = ("--allow-untyped-defs", "--allow-untyped-calls", "--check-unt
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_code_of_notebooks_passes_a_strict_type_checker(notebook, tmp_path):
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    program = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     file = tmp_path / f"{notebook.stem}.py"
-    file.write_text("\n\n".join(code), encoding="utf-8")
+    file.write_text("\n\n".join(program), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", *AS_IN_NOTEBOOKS, str(file)]
-    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert checked.stdout.startswith("Success"), checked.stdout + checked.stderr
+    checked_process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked_process.stdout.startswith("Success"), checked_process.stdout + checked_process.stderr
 
 
 def declared_classes():
@@ -46,10 +46,10 @@ def declared_classes():
     function = isogloss.load_corpus.__wrapped__
     annotations = [overload.__annotations__ for overload in get_overloads(function)]
     return {
-        name: get_args(each["return"])[0]
-        for each in annotations
-        if get_origin(each["name"]) is Literal
-        for name in get_args(each["name"])
+        name: get_args(annotation["return"])[0]
+        for annotation in annotations
+        if get_origin(annotation["name"]) is Literal
+        for name in get_args(annotation["name"])
     }
 
 

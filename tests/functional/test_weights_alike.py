@@ -1,4 +1,4 @@
-"""Models that differ in what does not move, or in names, are refused; an encoder is an origin."""
+"""Models that differ in what does not move, or in names, are refused. An encoder is an origin."""
 
 import pytest
 import torch
@@ -63,28 +63,32 @@ def test_three_models_that_differ_in_a_parameter_are_refused(function):
 def test_heads_of_other_labels_are_not_averaged():
     with says(ModelError, "average", "class 0", "model 1"):
         isogloss.average([classifier(), classifier(labels={0: "pos", 1: "neg"})])
-    plain = {0: "LABEL_0", 1: "LABEL_1"}
-    assert isogloss.average([classifier(), classifier(labels=plain)]).config.id2label == LABELS
+    plain_result = {0: "LABEL_0", 1: "LABEL_1"}
+    assert isogloss.average([classifier(), classifier(labels=plain_result)]).config.id2label == LABELS
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_encoder_is_the_origin_of_task_vectors_and_heads_have_their_mean(family):
     origin, _ = make_model(family)
     models = [classifier(family, seed) for seed in (1, 2)]
-    found = isogloss.average(models, [1, 1], origin=origin).state_dict()
+    weights = isogloss.average(models, [1, 1], origin=origin).state_dict()
     prefix = f"{models[0].base_model_prefix}."
     states = [model.state_dict() for model in models]
     encoder = {f"{prefix}{name}": weight for name, weight in origin.state_dict().items()}
-    assert found.keys() == states[0].keys()
-    for name, weight in found.items():
-        first, second = (state[name].double() for state in states)
-        expected = (first + second) / 2 if name not in encoder else first + second - encoder[name].double()
+    assert weights.keys() == states[0].keys()
+    for name, weight in weights.items():
+        first_state, second = (state[name].double() for state in states)
+        expected = (
+            (first_state + second) / 2
+            if name not in encoder
+            else first_state + second - encoder[name].double()
+        )
         torch.testing.assert_close(weight.double(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_deltas_from_an_encoder_are_of_the_encoders():
     origin, _ = make_model("bert")
     models = [classifier(seed=seed) for seed in (1, 2)]
-    whole = isogloss.deltas(origin, *models)
-    alone = isogloss.deltas(origin, *(model.bert for model in models))
-    assert whole.equals(alone) and "layer 3" in whole.index
+    whole_deltas = isogloss.deltas(origin, *models)
+    single_deltas = isogloss.deltas(origin, *(model.bert for model in models))
+    assert whole_deltas.equals(single_deltas) and "layer 3" in whole_deltas.index

@@ -17,43 +17,45 @@ LINKS = [[(word, 3 - word) for word in range(4)]] * 8
 
 
 @pytest.fixture(scope="module")
-def loaded():
+def bert_encoder():
     return make_model("bert")
 
 
 @pytest.fixture(scope="module")
-def sides(loaded):
-    return [isogloss.states(*loaded, texts, words="average") for texts in (FIRST, SECOND)]
+def sides(bert_encoder):
+    return [isogloss.states(*bert_encoder, texts, words="average") for texts in (FIRST, SECOND)]
 
 
-@pytest.mark.parametrize("given", ["text", "words"])
-def test_links_are_of_the_words_that_come_with_them(loaded, given):
+@pytest.mark.parametrize("name", ["text", "words"])
+def test_links_are_of_the_words_that_come_with_them(bert_encoder, name):
     texts = ["Hello, world!", "The house."]
-    sentences = texts if given == "text" else [text.split() for text in texts]
-    for links in (isogloss.align(sentences, sentences), isogloss.align(sentences, sentences, *loaded)):
+    sentences = texts if name == "text" else [text.split() for text in texts]
+    for links in (isogloss.align(sentences, sentences), isogloss.align(sentences, sentences, *bert_encoder)):
         words = [pair.first for pair in links]
-        assert words == [("Hello", ",", "world", "!") if given == "text" else ("Hello,", "world!"), words[1]]
+        assert words == [("Hello", ",", "world", "!") if name == "text" else ("Hello,", "world!"), words[1]]
         assert all(pair.first == pair.second and (0, 0) in pair for pair in links)
         assert all(i < len(pair.first) and j < len(pair.second) for pair in links for i, j in pair)
-        assert links[0] == [*links[0]]
+        assert links[0] == list(links[0])
 
 
 @pytest.mark.parametrize("distance", ["l2", "cosine"])
-def test_distances_of_states_are_those_of_the_model(loaded, sides, distance):
-    of_model = isogloss.word_distances(*loaded, FIRST, SECOND, LINKS, distance=distance, seed=3)
-    of_states = isogloss.word_distances(*sides, links=LINKS, distance=distance, seed=3)
-    pd.testing.assert_frame_equal(of_states, of_model)
+def test_distances_of_states_are_those_of_the_model(bert_encoder, sides, distance):
+    model_word_distances = isogloss.word_distances(
+        *bert_encoder, FIRST, SECOND, LINKS, distance=distance, seed=3
+    )
+    state_word_distances = isogloss.word_distances(*sides, links=LINKS, distance=distance, seed=3)
+    pd.testing.assert_frame_equal(state_word_distances, model_word_distances)
 
 
 def test_distances_of_states_are_mean_distances_of_linked_words(sides):
     x, y = (side.vectors[1].reshape(8, -1, 16) for side in sides)
     pairs = [np.linalg.norm(x[n, i] - y[n, j]) for n in range(8) for i, j in LINKS[n]]
-    found = isogloss.word_distances(*sides, links=LINKS)
-    assert found.loc[1, "related"] == pytest.approx(np.mean(pairs), rel=1e-4)
+    word_distances = isogloss.word_distances(*sides, links=LINKS)
+    assert word_distances.loc[1, "related"] == pytest.approx(np.mean(pairs), rel=1e-4)
 
 
-def states_of_texts(loaded, _):
-    return isogloss.word_distances(*[isogloss.states(*loaded, FIRST)] * 2, links=LINKS)
+def states_of_texts(loaded_model, _):
+    return isogloss.word_distances(*[isogloss.states(*loaded_model, FIRST)] * 2, links=LINKS)
 
 
 REFUSED = {
@@ -70,7 +72,7 @@ REFUSED = {
         ("layers", "isogloss.states"),
     ),
     "a side": (
-        lambda loaded, _: isogloss.word_distances(*loaded, FIRST),
+        lambda loaded_model, _: isogloss.word_distances(*loaded_model, FIRST),
         ConfigError,
         ("sentences and their translations",),
     ),
@@ -78,10 +80,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_distances_of_words_is_refused(loaded, sides, name):
+def test_what_has_no_distances_of_words_is_refused(bert_encoder, sides, name):
     call, kind, facts = REFUSED[name]
     with says(kind, "word_distances", *facts):
-        call(loaded, sides)
+        call(bert_encoder, sides)
 
 
 UNTAGGED = {
@@ -103,17 +105,17 @@ def test_examples_without_a_tag_for_each_word_are_refused(name):
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
 def test_a_model_moves_along_a_random_direction_with_rows_of_its_lengths(family):
     model, _ = make_model(family)
-    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    weights_before = {name: weight.clone() for name, weight in model.named_parameters()}
     direction = isogloss.random_direction(model, seed=1)
-    moved = dict(isogloss.move(model, direction, -0.5).named_parameters())
+    moved_parameters = dict(isogloss.move(model, direction, -0.5).named_parameters())
     for name, weight in model.named_parameters():
-        assert torch.equal(weight, before[name])
-        torch.testing.assert_close(moved[name], weight - 0.5 * direction[name])
+        assert torch.equal(weight, weights_before[name])
+        torch.testing.assert_close(moved_parameters[name], weight - 0.5 * direction[name])
         lengths = weight.flatten(1).norm(dim=1) if weight.ndim > 1 else torch.zeros(())
-        found = direction[name].flatten(1).norm(dim=1) if weight.ndim > 1 else direction[name].norm()
-        torch.testing.assert_close(found, lengths)
-    other = isogloss.random_direction(model, seed=2)
-    assert any(not torch.equal(direction[name], other[name]) for name in direction)
+        norm = direction[name].flatten(1).norm(dim=1) if weight.ndim > 1 else direction[name].norm()
+        torch.testing.assert_close(norm, lengths)
+    other_random_direction = isogloss.random_direction(model, seed=2)
+    assert any(not torch.equal(direction[name], other_random_direction[name]) for name in direction)
 
 
 @pytest.mark.parametrize(

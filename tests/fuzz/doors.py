@@ -270,10 +270,10 @@ def recipes() -> Iterator[Door]:
 
     recipe = (TESTS.parent / "src/isogloss/recipes/packaged/quickstart.toml").read_bytes()
 
-    def planned(folder: Path) -> object:
+    def plan_folder(folder: Path) -> object:
         return plan_recipe(str(folder / "r.toml"), out=folder / "runs")
 
-    yield Door("recipe", (({"r.toml": recipe}, "r.toml", planned),), cost=100.0)
+    yield Door("recipe", (({"r.toml": recipe}, "r.toml", plan_folder),), cost=100.0)
 
 
 @cache
@@ -365,10 +365,10 @@ def requests() -> Iterator[Door]:
     if find_spec("starlette") is None:
         return
     sys.path.insert(0, str(TESTS / "using"))
-    from test_explorer_bodies import asked
+    from test_explorer_bodies import send_body
 
     def ask(folder: Path) -> object:
-        status, answer = asked("answer", (folder / "body.json").read_bytes())
+        status, answer = send_body("answer", (folder / "body.json").read_bytes())
         if status == 400:
             raise DataError(f"{folder / 'body.json'}: {answer.decode()[:300]}")
         assert status == 200, answer
@@ -392,13 +392,13 @@ def translations() -> Iterator[Door]:
         made = translate_in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
         return [(translation.text.encode(), translation.cuts + 1) for translation in made]
 
-    def stored() -> Variants:
+    def list_stored() -> Variants:
         with tempfile.TemporaryDirectory() as folder:
             translate(Path(folder))
             (path,) = Path(folder, "work").iterdir()
             return (({f"work/{path.name}": path.read_bytes()}, f"work/{path.name}", translate),)
 
-    yield Door("stored translations", stored, writes="work", sets_aside=True, cost=5.0)
+    yield Door("stored translations", list_stored, writes="work", sets_aside=True, cost=5.0)
 
 
 def models() -> Iterator[Door]:

@@ -62,8 +62,8 @@ def _spot(rng: random.Random, text: bytes) -> int:
 def flip(rng: random.Random, text: bytes) -> bytes:
     if not text:
         return text
-    at = rng.randrange(len(text))
-    return text[:at] + bytes([text[at] ^ rng.randrange(1, 256)]) + text[at + 1 :]
+    position = rng.randrange(len(text))
+    return text[:position] + bytes([text[position] ^ rng.randrange(1, 256)]) + text[position + 1 :]
 
 
 def cut(rng: random.Random, text: bytes) -> bytes:
@@ -71,56 +71,58 @@ def cut(rng: random.Random, text: bytes) -> bytes:
 
 
 def splice(rng: random.Random, text: bytes) -> bytes:
-    at = _spot(rng, text)
-    return text[:at] + rng.choice(PIECES) + text[at + rng.choice((0, 0, 1, 3, 10)) :]
+    position = _spot(rng, text)
+    return text[:position] + rng.choice(PIECES) + text[position + rng.choice((0, 0, 1, 3, 10)) :]
 
 
 def swell(rng: random.Random, text: bytes) -> bytes:
-    at = _spot(rng, text)
-    return text[:at] + rng.choice(LONG) + text[at:]
+    position = _spot(rng, text)
+    return text[:position] + rng.choice(LONG) + text[position:]
 
 
 def lines(rng: random.Random, text: bytes) -> bytes:
     rows = text.split(b"\n")
-    one, other = rng.randrange(len(rows)), rng.randrange(len(rows))
-    how = rng.randrange(4)
-    if how == 0:
-        rows[one], rows[other] = rows[other], rows[one]
-    elif how == 1:
-        rows.insert(one, rows[other])
-    elif how == 2:
-        del rows[one]
+    position = rng.randrange(len(rows))
+    other_position = rng.randrange(len(rows))
+    options = rng.randrange(4)
+    if options == 0:
+        rows[position] = rows[other_position]
+        rows[other_position] = rows[position]
+    elif options == 1:
+        rows.insert(position, rows[other_position])
+    elif options == 2:
+        del rows[position]
     else:
-        rows[one] += rows[other]
+        rows[position] += rows[other_position]
     return b"\n".join(rows)
 
 
 def cells(rng: random.Random, text: bytes) -> bytes:
     rows = text.split(b"\n")
     sign = rng.choice([sign for sign in (b"\t", b" ", b",") if sign in text] or [b" "])
-    picked = range(len(rows)) if rng.random() < 0.2 else [rng.randrange(len(rows))]
-    how = rng.randrange(5)
-    for number in picked:
-        row = rows[number].split(sign)
-        if how == 0:
+    picked_range = range(len(rows)) if rng.random() < 0.2 else [rng.randrange(len(rows))]
+    position = rng.randrange(5)
+    for index in picked_range:
+        row = rows[index].split(sign)
+        if position == 0:
             row.append(b"")
-        elif how == 1:
+        elif position == 1:
             row = row[:-1]
-        elif how == 2:
+        elif position == 2:
             row = row[::-1]
-        elif how == 3:
+        elif position == 3:
             row[rng.randrange(len(row))] = b""
         else:
             row.insert(0, rng.choice(PIECES))
-        rows[number] = sign.join(row)
+        rows[index] = sign.join(row)
     return b"\n".join(rows)
 
 
 def encoding(rng: random.Random, text: bytes) -> bytes:
-    whole = text.decode(errors="ignore")
+    whole_text = text.decode(errors="ignore")
     return rng.choice(
         (
-            whole.encode("utf-16"), whole.encode("latin-1", "replace"), b"\xef\xbb\xbf" + text,
+            whole_text.encode("utf-16"), whole_text.encode("latin-1", "replace"), b"\xef\xbb\xbf" + text,
             text.replace(b"\n", b"\r"), text.replace(b"\n", b"\r\n"), text.rstrip(b"\n"),
             text.replace(b"\t", b" "), text.replace(b"\n\n", b"\n"), b"",
             rng.randbytes(rng.randrange(200)), gzip.compress(text), text + text,
@@ -131,15 +133,15 @@ def encoding(rng: random.Random, text: bytes) -> bytes:
 def values(rng: random.Random, text: bytes) -> bytes:
     """Put another value anywhere into JSON, or into one line of it."""
     rows = text.split(b"\n")
-    number = rng.randrange(len(rows))
-    for part, whole in ((text, True), (rows[number], False)):
+    position = rng.randrange(len(rows))
+    for part, whole_result in ((text, True), (rows[position], False)):
         try:
             body = json.loads(part)
         except (ValueError, RecursionError):
             continue
-        changed = json.dumps(_other(rng, body)).encode()
-        rows[number] = changed
-        return changed if whole else b"\n".join(rows)
+        changed_encodings = json.dumps(_other(rng, body)).encode()
+        rows[position] = changed_encodings
+        return changed_encodings if whole_result else b"\n".join(rows)
     return splice(rng, text)
 
 
@@ -147,8 +149,8 @@ def _other(rng: random.Random, body: object) -> object:
     if rng.random() < 0.3 or not isinstance(body, dict | list) or not body:
         return rng.choice(VALUES)
     if isinstance(body, list):
-        at = rng.randrange(len(body))
-        return [*body[:at], _other(rng, body[at]), *body[at + 1 :]]
+        position = rng.randrange(len(body))
+        return [*body[:position], _other(rng, body[position]), *body[position + 1 :]]
     key = rng.choice(list(body))
     if rng.random() < 0.2:
         return {name: value for name, value in body.items() if name != key}
@@ -159,7 +161,7 @@ TEXT: tuple[Mutation, ...] = (flip, cut, splice, splice, swell, lines, lines, ce
 BINARY: tuple[Mutation, ...] = (flip, flip, cut, splice)
 
 
-def mutated(text: bytes, seed: str, *, binary: bool = False) -> bytes:
+def mutate_text(text: bytes, seed: str, *, binary: bool = False) -> bytes:
     """Return a file with one to three mutations that follow from the seed."""
     rng = random.Random(seed)
     for _ in range(rng.choice((1, 1, 2, 3))):

@@ -2,7 +2,7 @@
 
 import pytest
 from doors import ROWS, Door, doors
-from fuzzing import fuzz, tried
+from fuzzing import fuzz, try_door
 
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.kinds import KINDS
@@ -13,18 +13,18 @@ MUTATIONS = 100
 
 
 HANGING = 20.0
-"""Seconds of a busy machine; `make fuzz` allows one."""
+"""Seconds of a busy machine. `make fuzz` allows one."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", doors())
 def test_a_mutated_file_is_read_right_or_refused_in_a_line_with_its_name(name, tmp_path):
     count = MUTATIONS if doors()[name].cost <= 5 else max(20, round(5 * MUTATIONS / doors()[name].cost))
-    found = fuzz(name, range(count), tmp_path, seconds=HANGING)
-    assert found.faults == []
-    assert found.outcomes["right"] + found.outcomes["refused"] == count
+    result = fuzz(name, range(count), tmp_path, seconds=HANGING)
+    assert result.faults == []
+    assert result.outcomes["right"] + result.outcomes["refused"] == count
     sets_aside = doors()[name].sets_aside or name.startswith("study ")
-    assert found.outcomes["refused"] > 0 or sets_aside
+    assert result.outcomes["refused"] > 0 or sets_aside
 
 
 NOT_PLAIN = {f"description {kind} {form}" for kind in ("tagging", "choice") for form in ("tsv", "csv")}
@@ -43,10 +43,10 @@ def test_the_file_of_a_door_is_valid_as_it_is(name, tmp_path):
 
 
 def test_every_table_of_readers_has_its_doors():
-    assert {f"corpus {name}" for name in CORPORA} <= {*doors()}
-    assert {f"description {kind} {form}" for kind, table in KINDS.items() for form in table.columns} <= {
-        *doors()
-    }
+    assert {f"corpus {name}" for name in CORPORA} <= set(doors())
+    assert {f"description {kind} {form}" for kind, table in KINDS.items() for form in table.columns} <= set(
+        doors()
+    )
     assert set(ROWS) == set(KINDS)
     assert TASKS and any(name.startswith("predict ") for name in doors())
 
@@ -63,17 +63,17 @@ def test_every_table_of_readers_has_its_doors():
 )
 def test_a_fault_is_found(read, outcome, tmp_path):
     door = Door("made up", (({"a": b"x"}, "a", read),))
-    assert tried(door, 0, tmp_path)[0] == outcome
+    assert try_door(door, 0, tmp_path)[0] == outcome
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "number"),
+    ("name", "index"),
     [
         ("outputs of words", 1_005_288),
         ("description tagging itself", 1_002_464),
         ("description tagging jsonl", 520),
     ],
 )
-def test_what_a_million_mutations_once_found_stays_mended(name, number, tmp_path):
-    assert tried(doors()[name], number, tmp_path, seconds=HANGING) == ("refused", "")
+def test_what_a_million_mutations_once_found_stays_mended(name, index, tmp_path):
+    assert try_door(doors()[name], index, tmp_path, seconds=HANGING) == ("refused", "")

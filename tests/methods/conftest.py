@@ -11,6 +11,6 @@ from isogloss.methods.plain import SourceOnly
 def teacher(bert_folder, tmp_path_factory):
     """A source-only tagger's folder."""
     folder = tmp_path_factory.mktemp("teacher")
-    trained = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
-    save_model(trained.model, trained.tokenizer, folder / "model")
+    training = SourceOnly().train(setting("upos", bert_folder, folder / "work", target=()))
+    save_model(training.model, training.tokenizer, folder / "model")
     return folder / "model"

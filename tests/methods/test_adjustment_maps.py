@@ -1,4 +1,4 @@
-"""Procrustes and centring map the states of each target language; the encoder stays as it is."""
+"""Procrustes and centring map the states of each target language. The encoder stays as it is."""
 
 from dataclasses import replace
 
@@ -37,13 +37,14 @@ def maps_by(method, setting):
 
 @pytest.mark.parametrize("method", EVERY, ids=str)
 def test_the_encoder_stays_as_it_is_to_the_bit(method, setting, bert_folder):
-    found, before = method.train(setting), load_whole(bert_folder).state_dict()
-    after = found.model.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(after[name], weight) for name, weight in before.items())
-    maps = language_maps_of(found.model)
+    training = method.train(setting)
+    weights_before = load_whole(bert_folder).state_dict()
+    weights_after = training.model.state_dict()
+    assert weights_before.keys() == weights_after.keys()
+    assert all(torch.equal(weights_after[name], weight) for name, weight in weights_before.items())
+    maps = language_maps_of(training.model)
     assert (maps.source, maps.maps.keys()) == ("en", {"xx", "yy"})
-    assert [row["pair"] for row in found.rows] == ["en-xx", "en-yy"]
+    assert [row["pair"] for row in training.rows] == ["en-xx", "en-yy"]
 
 
 def test_a_rotation_keeps_lengths_and_angles(setting):
@@ -52,20 +53,22 @@ def test_a_rotation_keeps_lengths_and_angles(setting):
 
 
 def test_centring_moves_and_scales_each_dimension_alone(setting):
-    shifted, scaled = (maps_by(one, setting).maps["xx"].matrix for one in EVERY[2:])
-    assert torch.equal(shifted, torch.eye(32))
-    assert torch.equal(scaled, torch.diag(scaled.diagonal()))
-    assert not torch.equal(scaled, shifted)
+    shifted_matrix, scaled_matrix = (maps_by(item, setting).maps["xx"].matrix for item in EVERY[2:])
+    assert torch.equal(shifted_matrix, torch.eye(32))
+    assert torch.equal(scaled_matrix, torch.diag(scaled_matrix.diagonal()))
+    assert not torch.equal(scaled_matrix, shifted_matrix)
 
 
 @pytest.mark.parametrize("method", EVERY[1::2], ids=str)
 def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder):
-    model, tokenizer, pairs = method.train(setting).model, load_tokenizer(bert_folder), setting.bitext
-    for language, translated in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
+    model = method.train(setting).model
+    tokenizer = load_tokenizer(bert_folder)
+    pairs = setting.bitext
+    for language, translated_pairs in (("xx", pairs["en-xx"]), ("yy", pairs["en-yy"])):
         means = []
-        for code, side in (("en", "first"), (language, "second")):
-            with active_language(model, code):
-                texts = [getattr(one, side) for one in translated]
+        for language_code, side in (("en", "first"), (language, "second")):
+            with active_language(model, language_code):
+                texts = [getattr(item, side) for item in translated_pairs]
                 means.append(sentence_states(model, tokenizer, texts, precision="float32")[0].mean(dim=0))
         torch.testing.assert_close(*means, rtol=1e-3, atol=1e-3)
 
@@ -74,8 +77,8 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
     "method", [EVERY[0], EVERY[2], with_fields(ContrastiveAlignment(), precision="float32")], ids=str
 )
 def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
-    mapped = EVERY[0].train(setting)
-    save_model(mapped.model, mapped.tokenizer, tmp_path / "mapped")
+    mapped_training = EVERY[0].train(setting)
+    save_model(mapped_training.model, mapped_training.tokenizer, tmp_path / "mapped")
     with pytest.raises(ConfigError, match="language's states"):
         method.train(replace(setting, start=str(tmp_path / "mapped")))
 
@@ -83,13 +86,16 @@ def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
 @pytest.mark.slow
 def test_methods_say_whether_they_map(setting):
     for kind in ADJUSTMENTS.values():
-        found = (kind() if kind.maps else with_fields(kind(), epochs=0)).train(setting)
-        assert (language_maps_of(found.model) is not None) == kind.maps
+        training = (kind() if kind.maps else with_fields(kind(), epochs=0)).train(setting)
+        assert (language_maps_of(training.model) is not None) == kind.maps
 
 
 def test_the_states_of_the_source_are_those_of_the_encoder_to_the_bit(setting, bert_folder):
-    model, tokenizer = EVERY[0].train(setting).model, load_tokenizer(bert_folder)
-    texts = [one.first for one in setting.bitext["en-xx"]]
+    model = EVERY[0].train(setting).model
+    tokenizer = load_tokenizer(bert_folder)
+    texts = [pair.first for pair in setting.bitext["en-xx"]]
     with active_language(model, "en"):
-        found = sentence_states(model, tokenizer, texts, precision="float32")
-    assert torch.equal(found, sentence_states(load_model(bert_folder), tokenizer, texts, precision="float32"))
+        result = sentence_states(model, tokenizer, texts, precision="float32")
+    assert torch.equal(
+        result, sentence_states(load_model(bert_folder), tokenizer, texts, precision="float32")
+    )

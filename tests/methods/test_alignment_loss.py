@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import content, derive
@@ -24,9 +24,9 @@ from trained import equal
 
 @pytest.fixture
 def make(make_setting, tmp_path):
-    def setting(auxiliary=None, **how):
-        made = make_setting(("en",), ("xx",), folder=tmp_path / str(auxiliary), **how)
-        return replace(made, auxiliary=auxiliary, bitext={"en-xx": translations(30)})
+    def setting(auxiliary=None, **options):
+        result = make_setting(("en",), ("xx",), folder=tmp_path / str(auxiliary), **options)
+        return replace(result, auxiliary=auxiliary, bitext={"en-xx": translations(30)})
 
     return setting
 
@@ -35,10 +35,10 @@ def make(make_setting, tmp_path):
 @pytest.mark.slow
 def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make):
     """The second term draws its random numbers after the first."""
-    plain = SourceOnly().train(make())
-    found = SourceOnly().train(make(AlignmentTerm(alpha=1e-30, pairs=4)))
-    for name, weight in each(plain.model.named_parameters()):
-        torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
+    plain_training = SourceOnly().train(make())
+    training = SourceOnly().train(make(AlignmentTerm(alpha=1e-30, pairs=4)))
+    for name, weight in each(plain_training.model.named_parameters()):
+        torch.testing.assert_close(training.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -54,7 +54,9 @@ def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(mak
 )
 @pytest.mark.parametrize("form", ["sum", "mean"])
 def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, stay, bert_folder):
-    setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
+    setting = make()
+    task = TASKS["upos"]
+    tokenizer = load_tokenizer(bert_folder)
     model = task.head(bert_folder, seed=1, attention="eager")
     auxiliary = AlignmentTerm(alpha=0.3, form=form, pairs=5, **fields)
     term = auxiliary.prepare(setting, model, tokenizer, 3)
@@ -62,18 +64,18 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, 
         for weight in model.parameters():
             weight.mul_(1.05)
     rows = task.encode(setting.train("en")[:6], tokenizer)
-    own = [collate(rows, padding=tokenizer.pad_token_id)] * 3
-    batches, loss = with_auxiliary(own, task.loss, term)
-    drawn = sampled_rows(30, 5, step=2, seed=derive(setting.seed, "replay"))
-    pairs = [setting.bitext["en-xx"][row] for row in drawn]
-    slow = in_float64(bert_folder)
+    own_part = [collate(rows, padding=tokenizer.pad_token_id)] * 3
+    batches, loss = with_auxiliary(own_part, task.loss, term)
+    drawn_sampled_rows = sampled_rows(30, 5, step=2, seed=derive(setting.seed, "replay"))
+    pairs = [setting.bitext["en-xx"][row] for row in drawn_sampled_rows]
+    slow = load_in_float64(bert_folder)
     slow.load_state_dict(
         {k: v.double() for k, v in model.state_dict().items() if k in slow.state_dict()}, strict=False
     )
     align = 0.3 * Slowly(bert_folder).equation_1(
-        slow, in_float64(bert_folder), pairs, form=form, stay=stay / 0.3
+        slow, load_in_float64(bert_folder), pairs, form=form, stay=stay / 0.3
     )
-    expected = task.loss(model, own[0]).double() + align
+    expected = task.loss(model, own_part[0]).double() + align
     torch.testing.assert_close(loss(model, batches[2]).double(), expected, rtol=1e-4, atol=1e-6)
 
 
@@ -104,14 +106,14 @@ def test_it_composes_with_every_task(task, make):
     from isogloss.data.languages import examples
 
     corpus = {"upos": "ud", "nli": "xnli", "parsing": "ud", "qa": "squad"}[task]
-    some = [one for one, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]
+    items = [example for example, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]
     setting = make(AlignmentTerm(alpha=0.1, pairs=4), limit=64, epochs=1)
-    trained = SourceOnly().train(
-        replace(setting, task=TASKS[task], train=lambda _: some, dev=lambda _: some[:4])
+    training = SourceOnly().train(
+        replace(setting, task=TASKS[task], train=lambda _: items, dev=lambda _: items[:4])
     )
-    losses = [row["loss"] for row in trained.rows if "loss" in row]
+    losses = [row["loss"] for row in training.rows if "loss" in row]
     assert losses
-    assert trained.rows[-1]["translations"] == 30
+    assert training.rows[-1]["translations"] == 30
 
 
 @pytest.mark.nightly
@@ -120,37 +122,44 @@ def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_
     make, bert_folder, tmp_path
 ):
     """If the trained encoder is the original one, the loss is the same."""
-    adjusted = load_whole(bert_folder)
+    adjusted_model = load_whole(bert_folder)
     with torch.no_grad():
-        for weight in adjusted.parameters():
+        for weight in adjusted_model.parameters():
             weight.mul_(1.05)
-    save_model(adjusted, load_tokenizer(bert_folder), tmp_path / "adjusted")
+    save_model(adjusted_model, load_tokenizer(bert_folder), tmp_path / "adjusted")
 
-    def trained(start, reference):
+    def train_from(start, reference):
         auxiliary = AlignmentTerm(alpha=0.5, pairs=4, reference=reference)
         setting = replace(make(auxiliary, epochs=1), start=str(start), original=str(bert_folder))
         return SourceOnly().train(replace(setting, folder=tmp_path / f"{start.name} {reference}"))
 
-    assert equal(trained(bert_folder, None), trained(bert_folder, "original"))
-    assert not equal(trained(tmp_path / "adjusted", None), trained(tmp_path / "adjusted", "original"))
+    assert equal(train_from(bert_folder, None), train_from(bert_folder, "original"))
+    assert not equal(train_from(tmp_path / "adjusted", None), train_from(tmp_path / "adjusted", "original"))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make, bert_folder):
     """With only the weight of the second term, f of a model in the place of f⁰ costs nothing."""
-    setting, tokenizer = make(), load_tokenizer(bert_folder)
+    setting = make()
+    tokenizer = load_tokenizer(bert_folder)
     model = TASKS["upos"].head(bert_folder, seed=1, attention="eager").eval()
     with torch.no_grad():
         for weight in model.base_model.parameters():
             weight.mul_(1.05)
     setting = replace(setting, original=str(bert_folder))
     auxiliary = AlignmentTerm(alpha=0.0, weighs="pull", pairs=5)
-    own, original = (
-        replace(auxiliary, reference=one).prepare(setting, model, tokenizer, 3) for one in (None, "original")
+    own_part, original = (
+        replace(auxiliary, reference=item).prepare(setting, model, tokenizer, 3)
+        for item in (None, "original")
     )
     with torch.no_grad():
-        assert float(own.loss(own.batches[0])) < 1e-10 < 1e-4 < float(original.loss(original.batches[0]))
+        assert (
+            float(own_part.loss(own_part.batches[0]))
+            < 1e-10
+            < 1e-4
+            < float(original.loss(original.batches[0]))
+        )
 
 
 def test_an_original_that_is_not_named_is_refused(make):
@@ -166,8 +175,8 @@ def test_without_sentence_pairs_it_is_refused(make):
 
 
 def test_pairs_left_out_are_a_warning(make):
-    long = Translation(id="l", first="cat " * 70, second="tac", links=())
-    setting = replace(make(AlignmentTerm(), epochs=1), bitext={"en-xx": [*translations(3), long]})
+    long_translation = Translation(id="l", first="cat " * 70, second="tac", links=())
+    setting = replace(make(AlignmentTerm(), epochs=1), bitext={"en-xx": [*translations(3), long_translation]})
     assert any("1 of 4 sentence pairs" in warning for warning in SourceOnly().train(setting).warnings)
 
 

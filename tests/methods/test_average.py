@@ -21,8 +21,8 @@ from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.setting import Averaged, Reads
-from tiny import changed, of
-from trained import equal, interrupted, weights
+from tiny import dotted_changes, select_kind
+from trained import equal, interrupt_batches, weights
 
 NUMBERS = st.floats(-4, 4, width=32)
 TENSORS = st.lists(st.lists(NUMBERS, min_size=3, max_size=3).map(torch.tensor), min_size=2, max_size=4)
@@ -130,31 +130,31 @@ def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_se
     setting = make_setting()
     ends = [load_file(Path(one.folder) / "model.safetensors") for one in parts]
 
-    def made(own, **about):
+    def average_parts(own, **about):
         return weights_in(Average(**about).train(replace(setting, parts=own)), tmp_path / "made")
 
     def same(one, other):
         return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
-    assert same(made(parts[:1]), ends[0])
-    assert same(made(parts[:1], weights=(1.0,)), ends[0])
-    assert same(made(parts, weights=(1.0, 0.0)), ends[0])
-    assert same(made(parts, weights=(0.0, 1.0)), ends[1])
-    half = made(parts)
+    assert same(average_parts(parts[:1]), ends[0])
+    assert same(average_parts(parts[:1], weights=(1.0,)), ends[0])
+    assert same(average_parts(parts, weights=(1.0, 0.0)), ends[0])
+    assert same(average_parts(parts, weights=(0.0, 1.0)), ends[1])
+    half = average_parts(parts)
     name = "bert.encoder.layer.0.output.dense.weight"
     start = load_file(bert_folder / "model.safetensors")[name]
     one, other = (end[name] for end in ends)
     torch.testing.assert_close(half[name], (one + other) / 2)
     # The sum of both vectors; the head, which has no start, is their mean.
-    both = made(parts, weights=(1.0, 1.0))
+    both = average_parts(parts, weights=(1.0, 1.0))
     torch.testing.assert_close(both[name], one + other - start, rtol=1e-4, atol=1e-5)
     assert same({"head": both["classifier.weight"]}, {"head": half["classifier.weight"]})
     language = Averaged(id="qab", folder=parts[1].folder, has_head=False)
-    with_language = made((parts[0], language), weights=(1.0, 1.0))
+    with_language = average_parts((parts[0], language), weights=(1.0, 1.0))
     assert same({"encoder": with_language[name]}, {"encoder": both[name]})
     assert torch.equal(with_language["classifier.weight"], ends[0]["classifier.weight"])
     # TIES of one whole vector, and DARE of nothing, are that model within rounding.
-    torch.testing.assert_close(made(parts[:1], density=1.0)[name], one)
+    torch.testing.assert_close(average_parts(parts[:1], density=1.0)[name], one)
 
 
 def test_ids_of_ties_have_a_second_version_and_others_stay():
@@ -267,10 +267,10 @@ examples = 8
 )
 
 
-def planned(tmp_path, text=RECIPE, **changes):
+def plan_average(tmp_path, text=RECIPE, **changes):
     path = tmp_path / "averages.toml"
     path.write_text(text)
-    return plan_recipe(str(path), changes=changed(**changes))
+    return plan_recipe(str(path), changes=dotted_changes(**changes))
 
 
 def averages(runs):
@@ -278,7 +278,7 @@ def averages(runs):
 
 
 def test_an_average_of_seeds_is_a_run_for_each_group_under_its_first_seed(tmp_path):
-    runs = planned(tmp_path, grid__seeds=[3, 1, 4, 0], grid__method__2__size=2).runs
+    runs = plan_average(tmp_path, grid__seeds=[3, 1, 4, 0], grid__method__2__size=2).runs
     found = [one for one in averages(runs) if len({part.name for part in one.parts}) == len(one.source) == 1]
     assert [(one.seed, sorted(part.seed for part in one.parts)) for one in found if not one.target] == [
         (3, [1, 3]),
@@ -294,11 +294,11 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
     order = {"grid__method__3__of": ["bilingual", "source-only"], "grid__method__3__weights": [0.25, 0.75]}
     renamed = RECIPE.replace('label = "point"', 'label = "other"')
     first, second, third = (
-        {identity(one) for one in averages(planned(tmp_path, text, **changes).runs)}
+        {identity(one) for one in averages(plan_average(tmp_path, text, **changes).runs)}
         for text, changes in ((RECIPE, {}), (RECIPE, order), (renamed, {}))
     )
     assert first == second == third
-    (point, _) = (one for one in averages(planned(tmp_path).runs) if one.target and len(one.parts) == 2)
+    (point, _) = (one for one in averages(plan_average(tmp_path).runs) if one.target and len(one.parts) == 2)
     assert point.label in (
         "average of 0.75 source-only + 0.25 bilingual",
         "average of 0.25 bilingual + 0.75 source-only",
@@ -327,19 +327,19 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
 def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):
     own = {f"grid__method__2__{name}": value for name, value in changes.items()}
     with pytest.raises(ConfigError, match=message):
-        planned(tmp_path, **own)
+        plan_average(tmp_path, **own)
 
 
 def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="layer-freezing"):
         peft = {"kind": "layer-freezing"}
-        planned(tmp_path, grid__method__1__peft=peft, grid__method__1__label="bilingual")
+        plan_average(tmp_path, grid__method__1__peft=peft, grid__method__1__label="bilingual")
     with pytest.raises(ConfigError, match="bilingual"):
-        planned(tmp_path, grid__method__1__of=["source-only"])
+        plan_average(tmp_path, grid__method__1__of=["source-only"])
     with pytest.raises(ConfigError, match=r"'bilingual'.*'qad'"):
-        planned(tmp_path, grid__targets=["qab", "qad"], grid__method__1__targets=["qab"])
+        plan_average(tmp_path, grid__targets=["qab", "qad"], grid__method__1__targets=["qab"])
     with pytest.raises(ConfigError, match="'shipped'"):
-        planned(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
+        plan_average(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
 
 
 @pytest.mark.nightly
@@ -347,7 +347,7 @@ def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_p
 def test_averages_are_models_like_any_other(tmp_path):
     head, *methods = RECIPE.split("[[grid.method]]")
     less = [one for one in methods if "bilingual" not in one]
-    plan = planned(tmp_path, "[[grid.method]]".join((head, *less)))
+    plan = plan_average(tmp_path, "[[grid.method]]".join((head, *less)))
     first = isogloss.run(tmp_path / "averages.toml", out=tmp_path / "one", jobs=1, report=False)
     assert not first.outcome.failed
     mean_run = next(
@@ -368,12 +368,12 @@ def test_averages_are_models_like_any_other(tmp_path):
     # The end of a path, the start of few-shot, and a model to use.
     scores = {
         (one.needs[0], row["language"]): row["score"]
-        for one in of("measure", first.records)
+        for one in select_kind("measure", first.records)
         if one.title.startswith("scores")
         for row in one.rows
         if row.get("main")
     }
-    (path,) = (one for one in of("measure", first.records) if one.title.startswith("interpolation"))
+    (path,) = (one for one in select_kind("measure", first.records) if one.title.startswith("interpolation"))
     ends = {row["language"]: row["score"] for row in path.rows if row["alpha"] == 1}
     assert ends == {code: scores[folder.name, code] for code in ("qaa", "qab")}
     (few,) = (one for one in first.records if one.title.startswith("few-shot"))
@@ -401,7 +401,7 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
     after: list[dict[str, torch.Tensor]] = []
     evaluate = _Training._evaluate
 
-    def watched(self, done):
+    def watch_evaluation(self, done):
         after.append(weights(self.model))
         evaluate(self, done)
 
@@ -410,13 +410,13 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
         return SourceOnly().train(setting)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Training, "_evaluate", watched)
+        patch.setattr(_Training, "_evaluate", watch_evaluation)
         whole = train("whole", 2)
     expected = {name: torch.lerp(after[1][name], one, 0.5) for name, one in after[2].items()}
     assert equal(whole, expected)
     assert [row["epoch"] for row in whole.rows if row.get("chosen")] == [2, 3]
     assert equal(train("last", 1), after[2])
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train("cut", 2)
     assert equal(train("cut", 2), whole)
     undecided = make_setting(folder=tmp_path / "undecided", epochs=3, averaged_epochs=2)
@@ -425,6 +425,6 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
 
 def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):
     with pytest.raises(ConfigError, match=r"averaged_epochs: .*2.*1"):
-        planned(tmp_path, grid__optimization__averaged_epochs=2)
+        plan_average(tmp_path, grid__optimization__averaged_epochs=2)
     with pytest.raises(ConfigError, match="patience:"):
-        planned(tmp_path, grid__optimization__averaged_epochs=1, grid__optimization__patience=1)
+        plan_average(tmp_path, grid__optimization__averaged_epochs=1, grid__optimization__patience=1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, softmax
 
-from in_translation import linked, sentences
+from in_translation import link_words, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -21,18 +21,19 @@ from isogloss.training.pairs import paired_batches
 from isogloss.training.setting import Reads
 from trained import equal
 
-NLI, UPOS = TASKS["nli"], TASKS["upos"]
+NLI = TASKS["nli"]
+UPOS = TASKS["upos"]
 SEEDS = st.integers(0, 10_000)
 WORDS = {"en": ("cat", "mat", "dog"), "de": ("hills", "Rome", "things")}
 
 
 def pairs(language, count=24):
-    """The first text's word decides the label; a translation has other words."""
-    *_, written = language.split("-")
+    """The first text's word decides the label. A translation has other words."""
+    *_, part = language.split("-")
     return [
         SentencePair(
             id=f"p{n}",
-            first=" ".join([WORDS[written][n % 3]] * (1 + n // 3 % 3)),
+            first=" ".join([WORDS[part][n % 3]] * (1 + n // 3 % 3)),
             second="on the mat" if n % 2 else "slowly",
             label=NLI.labels[n % 3],
         )
@@ -40,18 +41,18 @@ def pairs(language, count=24):
     ]
 
 
-def tagged(code, count=24):
-    """Sentences with tags; translations also have links."""
-    examples = sentences(code, count)
-    links = [example.links for example in linked(examples)] if "-" in code else [None] * count
+def tagged_sentences(language, count=24):
+    """Sentences with tags. Translations also have links."""
+    examples = sentences(language, count)
+    links = [example.links for example in link_words(examples)] if "-" in language else [None] * count
     return [replace(example, links=link) for example, link in zip(examples, links, strict=True)]
 
 
 @pytest.fixture
 def setting(make_setting, tmp_path):
     def make(name, **changes):
-        made = make_setting(("en",), ("de",), folder=tmp_path / name, learning_rate=5e-3)
-        return replace(made, **({"task": NLI, "train": pairs, "dev": lambda _: pairs("en", 9)} | changes))
+        result = make_setting(("en",), ("de",), folder=tmp_path / name, learning_rate=5e-3)
+        return replace(result, **({"task": NLI, "train": pairs, "dev": lambda _: pairs("en", 9)} | changes))
 
     return make
 
@@ -62,10 +63,12 @@ def scores(seed, rows=4, labels=3):
 
 @given(SEEDS)
 def test_inconsistency_is_the_symmetric_divergence(seed):
-    x, y = scores(seed), scores(seed + 1)
-    p, q = softmax(x, dim=1), softmax(y, dim=1)
-    by_hand = (p * (p / q).log() + q * (q / p).log()).sum(dim=1).mean()
-    assert float(inconsistency(x, y)) == pytest.approx(float(by_hand))
+    x = scores(seed)
+    y = scores(seed + 1)
+    p = softmax(x, dim=1)
+    q = softmax(y, dim=1)
+    manual_mean = (p * (p / q).log() + q * (q / p).log()).sum(dim=1).mean()
+    assert float(inconsistency(x, y)) == pytest.approx(float(manual_mean))
     assert float(inconsistency(x, y)) == pytest.approx(float(inconsistency(y, x)))
     assert float(inconsistency(x, x + 5)) == pytest.approx(0, abs=1e-12)
 
@@ -73,11 +76,12 @@ def test_inconsistency_is_the_symmetric_divergence(seed):
 @given(SEEDS)
 def test_each_side_is_drawn_to_the_other_as_if_that_stood_still(seed):
     """The gradient of KL(stop(P)‖softmax(y)) at y is Q - P, of the other term at x it is P - Q."""
-    x, y = scores(seed).requires_grad_(), scores(seed + 1).requires_grad_()
+    x = scores(seed).requires_grad_()
+    y = scores(seed + 1).requires_grad_()
     inconsistency(x, y).backward()
-    apart = (softmax(y, dim=1) - softmax(x, dim=1)).detach() / len(x)
-    assert torch.allclose(y.grad, apart)
-    assert torch.allclose(x.grad, -apart)
+    distance = (softmax(y, dim=1) - softmax(x, dim=1)).detach() / len(x)
+    assert torch.allclose(y.grad, distance)
+    assert torch.allclose(x.grad, -distance)
 
 
 @pytest.mark.slow
@@ -91,35 +95,43 @@ def test_without_weight_it_is_plain_training_on_the_pairs(setting):
 
         return Training(batches=batches, loss=loss)
 
-    by_hand = fine_tune(setting("hand"), Reads(train=("en", "en-de"), dev=("en",)), prepare=plain)
+    manual_training = fine_tune(setting("hand"), Reads(train=("en", "en-de"), dev=("en",)), prepare=plain)
     ours = Consistency(weight=0.0).train(setting("ours"))
-    assert equal(ours, by_hand)
-    assert ours.rows == by_hand.rows
+    assert equal(ours, manual_training)
+    assert ours.rows == manual_training.rows
     assert not equal(ours, Consistency().train(setting("weighted")))
 
 
-@pytest.mark.parametrize(("task_loss", "learned"), [("both", 8), ("source", 4)])
+@pytest.mark.parametrize(("task_loss", "learned_value"), [("both", 8), ("source", 4)])
 def test_the_loss_is_that_of_the_task_and_the_weighted_inconsistency(
-    setting, bert_folder, task_loss, learned
+    setting, bert_folder, task_loss, learned_value
 ):
-    tokenizer, model = load_tokenizer(bert_folder), NLI.head(bert_folder, seed=0).eval()
+    tokenizer = load_tokenizer(bert_folder)
+    model = NLI.head(bert_folder, seed=0).eval()
     train = {"en": pairs("en", 4), "en-de": pairs("en-de", 4)}
     batch = paired_batches(setting("x"), tokenizer, train)[0][0]
     gold = torch.cat((batch.source.gold, batch.target.gold))
     method = Consistency(weight=2.0, task_loss=task_loss)
     with torch.no_grad():
-        found, out = method.loss(NLI, model, batch), NLI.scores(model, batch.joined)
-    expected = cross_entropy(out[:learned], gold[:learned]) + 2 * inconsistency(out[:4], out[4:])
-    assert float(found) == pytest.approx(float(expected))
+        loss = method.loss(NLI, model, batch)
+        folder = NLI.scores(model, batch.joined)
+    expected = cross_entropy(folder[:learned_value], gold[:learned_value]) + 2 * inconsistency(
+        folder[:4], folder[4:]
+    )
+    assert float(loss) == pytest.approx(float(expected))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
     def apart(trained):
-        one, other = (NLI.encode(pairs(name), load_tokenizer(bert_folder)) for name in ("en", "en-de"))
+        encodings, other_encodings = (
+            NLI.encode(pairs(name), load_tokenizer(bert_folder)) for name in ("en", "en-de")
+        )
         with torch.no_grad():
-            sides = [NLI.scores(trained.model, collate(rows, padding=0)) for rows in (one, other)]
+            sides = [
+                NLI.scores(trained.model, collate(rows, padding=0)) for rows in (encodings, other_encodings)
+            ]
         return float(inconsistency(*sides))
 
     method = partial(Consistency, task_loss="source")
@@ -129,36 +141,38 @@ def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
 
 
 def test_it_reads_the_source_and_its_translations_and_no_target_labels():
-    reads = Consistency().reads(("en",), ("de", "fr"))
+    text = Consistency().reads(("en",), ("de", "fr"))
     train = ("en", "en-de", "en-fr")
-    assert reads == Reads(train=train, dev=("en",), teacher=("word",), links=True, sides=2)
-    projected = Consistency(labels="projected", weight=0.0).reads(("en",), ("de", "fr"))
-    assert projected == Reads(train=train, dev=("en",), sides=2)
+    assert text == Reads(train=train, dev=("en",), teacher=("word",), links=True, sides=2)
+    projected_value = Consistency(labels="projected", weight=0.0).reads(("en",), ("de", "fr"))
+    assert projected_value == Reads(train=train, dev=("en",), sides=2)
 
 
 @pytest.mark.parametrize("task_loss", ["both", "source"])
 def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting, bert_folder, task_loss):
-    tokenizer, model = load_tokenizer(bert_folder), UPOS.head(bert_folder, seed=0).eval()
-    train = {"en": tagged("en", 6)}
-    train["en-de"] = [replace(example, links=example.links[1:]) for example in tagged("en-de", 6)]
-    how = setting("x", task=UPOS)
+    tokenizer = load_tokenizer(bert_folder)
+    model = UPOS.head(bert_folder, seed=0).eval()
+    train = {"en": tagged_sentences("en", 6)}
+    train["en-de"] = [replace(example, links=example.links[1:]) for example in tagged_sentences("en-de", 6)]
+    options = setting("x", task=UPOS)
     batch = paired_batches(
-        replace(how, optimization=replace(how.optimization, batch_size=6)), tokenizer, train
+        replace(options, optimization=replace(options.optimization, batch_size=6)), tokenizer, train
     )[0][0]
     method = Consistency(weight=2.0, task_loss=task_loss, labels="projected")
     with torch.no_grad():
         loss = float(method.loss(UPOS, model, batch))
         parts = [share * method.loss(UPOS, model, part) for part, share in batch.parts(3)]
         source, target = batch.split(UPOS.scores(model, batch.joined))
-    p, q = softmax(source, dim=1), softmax(target, dim=1)
+    p = softmax(source, dim=1)
+    q = softmax(target, dim=1)
     ours, theirs = (
         {
-            (int(row), int(column)): number
-            for number, (row, column) in enumerate(zip(side.rows, side.columns, strict=True))
+            (int(row), int(column)): index
+            for index, (row, column) in enumerate(zip(side.rows, side.columns, strict=True))
         }
         for side in (batch.source, batch.target)
     )
-    of_pairs = []
+    pair_ratios = []
     for row in range(6):
         links = [
             (ours[row, s], theirs[row, t])
@@ -168,12 +182,12 @@ def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting,
         divergences = [
             float((p[a] * (p[a] / q[b]).log() + q[b] * (q[b] / p[a]).log()).sum()) for a, b in links
         ]
-        of_pairs.append(sum(divergences) / max(1, len(divergences)))
+        pair_ratios.append(sum(divergences) / max(1, len(divergences)))
     expected = cross_entropy(source, batch.source.gold)
     if task_loss == "both":
         expected = (expected + cross_entropy(target, batch.target.gold)) / 2
-    assert sum(of_pairs) > 0
-    assert loss == pytest.approx(float(expected) + 2 * sum(of_pairs) / 6, rel=1e-5)
+    assert sum(pair_ratios) > 0
+    assert loss == pytest.approx(float(expected) + 2 * sum(pair_ratios) / 6, rel=1e-5)
     assert len(parts) == 3 and float(sum(parts)) == pytest.approx(loss, rel=1e-5)
 
 
@@ -182,13 +196,22 @@ def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting,
 def test_in_tagging_it_learns_a_teachers_labels_or_projected_ones_of_linked_words(
     setting, bert_folder, teacher
 ):
-    how = {"task": UPOS, "train": tagged, "dev": lambda _: sentences("en", 9), "teacher": str(teacher)}
-    taught = Consistency().train(setting("taught", **how))
-    projected = Consistency(labels="projected").train(setting("projected", **{**how, "teacher": ""}))
-    apart = Consistency(labels="projected", weight=0.0).train(setting("apart", **{**how, "teacher": ""}))
-    assert not equal(taught, projected) and not equal(projected, apart)
+    options = {
+        "task": UPOS,
+        "train": tagged_sentences,
+        "dev": lambda _: sentences("en", 9),
+        "teacher": str(teacher),
+    }
+    taught_training = Consistency().train(setting("taught", **options))
+    projected_training = Consistency(labels="projected").train(
+        setting("projected", **{**options, "teacher": ""})
+    )
+    distance = Consistency(labels="projected", weight=0.0).train(
+        setting("apart", **{**options, "teacher": ""})
+    )
+    assert not equal(taught_training, projected_training) and not equal(projected_training, distance)
     with pytest.raises(DataError, match=r"en-de: .*consistency"):
-        Consistency(labels="projected").train(setting("bare", **{**how, "train": sentences}))
+        Consistency(labels="projected").train(setting("bare", **{**options, "train": sentences}))
 
 
 @pytest.mark.parametrize("task", ["parsing", "qa"])
@@ -206,5 +229,5 @@ def test_examples_without_translation_are_counted(setting):
     def train(language):
         return pairs(language, 20 if "-" in language else 24)
 
-    trained = Consistency().train(setting("x", train=train))
-    assert "4 " in trained.warnings[0]
+    training = Consistency().train(setting("x", train=train))
+    assert "4 " in training.warnings[0]

@@ -20,34 +20,35 @@ from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from made_up_text import METHOD, known_lines
-from trained import equal, interrupted
+from trained import equal, interrupt_batches
 
 SLOW = pytest.mark.slow
 NOTHING = with_fields(METHOD, steps=0)
 
 
-def translations(first, second):
-    for number, both in enumerate(zip(known_lines(first), known_lines(second), strict=True)):
-        yield Translation(id=str(number), first=both[0], second=both[1])
+def translations(first_part, second):
+    for index, pair in enumerate(zip(known_lines(first_part), known_lines(second), strict=True)):
+        yield Translation(id=str(index), first=pair[0], second=pair[1])
 
 
 @pytest.fixture
 def further(bert_folder, tmp_path):
     def make(**changes):
-        given = {"start": bert_folder, "folder": tmp_path / "work", "translations": translations, **changes}
-        return made_up_text.further(**given)
+        inputs = {"start": bert_folder, "folder": tmp_path / "work", "translations": translations, **changes}
+        return made_up_text.further(**inputs)
 
     return make
 
 
 @pytest.mark.slow
 def test_no_step_leaves_every_weight_and_the_tokenizer_as_they_were(further, encoder_folder, tmp_path):
-    trained = NOTHING.train(further(start=str(encoder_folder)))
-    save_model(trained.model, trained.tokenizer, tmp_path / "saved")
+    training = NOTHING.train(further(start=str(encoder_folder)))
+    save_model(training.model, training.tokenizer, tmp_path / "saved")
     for load in (load_masked_lm, load_whole):
         assert equal(load(tmp_path / "saved"), load(encoder_folder))
-    saved, read = load_tokenizer(tmp_path / "saved"), load_tokenizer(encoder_folder)
-    assert saved.get_vocab() == read.get_vocab() and saved(TEXT) == read(TEXT)
+    saved_tokenizer = load_tokenizer(tmp_path / "saved")
+    read = load_tokenizer(encoder_folder)
+    assert saved_tokenizer.get_vocab() == read.get_vocab() and saved_tokenizer(TEXT) == read(TEXT)
 
 
 @pytest.mark.slow
@@ -55,12 +56,12 @@ def test_every_family_is_trained_further_and_resumes_to_the_bit(
     further, encoder_folder, tmp_path, monkeypatch
 ):
     setting = further(start=str(encoder_folder))
-    whole = METHOD.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    whole_training = METHOD.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         METHOD.train(setting)
     again = METHOD.train(setting)
-    assert equal(again, whole) and not equal(whole, load_whole(encoder_folder))
-    assert again.rows == whole.rows
+    assert equal(again, whole_training) and not equal(whole_training, load_whole(encoder_folder))
+    assert again.rows == whole_training.rows
 
 
 @pytest.mark.nightly
@@ -70,50 +71,54 @@ def test_a_pooler_is_kept_and_dropout_comes_back(further, bert_folder, tmp_path)
     start.base_model.pooler = type(load_model(bert_folder))(start.config).pooler
     start.config.hidden_dropout_prob = 0.3
     save_model(start, load_tokenizer(bert_folder), tmp_path / "start")
-    trained = METHOD.train(further(start=str(tmp_path / "start")))
-    assert {part.p for part in trained.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
-    save_model(trained.model, trained.tokenizer, tmp_path / "saved")
-    saved = load_whole(tmp_path / "saved")
-    assert equal(saved.base_model.pooler, start.base_model.pooler)
-    assert (saved.config.hidden_dropout_prob, saved.config.attention_probs_dropout_prob) == (0.3, 0.1)
+    training = METHOD.train(further(start=str(tmp_path / "start")))
+    assert {part.p for part in training.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
+    save_model(training.model, training.tokenizer, tmp_path / "saved")
+    saved_model = load_whole(tmp_path / "saved")
+    assert equal(saved_model.base_model.pooler, start.base_model.pooler)
+    assert (saved_model.config.hidden_dropout_prob, saved_model.config.attention_probs_dropout_prob) == (
+        0.3,
+        0.1,
+    )
 
 
 @pytest.mark.slow
 def test_a_missing_head_is_drawn_from_the_seed_and_the_encoder_stays(further, encoder_folder, tmp_path):
     save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "headless")
     start = str(tmp_path / "headless")
-    one, again, other = (
+    training, again, other_training = (
         NOTHING.train(further(start=start, seed=seed, folder=tmp_path / name))
         for name, seed in (("one", 0), ("again", 0), ("other", 1))
     )
-    assert equal(one, again) and not equal(one, other)
-    assert equal(one.model.base_model, load_model(encoder_folder))
+    assert equal(training, again) and not equal(training, other_training)
+    assert equal(training.model.base_model, load_model(encoder_folder))
 
 
 def test_translation_lm_goes_on_too(further, bert_folder):
-    trained = with_fields(METHOD, translation=0.5).train(further())
-    assert not equal(trained, load_whole(bert_folder))
+    training = with_fields(METHOD, translation=0.5).train(further())
+    assert not equal(training, load_whole(bert_folder))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_perplexity_is_noted_before_the_first_step_and_after_each_epoch(further, tmp_path):
     method = with_fields(METHOD, evaluate_every=4, steps=40, checkpoint_every=0)
-    trained = method.train(further())
-    rows = [row for row in trained.rows if row.get("metric") == "perplexity"]
+    training = method.train(further())
+    rows = [row for row in training.rows if row.get("metric") == "perplexity"]
     assert [(row["step"], row["epoch"]) for row in rows][::2] == [
         (step, step // 4) for step in range(0, 44, 4)
     ]
-    before, after = rows[0]["score"], rows[-2]["score"]
-    assert rows[0]["language"] == rows[-2]["language"] == "en" and after < 0.7 * before
-    trained = with_fields(method, steps=0).train(further(folder=tmp_path / "nothing"))
-    assert trained.rows == rows[:2]
+    score_before = rows[0]["score"]
+    score_after = rows[-2]["score"]
+    assert rows[0]["language"] == rows[-2]["language"] == "en" and score_after < 0.7 * score_before
+    training = with_fields(method, steps=0).train(further(folder=tmp_path / "nothing"))
+    assert training.rows == rows[:2]
 
 
 def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
     start = load_whole(bert_folder)
-    same = LanguageMap(torch.eye(32), torch.zeros(32))
-    attach_language_maps(start, LanguageMaps("en", {"sw": same}))
+    same_language_map = LanguageMap(torch.eye(32), torch.zeros(32))
+    attach_language_maps(start, LanguageMaps("en", {"sw": same_language_map}))
     save_model(start, load_tokenizer(bert_folder), tmp_path / "mapped")
     with pytest.raises(ConfigError, match="language's states"):
         METHOD.train(further(start=str(tmp_path / "mapped")))
@@ -141,23 +146,23 @@ def replaying(share):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("mixed", [False, True])
-def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed):
-    method = with_fields(METHOD, mixed=mixed, evaluate_every=4)
-    plain = method.train(further(folder=tmp_path / "plain"))
-    measured = method.train(further(replay=replaying(0.0)))
-    assert equal(plain, measured)
-    assert [row for row in measured.rows if row.get("language") != "de"] == plain.rows
-    assert [row["step"] for row in measured.rows if row.get("language") == "de"] == [0, 4, 8]
+@pytest.mark.parametrize("mixed_result", [False, True])
+def test_replay_without_a_share_is_measured_and_changes_nothing(further, tmp_path, mixed_result):
+    method = with_fields(METHOD, mixed=mixed_result, evaluate_every=4)
+    plain_training = method.train(further(folder=tmp_path / "plain"))
+    measured_training = method.train(further(replay=replaying(0.0)))
+    assert equal(plain_training, measured_training)
+    assert [row for row in measured_training.rows if row.get("language") != "de"] == plain_training.rows
+    assert [row["step"] for row in measured_training.rows if row.get("language") == "de"] == [0, 4, 8]
 
 
 def test_replayed_languages_have_their_share_and_the_others_what_is_left():
     sizes = {"en": 100, "sw": 400, "de": 50, "fr": 50}
-    streams = {code: TextStream(np.zeros(size), np.zeros(1)) for code, size in sizes.items()}
-    how = BatchSampling(steps=1, batch_subwords=8, block=8, temperature=2.0)
-    assert language_shares(streams, how)["sw"] == pytest.approx(20 / (10 + 20 + 2 * 50**0.5))
+    streams = {language: TextStream(np.zeros(size), np.zeros(1)) for language, size in sizes.items()}
+    batch_sampling = BatchSampling(steps=1, batch_subwords=8, block=8, temperature=2.0)
+    assert language_shares(streams, batch_sampling)["sw"] == pytest.approx(20 / (10 + 20 + 2 * 50**0.5))
     replay = Replay(languages=("de", "fr"), share=0.3)
-    shares = language_shares(streams, replace(how, replay=replay))
+    shares = language_shares(streams, replace(batch_sampling, replay=replay))
     assert shares == pytest.approx({"en": 0.7 / 3, "sw": 1.4 / 3, "de": 0.15, "fr": 0.15})
 
 
@@ -166,8 +171,8 @@ def test_replayed_languages_have_their_share_and_the_others_what_is_left():
 def test_replay_forgets_less(further, tmp_path):
     letters = {"en": "abc", "sw": "abc", "de": "xyz"}
     lines = {
-        code: [" ".join(random.Random(n).choices(own, k=9)) for n in range(60)]
-        for code, own in letters.items()
+        language: [" ".join(random.Random(n).choices(own_letter, k=9)) for n in range(60)]
+        for language, own_letter in letters.items()
     }
 
     def last(name, share):
@@ -189,7 +194,8 @@ def test_replay_forgets_less(further, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "embeddings", ["translations", *(pytest.param(one, marks=SLOW) for one in ("subword-averages", "random"))]
+    "embeddings",
+    ["translations", *(pytest.param(name, marks=SLOW) for name in ("subword-averages", "random"))],
 )
 def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, monkeypatch, embeddings):
     def greek(language):
@@ -197,20 +203,24 @@ def test_an_encoder_gains_subwords_and_resumes_to_the_bit(further, tmp_path, mon
 
     links = tuple((place, place) for place in range(9))
     pairs = [
-        Translation(id=str(number), first=first, second=second, links=links)
-        for number, (first, second) in enumerate(zip(known_lines("sw"), greek("sw"), strict=True))
+        Translation(id=str(index), first=first_known_line, second=second, links=links)
+        for index, (first_known_line, second) in enumerate(zip(known_lines("sw"), greek("sw"), strict=True))
     ]
-    new = NewSubwords(size=90, embeddings=embeddings)
-    setting = further(text=greek, held_out=greek, vocabulary=new, languages=("sw",), bitext={"en-sw": pairs})
+    new_subwords = NewSubwords(size=90, embeddings=embeddings)
+    setting = further(
+        text=greek, held_out=greek, vocabulary=new_subwords, languages=("sw",), bitext={"en-sw": pairs}
+    )
     method = with_fields(METHOD, evaluate_every=4)
-    whole = method.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    whole_training = method.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         method.train(setting)
     again = method.train(setting)
-    assert equal(again, whole) and again.tokenizer.get_vocab() == whole.tokenizer.get_vocab()
-    assert again.rows == whole.rows
-    added, *sources = whole.rows[0].values()
-    assert added == sum(sources) > 20
-    from_translations, from_averages, at_random = (bool(count) for count in sources)
+    assert (
+        equal(again, whole_training) and again.tokenizer.get_vocab() == whole_training.tokenizer.get_vocab()
+    )
+    assert again.rows == whole_training.rows
+    added_row, *sources = whole_training.rows[0].values()
+    assert added_row == sum(sources) > 20
+    from_translations, from_averages, random_count = (bool(count) for count in sources)
     assert from_translations == (embeddings == "translations")
-    assert from_averages == (embeddings != "random") and at_random
+    assert from_averages == (embeddings != "random") and random_count

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from isogloss.core.run_parts import with_fields
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -25,8 +25,8 @@ def setting(bert_folder, tmp_path):
     return AdjustSetting(start=str(bert_folder), bitext=pairs, folder=tmp_path / "work", seed=0)
 
 
-def batch_of(folder, pairs, pulled):
-    bitext = read_bitext({"en-xx": pairs}, load_tokenizer(folder), PairEncoding(pulled=pulled))
+def batch_of(folder, pairs, pulled_text):
+    bitext = read_bitext({"en-xx": pairs}, load_tokenizer(folder), PairEncoding(pulled=pulled_text))
     return aligned_batch(bitext, range(len(bitext)))
 
 
@@ -34,18 +34,20 @@ def test_words_are_contrasted_as_by_hand(encoder_folder):
     pairs = translations(4)
     model = load_whole(encoder_folder, attention="eager")
     ours = ContrastiveAlignment().loss(model, None, batch_of(encoder_folder, pairs, "words"))
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
-    linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
+    slow = load_in_float64(encoder_folder)
+    slowly = Slowly(encoder_folder, aligned="words")
+    linked_items = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     texts = [(p.first.split()[i], p.second.split()[j]) for p in pairs for i, j in p.links]
-    same = torch.tensor([[a[0] == b[0] or a[1] == b[1] for b in texts] for a in texts])
-    x, y = (torch.stack(side) for side in zip(*linked, strict=True))
-    expected = bidirectional_contrast(x, y, same, temperature=0.1)
+    same_tensor = torch.tensor([[a[0] == b[0] or a[1] == b[1] for b in texts] for a in texts])
+    x, y = (torch.stack(side) for side in zip(*linked_items, strict=True))
+    expected = bidirectional_contrast(x, y, same_tensor, temperature=0.1)
     torch.testing.assert_close(ours.double(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_sentences_are_contrasted_by_their_means(bert_folder):
     pairs = translations(4)
-    tokenizer, model = load_tokenizer(bert_folder), load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
     ours = with_fields(ContrastiveAlignment(), level="sentence").loss(
         model, None, batch_of(bert_folder, pairs, "sentences")
     )
@@ -74,12 +76,13 @@ def test_translations_find_each_other_afterwards(setting, bert_folder):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_staying_keeps_states_nearer_to_where_they_were(setting, tmp_path, bert_folder):
-    free = FAST.train(setting)
-    held = with_fields(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
-    tokenizer, texts = load_tokenizer(bert_folder), [pair.first for pair in setting.bitext["en-xx"]]
+    free_training = FAST.train(setting)
+    held_training = with_fields(FAST, stay=100.0).train(replace(setting, folder=tmp_path / "held"))
+    tokenizer = load_tokenizer(bert_folder)
+    texts = [pair.first for pair in setting.bitext["en-xx"]]
     start, *ends = (
         sentence_states(model, tokenizer, texts, precision="float32")[0]
-        for model in (load_model(bert_folder), free.model, held.model)
+        for model in (load_model(bert_folder), free_training.model, held_training.model)
     )
-    moved = [float((end - start).norm()) for end in ends]
-    assert 0 < moved[1] < moved[0]
+    moved_norms = [float((end - start).norm()) for end in ends]
+    assert 0 < moved_norms[1] < moved_norms[0]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from aligned import Slowly, in_float64, translations
+from aligned import Slowly, load_in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders.added.active_language import map_states
@@ -22,22 +22,24 @@ def maps_of(folder, bitext, kind, **encoding):
 
 def test_maps_follow_from_the_states_of_linked_words(encoder_folder):
     pairs = translations(12)
-    found = maps_of(encoder_folder, {"en-xx": pairs}, "normalisation").maps["xx"]
-    slow, slowly = in_float64(encoder_folder), Slowly(encoder_folder, aligned="words")
+    result = maps_of(encoder_folder, {"en-xx": pairs}, "normalisation").maps["xx"]
+    slow = load_in_float64(encoder_folder)
+    slowly = Slowly(encoder_folder, aligned="words")
     with torch.no_grad():
-        linked = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
+        linked_items = [item for pair in pairs for item in slowly.items(slow, pair)[0]]
     moments = Moments(32)
-    moments.add(*(torch.stack(side) for side in zip(*linked, strict=True)))
+    moments.add(*(torch.stack(side) for side in zip(*linked_items, strict=True)))
     expected = language_map(moments, "normalisation")
-    torch.testing.assert_close(found.matrix, expected.matrix, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(found.shift, expected.shift, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(result.matrix, expected.matrix, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(result.shift, expected.shift, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["rotation", "centring"])
 def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
     pairs = translations(40)
     maps = maps_of(bert_folder, {"en-xx": pairs}, kind, pulled="sentences")
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
 
     def states(side, language):
         texts = [getattr(pair, side) for pair in pairs]
@@ -45,8 +47,10 @@ def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
             return sentence_states(model, tokenizer, texts, precision="float32")
 
     source = states("first", "en")
-    before, after = ((states("second", one) - source).square().sum() for one in ("en", "xx"))
-    assert float(after) < float(before)
+    total_before, total_after = (
+        (states("second", language) - source).square().sum() for language in ("en", "xx")
+    )
+    assert float(total_after) < float(total_before)
 
 
 def test_one_source_is_asked_for(bert_folder):
@@ -57,6 +61,6 @@ def test_one_source_is_asked_for(bert_folder):
 
 
 def test_nothing_to_map_by_is_said(bert_folder):
-    unlinked = [Translation(id="0", first="a cat", second="tac a", links=())]
+    unlinked_translations = [Translation(id="0", first="a cat", second="tac a", links=())]
     with pytest.raises(DataError, match="en-xx:"):
-        maps_of(bert_folder, {"en-xx": unlinked}, "rotation")
+        maps_of(bert_folder, {"en-xx": unlinked_translations}, "rotation")

@@ -16,12 +16,12 @@ from isogloss.methods import masked_language_modelling as module
 from isogloss.training import pretraining
 from isogloss.training.batching import TextBatches
 from made_up_text import LETTERS, METHOD, line, lines, text_setting
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 
-def translations(first, second):
-    for number in range(40):
-        yield Translation(id=str(number), first=line(first, number), second=line(second, number))
+def translations(first_part, second):
+    for index in range(40):
+        yield Translation(id=str(index), first=line(first_part, index), second=line(second, index))
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ two_tokenizers = pytest.mark.parametrize("setting", ["bert", "xlm-roberta"], ind
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_run(tmp_path_factory):
     """Train without an interruption, once for each method."""
 
-    def made(method):
+    def train_whole(method):
         return method.train(text_setting(tmp_path_factory.mktemp("whole"), translations=translations))
 
-    return cache(made)
+    return cache(train_whole)
 
 
 # Pretraining
@@ -59,11 +59,11 @@ def test_an_encoder_that_learns_nothing_is_warned_of(setting):
 def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
     method = with_fields(METHOD, steps=120, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)
     again_and_again = {name: lambda language: [line(language, 0)] * 20 for name in ("text", "held_out")}
-    trained = method.train(replace(setting, **again_and_again))
-    losses = [row["loss"] for row in trained.rows if "loss" in row]
+    training = method.train(replace(setting, **again_and_again))
+    losses = [row["loss"] for row in training.rows if "loss" in row]
     assert losses[-1] < 0.6 * losses[0]
     for language in LETTERS:
-        scores = [row["score"] for row in trained.rows if row.get("language") == language]
+        scores = [row["score"] for row in training.rows if row.get("language") == language]
         assert scores[-1] < 0.6 * scores[0]
 
 
@@ -72,69 +72,74 @@ def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
 @pytest.mark.parametrize("translation", [0.0, 0.5])
 def test_pretraining_twice_gives_the_same_encoder(setting, tmp_path, translation):
     method = with_fields(METHOD, translation=translation)
-    one = method.train(setting)
-    other = method.train(replace(setting, folder=tmp_path / "again"))
-    assert equal(one, other)
-    assert one.tokenizer.backend_tokenizer.to_str() == other.tokenizer.backend_tokenizer.to_str()
-    assert one.rows == other.rows
+    training = method.train(setting)
+    other_training = method.train(replace(setting, folder=tmp_path / "again"))
+    assert equal(training, other_training)
+    assert (
+        training.tokenizer.backend_tokenizer.to_str() == other_training.tokenizer.backend_tokenizer.to_str()
+    )
+    assert training.rows == other_training.rows
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "family", [name for name, one in FAMILIES.items() if "new-encoders" not in one.lacks]
+    "family", [name for name, family in FAMILIES.items() if "new-encoders" not in family.lacks]
 )
 def test_every_family_is_pretrained_resumes_and_loads_with_its_dropout(tmp_path, monkeypatch, family):
     setting = text_setting(tmp_path / "work", family=family, vocabulary=300)
-    whole = METHOD.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(TextBatches, monkeypatch, at=5):
+    whole_training = METHOD.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupt_batches(TextBatches, monkeypatch, at=5):
         METHOD.train(setting)
     again = METHOD.train(setting)
-    assert equal(again, whole)
-    assert again.rows == whole.rows
+    assert equal(again, whole_training)
+    assert again.rows == whole_training.rows
 
-    save_model(whole.model, whole.tokenizer, tmp_path / "encoder")
-    loaded, read = load_masked_lm(tmp_path / "encoder"), load_tokenizer(tmp_path / "encoder")
-    assert equal(loaded, whole)
-    assert read("abc de")["input_ids"] == whole.tokenizer("abc de")["input_ids"]
-    assert {getattr(loaded.config, name) for name in FAMILIES[family].dropouts} == {0.25}
+    save_model(whole_training.model, whole_training.tokenizer, tmp_path / "encoder")
+    loaded_model = load_masked_lm(tmp_path / "encoder")
+    read = load_tokenizer(tmp_path / "encoder")
+    assert equal(loaded_model, whole_training)
+    assert read("abc de")["input_ids"] == whole_training.tokenizer("abc de")["input_ids"]
+    assert {getattr(loaded_model.config, name) for name in FAMILIES[family].dropouts} == {0.25}
 
 
 def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_path):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         with_fields(METHOD, translation=0.5).train(
             text_setting(tmp_path, family="deberta-v2", translations=translations)
         )
-    message = str(caught.value)
+    message = str(error.value)
     assert message.startswith("translation LM")
     assert "deberta-v2" in message and "bert or " in message
 
 
-def test_another_seed_gives_another_encoder(setting, whole):
-    one = whole(METHOD)
-    other = METHOD.train(replace(setting, seed=1))
-    assert not equal(one, other)
-    assert one.tokenizer.get_vocab() == other.tokenizer.get_vocab()
+def test_another_seed_gives_another_encoder(setting, uninterrupted_run):
+    training = uninterrupted_run(METHOD)
+    other_training = METHOD.train(replace(setting, seed=1))
+    assert not equal(training, other_training)
+    assert training.tokenizer.get_vocab() == other_training.tokenizer.get_vocab()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [0, 2, 3, 5, 7])
 @pytest.mark.parametrize(
-    "how", [{}, {"evaluate_every": 3}, {"evaluate_every": 3, "accumulation": 3}], ids=str
+    "options", [{}, {"evaluate_every": 3}, {"evaluate_every": 3, "accumulation": 3}], ids=str
 )
-def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(setting, whole, monkeypatch, stop, how):
-    method = with_fields(METHOD, translation=0.3, **how)
-    with interrupted(TextBatches, monkeypatch, at=stop):
+def test_a_pretraining_that_was_interrupted_ends_as_if_it_was_not(
+    setting, uninterrupted_run, monkeypatch, stop, options
+):
+    method = with_fields(METHOD, translation=0.3, **options)
+    with interrupt_batches(TextBatches, monkeypatch, at=stop):
         method.train(setting)
     again = method.train(setting)
-    expected = whole(method)
+    expected = uninterrupted_run(method)
     assert equal(again, expected)
     assert again.rows == expected.rows
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("stop", range(0, 180, 25))
-def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monkeypatch, stop):
+def test_an_interruption_while_text_is_read_changes_nothing(setting, uninterrupted_run, monkeypatch, stop):
     from isogloss.tasks import masked_lm
 
     def stopping(language):
@@ -145,76 +150,81 @@ def test_an_interruption_while_text_is_read_changes_nothing(setting, whole, monk
             yield text
 
     monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 7)
-    method, read = with_fields(METHOD, vocabulary_lines=60), []
+    method = with_fields(METHOD, vocabulary_lines=60)
+    read = []
     with pytest.raises(KeyboardInterrupt):
         method.train(replace(setting, text=stopping))
     again = method.train(setting)
-    assert equal(again, whole(method))
+    assert equal(again, uninterrupted_run(method))
 
 
 def test_text_is_read_once_and_not_at_all_when_resuming(setting, monkeypatch):
     read = []
 
-    def noted(language):
-        for number, text in enumerate(lines(language)):
-            read.append((language, number))
+    def note_language(language):
+        for index, text in enumerate(lines(language)):
+            read.append((language, index))
             yield text
 
     method = with_fields(METHOD, vocabulary_lines=30)
-    method.train(replace(setting, text=noted))
-    assert sorted(read) == sorted((language, number) for language in LETTERS for number in range(60))
+    method.train(replace(setting, text=note_language))
+    assert sorted(read) == sorted((language, index) for language in LETTERS for index in range(60))
     read.clear()
-    method.train(replace(setting, text=noted))
+    method.train(replace(setting, text=note_language))
     assert read == []
 
 
 def test_the_vocabulary_sees_the_same_number_of_lines_of_each_language(setting, monkeypatch):
-    seen = []
+    calls = []
     train = pretraining.train_tokenizer
 
-    def noted(given, **how):
-        seen.extend(given)
-        return train(seen, **how)
+    def note_training(inputs, **options):
+        calls.extend(inputs)
+        return train(calls, **options)
 
-    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
+    monkeypatch.setattr(pretraining, "train_tokenizer", note_training)
     with_fields(METHOD, vocabulary_lines=30).train(setting)
-    assert seen == [line(language, number) for language in LETTERS for number in range(10)]
+    assert calls == [line(language, index) for language in LETTERS for index in range(10)]
 
 
 def test_a_resumed_pretraining_keeps_its_tokenizer(setting, monkeypatch):
     METHOD.train(setting)
     monkeypatch.setattr(pretraining, "train_tokenizer", None)
-    trained = METHOD.train(setting)
-    assert len(trained.tokenizer) <= 90
+    training = METHOD.train(setting)
+    assert len(training.tokenizer) <= 90
 
 
 def test_the_saved_encoder_has_the_architectures_dropout_and_the_training_none(setting, tmp_path):
-    trained = METHOD.train(setting)
-    assert {part.p for part in trained.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
-    save_model(trained.model, trained.tokenizer, tmp_path / "model")
-    loaded = load_masked_lm(tmp_path / "model")
-    assert {part.p for part in loaded.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
-    assert equal(loaded, trained)
-    assert load_tokenizer(tmp_path / "model").get_vocab() == trained.tokenizer.get_vocab()
+    training = METHOD.train(setting)
+    assert {part.p for part in training.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
+    save_model(training.model, training.tokenizer, tmp_path / "model")
+    loaded_model = load_masked_lm(tmp_path / "model")
+    assert {part.p for part in loaded_model.modules() if isinstance(part, torch.nn.Dropout)} == {0.25}
+    assert equal(loaded_model, training)
+    assert load_tokenizer(tmp_path / "model").get_vocab() == training.tokenizer.get_vocab()
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_dropout_may_be_asked_for_in_pretraining_and_changes_what_is_learned_alone(setting, tmp_path):
-    def trained(name, start="", **how):
+    def train_named(name, start="", **options):
         shape = {"start": start, "architecture": None} if start else {}
-        trained = with_fields(METHOD, steps=2, **how).train(replace(setting, folder=tmp_path / name, **shape))
-        save_model(trained.model, trained.tokenizer, tmp_path / f"{name} saved")
-        return trained
+        training = with_fields(METHOD, steps=2, **options).train(
+            replace(setting, folder=tmp_path / name, **shape)
+        )
+        save_model(training.model, training.tokenizer, tmp_path / f"{name} saved")
+        return training
 
-    plain, none, dropped = trained("plain"), trained("none", dropout=0.0), trained("dropped", dropout=0.1)
-    assert equal(plain, none) and not equal(plain, dropped)
+    plain_result = train_named("plain")
+    none = train_named("none", dropout=0.0)
+    dropped_value = train_named("dropped", dropout=0.1)
+    assert equal(plain_result, none) and not equal(plain_result, dropped_value)
     rates = {
-        load_masked_lm(tmp_path / f"{one} saved").config.hidden_dropout_prob for one in ("plain", "dropped")
+        load_masked_lm(tmp_path / f"{name} saved").config.hidden_dropout_prob for name in ("plain", "dropped")
     }
     assert rates == {setting.architecture.dropout}
     start = str(tmp_path / "plain saved")
-    assert not equal(trained("further", start), trained("further dropped", start, dropout=0.1))
+    assert not equal(train_named("further", start), train_named("further dropped", start, dropout=0.1))
 
 
 # Perplexity on held-out text
@@ -223,8 +233,8 @@ EVALUATED = with_fields(METHOD, evaluate_every=3)
 
 
 def test_perplexity_is_noted_for_each_language_after_each_epoch_and_the_last_step(setting):
-    trained = EVALUATED.train(setting)
-    rows = [row for row in trained.rows if "metric" in row]
+    training = EVALUATED.train(setting)
+    rows = [row for row in training.rows if "metric" in row]
     assert [(row["step"], row["epoch"], row["language"]) for row in rows] == [
         (step, epoch, language) for step, epoch in ((3, 1), (6, 2), (8, 3)) for language in LETTERS
     ]
@@ -232,47 +242,48 @@ def test_perplexity_is_noted_for_each_language_after_each_epoch_and_the_last_ste
     assert all(row["score"] > 1 for row in rows)
 
 
-def test_perplexity_chooses_nothing_and_changes_nothing(setting, whole):
-    plain = whole(METHOD)
-    evaluated = EVALUATED.train(setting)
-    assert equal(plain, evaluated)
-    assert plain.rows == [row for row in evaluated.rows if "metric" not in row]
+def test_perplexity_chooses_nothing_and_changes_nothing(setting, uninterrupted_run):
+    plain_training = uninterrupted_run(METHOD)
+    evaluated_training = EVALUATED.train(setting)
+    assert equal(plain_training, evaluated_training)
+    assert plain_training.rows == [row for row in evaluated_training.rows if "metric" not in row]
 
 
 @two_tokenizers
 def test_held_out_text_is_no_part_of_the_vocabulary_nor_trained_on(setting, monkeypatch):
-    seen, train = [], pretraining.train_tokenizer
+    calls = []
+    train = pretraining.train_tokenizer
 
-    def noted(given, **how):
-        seen.extend(given)
-        return train(seen, **how)
+    def note_training(inputs, **options):
+        calls.extend(inputs)
+        return train(calls, **options)
 
-    monkeypatch.setattr(pretraining, "train_tokenizer", noted)
-    other = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
-    tokenizer, streams, held_out = pretraining._read(other, EVALUATED)
-    assert not any("x" in text for text in seen)
+    monkeypatch.setattr(pretraining, "train_tokenizer", note_training)
+    other_setting = replace(setting, held_out=lambda _: ["xyz xyz a xyz xyz"])
+    tokenizer, streams, held_out = pretraining._read(other_setting, EVALUATED)
+    assert not any("x" in text for text in calls)
     for language in LETTERS:
         assert tokenizer.unk_token_id not in streams[language].subwords
         assert tokenizer.unk_token_id in held_out[language].subwords
 
 
-def test_the_same_update_in_parts_is_the_same_within_rounding(setting, whole):
-    at_once = whole(METHOD)
+def test_the_same_update_in_parts_is_the_same_within_rounding(setting, uninterrupted_run):
+    joint_training = uninterrupted_run(METHOD)
     parts = with_fields(METHOD, accumulation=3).train(setting)
     assert all(
-        torch.allclose(one, other, atol=1e-4)
-        for one, other in zip(weights(at_once).values(), weights(parts).values(), strict=True)
+        torch.allclose(left, right, atol=1e-4)
+        for left, right in zip(weights(joint_training).values(), weights(parts).values(), strict=True)
     )
-    losses = [row["loss"] for row in at_once.rows]
+    losses = [row["loss"] for row in joint_training.rows]
     assert [row["loss"] for row in parts.rows] == pytest.approx(losses, abs=1e-4)
 
 
 def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(setting, tmp_path):
-    whole = METHOD.train(setting)
+    whole_training = METHOD.train(setting)
     method = with_fields(METHOD, gradient_checkpointing=True)
-    found = method.train(replace(setting, folder=tmp_path / "again"))
-    assert equal(found, whole)
-    assert found.rows == whole.rows
+    training = method.train(replace(setting, folder=tmp_path / "again"))
+    assert equal(training, whole_training)
+    assert training.rows == whole_training.rows
 
 
 def test_perplexity_without_held_out_text_is_refused(setting):
@@ -280,7 +291,7 @@ def test_perplexity_without_held_out_text_is_refused(setting):
         EVALUATED.train(replace(setting, text=unread, held_out=None))
 
 
-# Mistakes are said before text is read
+# Mistakes are reported before text is read
 
 
 def unread(language):
@@ -323,8 +334,8 @@ def test_texts_that_share_a_source_become_one_of_several_languages(setting):
     tokenizer, *_ = pretraining._read(setting, method)
     texts = module._translations(setting, tokenizer, method.training.block)
     assert len(texts) == 40
-    for number, text in enumerate(texts):
+    for index, text in enumerate(texts):
         assert list(text) == ["en", "de", "sw"]
         for language, ids in text.items():
-            expected = tokenizer(line(language, number), add_special_tokens=False)["input_ids"]
+            expected = tokenizer(line(language, index), add_special_tokens=False)["input_ids"]
             assert ids.tolist() == expected[: method.training.block - 2]

@@ -42,7 +42,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from tiny import lines
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 LANGUAGES = ("en", "de", "fr")
 WITH = AlignmentTerm(bitext="x", alpha=1.0, pairs=4)
@@ -91,7 +91,7 @@ TABLES = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, *
 
 def test_every_method_is_held_to_these_laws():
     assert PLAIN.keys() == METHODS.keys() - {GivenWeights.name, Average.name}  # They train nothing.
-    assert {auxiliary.name for _, auxiliary, _ in FINE_TUNING.values() if auxiliary} == {*AUXILIARY_LOSSES}
+    assert {auxiliary.name for _, auxiliary, _ in FINE_TUNING.values() if auxiliary} == set(AUXILIARY_LOSSES)
     assert ADJUSTING.keys() == ADJUSTMENTS.keys()
 
 
@@ -109,11 +109,16 @@ meta-learning steps=-1 validation=-0.1 validation=1.0 validation_subwords=15 own
     inner_learning_rate=-0.1 accumulation=2 gradient_checkpointing=true optimizer_states="8-bit"
 translation-modelling heads=3
 """
-"""Values of single fields; indented lines continue the one before."""
+"""Values of single fields. Indented lines continue the one before."""
 
 
 @pytest.mark.parametrize(
-    ("name", "change"), [(name, one) for name, *own in map(str.split, lines(IMPOSSIBLE)) for one in own]
+    ("name", "change"),
+    [
+        (name, item)
+        for name, *own_part in (str.split(line) for line in lines(IMPOSSIBLE))
+        for item in own_part
+    ],
 )
 def test_values_that_cannot_be_are_refused(name, change):
     field, value = parse_change(change)
@@ -133,8 +138,8 @@ def test_every_file_holds_methods_of_the_tables():
 
 
 def test_an_auxiliary_loss_is_a_value_of_a_setting_and_no_field_of_a_method():
-    names = {name: {one.name for one in fields(kind)} for name, kind in METHODS.items()}
-    assert not [name for name, own in names.items() if {"bitext", "auxiliary"} & own]
+    names = {name: {field.name for field in fields(kind)} for name, kind in METHODS.items()}
+    assert not [name for name, own_name in names.items() if {"bitext", "auxiliary"} & own_name]
 
 
 # Encoders with modules or maps of languages, and trainings that several laws look at.
@@ -161,36 +166,40 @@ def with_modules(bert_folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def mapped(bert_folder, tmp_path_factory):
+def mapped_folder(bert_folder, tmp_path_factory):
     """Add a map of de to a copy of the encoder: the identity, or a rotation."""
     from shutil import copytree
 
     @cache
-    def mapped_encoder(rotated):
+    def mapped_encoder(rotated_value):
         folder = tmp_path_factory.mktemp("mapped") / "encoder"
         copytree(bert_folder, folder)
         rotation = torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
-        matrix = rotation if rotated else torch.eye(32)
+        matrix = rotation if rotated_value else torch.eye(32)
         write_language_maps(LanguageMaps("en", {"de": LanguageMap(matrix, torch.zeros(32))}), folder)
         return folder
 
     return mapped_encoder
 
 
-def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **about):
-    about = {"batch_size": 8, "checkpoint_every": 2, **about}
-    setting = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **about)
+def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **options):
+    options = {"batch_size": 8, "checkpoint_every": 2, **options}
+    setting = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **options)
     if auxiliary == NEAR:
         setting = replace(setting, teacher=str(folder / "teacher"))
         save_model(TASKS[task].head(encoder, seed=9), load_tokenizer(encoder), folder / "teacher")
-    further = tuple(map(in_translation.further, TASKS_TOO.tasks)) if auxiliary == TASKS_TOO else ()
+    further = (
+        tuple(in_translation.further(element) for element in TASKS_TOO.tasks)
+        if auxiliary == TASKS_TOO
+        else ()
+    )
     setting = replace(setting, auxiliary=auxiliary, further=further, peft=peft)
     return method.train(replace(setting, bitext={"en-de": translations(20)}))
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Train each method on each encoder with each seed once; read the result, do not change it."""
+def train_once(tmp_path_factory):
+    """Train each method on each encoder with each seed once. Read the result, do not change it."""
 
     @cache
     def cached_training(method, auxiliary, encoder, seed=0):
@@ -200,37 +209,37 @@ def trained(tmp_path_factory):
 
 
 EACH = pytest.mark.parametrize("name", FINE_TUNING)
-OWN_LOSS = [name for name, (one, auxiliary, _) in FINE_TUNING.items() if auxiliary or hasattr(one, "loss")]
+OWN_LOSS = [name for name, (item, auxiliary, _) in FINE_TUNING.items() if auxiliary or hasattr(item, "loss")]
 EACH_LOSS = pytest.mark.parametrize("name", ["source-only", *OWN_LOSS])
 """Methods that differ in more than in which examples they read."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN)
-def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, trained, bert_folder):
-    plain = trained(PLAIN[name], None, bert_folder)
-    without = trained(PLAIN[name], AlignmentTerm(bitext="x", alpha=0.0), bert_folder)
-    assert equal(without, plain)
-    assert without.rows == plain.rows
-    assert not equal(trained(PLAIN[name], WITH, bert_folder), plain)
+def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, train_once, bert_folder):
+    plain_training = train_once(PLAIN[name], None, bert_folder)
+    plain_record = train_once(PLAIN[name], AlignmentTerm(bitext="x", alpha=0.0), bert_folder)
+    assert equal(plain_record, plain_training)
+    assert plain_record.rows == plain_training.rows
+    assert not equal(train_once(PLAIN[name], WITH, bert_folder), plain_training)
 
 
 @pytest.mark.slow
 @EACH
 def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
-    name, trained, with_modules, tmp_path, monkeypatch
+    name, train_once, with_modules, tmp_path, monkeypatch
 ):
     """The checkpoint has no moments of the modules of fr, which no batch is in."""
     method, auxiliary, _ = FINE_TUNING[name]
     encoder = with_modules("adapter")
-    whole = trained(method, auxiliary, encoder)
-    assert not equal(trained(method, auxiliary, encoder, seed=1), whole)
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    whole_training = train_once(method, auxiliary, encoder)
+    assert not equal(train_once(method, auxiliary, encoder, seed=1), whole_training)
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(method, auxiliary, encoder, tmp_path)
     assert list(tmp_path.glob("checkpoint-*"))
     again = train(method, auxiliary, encoder, tmp_path)
-    assert equal(again, whole)
-    assert again.rows == whole.rows
+    assert equal(again, whole_training)
+    assert again.rows == whole_training.rows
 
 
 # Less memory.
@@ -238,19 +247,22 @@ def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
 
 @pytest.mark.slow
 @EACH_LOSS
-def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(name, trained, with_modules, tmp_path):
+def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(
+    name, train_once, with_modules, tmp_path
+):
     """With dropout, modules of languages and hooks: all is as it was when a layer runs again."""
     method, auxiliary, _ = FINE_TUNING[name]
     for kind in ("adapter", "attention") if name == "x-mixup" else ("adapter",):
-        whole, encoder = trained(method, auxiliary, with_modules(kind)), with_modules(kind)
-        found = train(method, auxiliary, encoder, tmp_path / kind, gradient_checkpointing=True)
-        assert equal(found, whole)
-        assert found.rows == whole.rows
-        assert "forward" not in vars(found.model.base_model.encoder.layer[0])
+        whole_training = train_once(method, auxiliary, with_modules(kind))
+        encoder = with_modules(kind)
+        training = train(method, auxiliary, encoder, tmp_path / kind, gradient_checkpointing=True)
+        assert equal(training, whole_training)
+        assert training.rows == whole_training.rows
+        assert "forward" not in vars(training.model.base_model.encoder.layer[0])
 
 
 @pytest.fixture(scope="module")
-def undropped(with_modules, tmp_path_factory):
+def undropped_folder(with_modules, tmp_path_factory):
     """Save an encoder with modules that drops nothing."""
     model = load_whole(with_modules("adapter"))
     set_dropout(model.config, 0.0)
@@ -261,31 +273,44 @@ def undropped(with_modules, tmp_path_factory):
 
 @pytest.mark.slow
 @EACH_LOSS
-def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped, tmp_path):
+def test_batches_in_parts_give_the_same_model_within_rounding(name, undropped_folder, tmp_path):
     method, auxiliary, _ = FINE_TUNING[name]
     # Adam's ε is large, so that it does not make rounding as large as gradients.
-    whole, parts = (
-        train(method, auxiliary, undropped, tmp_path / str(count), epsilon=0.1, accumulation=count, epochs=1)
+    whole_training, parts = (
+        train(
+            method,
+            auxiliary,
+            undropped_folder,
+            tmp_path / str(count),
+            epsilon=0.1,
+            accumulation=count,
+            epochs=1,
+        )
         for count in (1, 3)
     )
-    assert not equal(whole, parts)
-    found, before = weights(parts), weights(load_whole(undropped))
-    for one, weight in weights(whole).items():
-        torch.testing.assert_close(found[one], weight, rtol=1e-4, atol=2e-6)
-    moved = [float((weight - before[one]).abs().max()) for one, weight in found.items() if one in before]
-    assert max(moved) > 1e-4
+    assert not equal(whole_training, parts)
+    result = weights(parts)
+    weights_before = weights(load_whole(undropped_folder))
+    for item, weight in weights(whole_training).items():
+        torch.testing.assert_close(result[item], weight, rtol=1e-4, atol=2e-6)
+    moved_differences = [
+        float((weight - weights_before[first_item]).abs().max())
+        for first_item, weight in result.items()
+        if first_item in weights_before
+    ]
+    assert max(moved_differences) > 1e-4
 
 
 @pytest.mark.sample(6)
 @EACH
-def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, trained, with_modules):
-    method, auxiliary, moved = FINE_TUNING[name]
-    before = load_whole(with_modules("adapter"))
-    found = trained(method, auxiliary, with_modules("adapter"))
+def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, train_once, with_modules):
+    method, auxiliary, moved_fine_tuning = FINE_TUNING[name]
+    model_before = load_whole(with_modules("adapter"))
+    training = train_once(method, auxiliary, with_modules("adapter"))
     for language in LANGUAGES:
-        same = same_modules(language, before, found.model)
-        assert not any(same) if language in moved.split() else all(same), language
-    scores = [row["score"] for row in found.rows if "score" in row]
+        same_value = same_modules(language, model_before, training.model)
+        assert not any(same_value) if language in moved_fine_tuning.split() else all(same_value), language
+    scores = [row["score"] for row in training.rows if "score" in row]
     assert scores and all(score == score for score in scores)
 
 
@@ -296,44 +321,58 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, tr
 def test_an_adapter_of_the_task_moves_and_nothing_beneath_it(name, with_modules, tmp_path):
     """MAD-X: the language adapters, including those at the embeddings, and the encoder stay unchanged."""
     method, auxiliary, _ = FINE_TUNING[name]
-    encoder, peft = with_modules("adapter", invertible=True), TaskAdapter(reduction=4)
-    before = weights(TASKS["nli"].head(encoder, seed=derive(0, "head")))
+    encoder = with_modules("adapter", invertible=True)
+    peft = TaskAdapter(reduction=4)
+    weights_before = weights(TASKS["nli"].head(encoder, seed=derive(0, "head")))
     if name.startswith("few-shot"):
-        first = train(SourceOnly(), None, encoder, tmp_path / "work", peft=peft, epochs=1)
-        save_model(first.model, first.tokenizer, tmp_path / "first", difference=first.difference)
-        encoder, before = tmp_path / "first", weights(first)
-    found = train(method, auxiliary, encoder, tmp_path / "again", peft=peft, epochs=1)
-    now = weights(found)
-    moved = {key for key in now if key not in before or not torch.equal(now[key], before[key])}
-    assert moved == {key for key in now if "task_adapter" in key or key.startswith(HEAD)}
-    save_model(found.model, found.tokenizer, tmp_path / "saved", found.extra_writers, found.difference)
-    assert equal(TASKS["nli"].head(tmp_path / "saved", seed=9), found)
+        first_training = train(SourceOnly(), None, encoder, tmp_path / "work", peft=peft, epochs=1)
+        save_model(
+            first_training.model,
+            first_training.tokenizer,
+            tmp_path / "first",
+            difference=first_training.difference,
+        )
+        encoder = tmp_path / "first"
+        weights_before = weights(first_training)
+    training = train(method, auxiliary, encoder, tmp_path / "again", peft=peft, epochs=1)
+    now = weights(training)
+    moved_keys = {
+        key for key in now if key not in weights_before or not torch.equal(now[key], weights_before[key])
+    }
+    assert moved_keys == {key for key in now if "task_adapter" in key or key.startswith(HEAD)}
+    save_model(
+        training.model, training.tokenizer, tmp_path / "saved", training.extra_writers, training.difference
+    )
+    assert equal(TASKS["nli"].head(tmp_path / "saved", seed=9), training)
 
 
 def same_modules(language, *models):
-    own = [language_parameters(one, language).values() for one in models]
-    return [torch.equal(x, y) for x, y in zip(*own, strict=True)]
+    own_language_parameters = [language_parameters(model, language).values() for model in models]
+    return [torch.equal(x, y) for x, y in zip(*own_language_parameters, strict=True)]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention"])
-def test_modules_of_every_kind_move(kind, trained, with_modules):
-    before, found = load_whole(with_modules(kind)), trained(Bilingual(), None, with_modules(kind))
-    moved = {language: not any(same_modules(language, before, found.model)) for language in LANGUAGES}
-    assert moved == {"en": True, "de": True, "fr": False}
+def test_modules_of_every_kind_move(kind, train_once, with_modules):
+    model_before = load_whole(with_modules(kind))
+    training = train_once(Bilingual(), None, with_modules(kind))
+    moved_value = {
+        language: not any(same_modules(language, model_before, training.model)) for language in LANGUAGES
+    }
+    assert moved_value == {"en": True, "de": True, "fr": False}
 
 
 @pytest.mark.slow
 @EACH
 def test_modules_that_one_language_has_for_all_are_no_modules_to_the_bit(
-    name, trained, bert_folder, with_modules
+    name, train_once, bert_folder, with_modules
 ):
     method, auxiliary, _ = FINE_TUNING[name]
-    plain = trained(method, auxiliary, bert_folder)
-    found = trained(method, auxiliary, with_modules("attention", ("en",), fallback="en", stir=0.0))
-    assert equal(found, plain)
-    assert found.rows == plain.rows
+    plain_training = train_once(method, auxiliary, bert_folder)
+    training = train_once(method, auxiliary, with_modules("attention", ("en",), fallback="en", stir=0.0))
+    assert equal(training, plain_training)
+    assert training.rows == plain_training.rows
 
 
 @pytest.mark.sample(6)
@@ -355,21 +394,21 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
 
 @pytest.mark.slow
 @EACH
-def test_each_language_is_read_through_its_map(name, trained, bert_folder, mapped):
+def test_each_language_is_read_through_its_map(name, train_once, bert_folder, mapped_folder):
     method, auxiliary, languages = FINE_TUNING[name]
-    plain = trained(method, auxiliary, bert_folder)
-    assert equal(trained(method, auxiliary, mapped(False)), plain)
-    found = trained(method, auxiliary, mapped(True))
-    assert equal(found, plain) == (languages == "en")
-    assert language_maps_of(found.model) is not None
+    plain_training = train_once(method, auxiliary, bert_folder)
+    assert equal(train_once(method, auxiliary, mapped_folder(False)), plain_training)
+    training = train_once(method, auxiliary, mapped_folder(True))
+    assert equal(training, plain_training) == (languages == "en")
+    assert language_maps_of(training.model) is not None
 
 
-@pytest.mark.parametrize("method", [SourceOnly(), FewShot(shots=8)], ids=lambda one: one.name)
-def test_what_goes_on_from_a_model_has_its_modules(method, trained, with_modules, tmp_path):
-    first = trained(SourceOnly(), None, with_modules("adapter"))
-    save_model(first.model, first.tokenizer, tmp_path / "first")
+@pytest.mark.parametrize("method", [SourceOnly(), FewShot(shots=8)], ids=lambda field: field.name)
+def test_what_goes_on_from_a_model_has_its_modules(method, train_once, with_modules, tmp_path):
+    first_training = train_once(SourceOnly(), None, with_modules("adapter"))
+    save_model(first_training.model, first_training.tokenizer, tmp_path / "first")
     again = train(method, None, tmp_path / "first", tmp_path / "again")
-    assert modules_of(again.model) == modules_of(first.model)
+    assert modules_of(again.model) == modules_of(first_training.model)
 
 
 @pytest.mark.slow
@@ -386,23 +425,31 @@ def test_any_method_trains_a_part_of_the_weights_and_goes_on_where_it_was_interr
 ):
     method, auxiliary, _ = FINE_TUNING[name]
     encoder = with_modules("adapter")
-    whole = train(method, auxiliary, encoder, tmp_path / "whole", peft=peft)
-    before = weights(load_whole(encoder).base_model)
-    now = {key: one for key, one in weights(whole.model.base_model).items() if "pooler" not in key}
-    moved = {key: (one != before[key]).float().mean() for key, one in now.items()}
-    own = ("query.weight", "value.weight") if peft.name == "lora" else ("",)
-    assert all(key.endswith(own) for key, share in moved.items() if share)
+    whole_training = train(method, auxiliary, encoder, tmp_path / "whole", peft=peft)
+    weights_before = weights(load_whole(encoder).base_model)
+    now = {
+        key: weight for key, weight in weights(whole_training.model.base_model).items() if "pooler" not in key
+    }
+    moved_means = {key: (item != weights_before[key]).float().mean() for key, item in now.items()}
+    own_texts = ("query.weight", "value.weight") if peft.name == "lora" else ("",)
+    assert all(key.endswith(own_texts) for key, share in moved_means.items() if share)
     assert (
         0
-        < sum(share * now[key].numel() for key, share in moved.items())
-        < 0.2 * sum(map(torch.numel, now.values()))
+        < sum(share * now[key].numel() for key, share in moved_means.items())
+        < 0.2 * sum(torch.numel(element) for element in now.values())
     )
-    save_model(whole.model, whole.tokenizer, tmp_path / "model", whole.extra_writers, whole.difference)
-    assert equal(whole, TASKS["nli"].head(tmp_path / "model", seed=1))
-    with interrupted(Bucketed, monkeypatch, at=-1):
+    save_model(
+        whole_training.model,
+        whole_training.tokenizer,
+        tmp_path / "model",
+        whole_training.extra_writers,
+        whole_training.difference,
+    )
+    assert equal(whole_training, TASKS["nli"].head(tmp_path / "model", seed=1))
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
     again = train(method, auxiliary, encoder, tmp_path / "again", peft=peft)
-    assert equal(again, whole) and again.rows == whole.rows
+    assert equal(again, whole_training) and again.rows == whole_training.rows
 
 
 @pytest.mark.nightly
@@ -419,25 +466,28 @@ def test_labels_of_translations_come_from_a_teacher_with_modules(with_modules, t
 
 
 @pytest.fixture
-def adjusted(tmp_path):
-    def adjusted(method, encoder, name="work", *, bitext=None):
+def adjust_encoder(tmp_path):
+    def adjust_encoder(method, encoder, name="work", *, bitext=None):
         bitext = {"en-de": translations(24)} if bitext is None else bitext
         return method.train(AdjustSetting(start=str(encoder), bitext=bitext, folder=tmp_path / name, seed=0))
 
-    return adjusted
+    return adjust_encoder
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ADJUSTING)
-def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(name, bert_folder, with_modules, adjusted):
-    plain = adjusted(ADJUSTING[name], bert_folder, "plain")
+def test_adjusting_with_modules_for_all_is_adjusting_to_the_bit(
+    name, bert_folder, with_modules, adjust_encoder
+):
+    plain_training = adjust_encoder(ADJUSTING[name], bert_folder, "plain")
     folder = with_modules("feed-forward", ("en",), fallback="en", stir=0.0)
-    found = adjusted(ADJUSTING[name], folder, "found")
-    expected, there = weights(plain.model), weights(found.model)
-    assert expected and all(torch.equal(there[one], expected[one]) for one in expected)
-    if maps := language_maps_of(plain.model):
-        assert torch.equal(language_maps_of(found.model).maps["de"].matrix, maps.maps["de"].matrix)
+    training = adjust_encoder(ADJUSTING[name], folder, "found")
+    expected = weights(plain_training.model)
+    weights_value = weights(training.model)
+    assert expected and all(torch.equal(weights_value[item], expected[item]) for item in expected)
+    if maps := language_maps_of(plain_training.model):
+        assert torch.equal(language_maps_of(training.model).maps["de"].matrix, maps.maps["de"].matrix)
 
 
 TRAINED = [name for name in ADJUSTING if not ADJUSTMENTS[name].maps]
@@ -445,34 +495,36 @@ TRAINED = [name for name in ADJUSTING if not ADJUSTMENTS[name].maps]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
-def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjusted):
-    start, method = load_whole(bert_folder), ADJUSTING[name]
-    assert equal(adjusted(method, bert_folder, bitext={}).model, start)
-    assert equal(adjusted(method, bert_folder, bitext={"en-de": []}).model, start)
-    assert equal(adjusted(with_fields(method, epochs=0), bert_folder).model, start)
+def test_without_sentence_pairs_or_steps_an_encoder_is_not_adjusted(name, bert_folder, adjust_encoder):
+    start = load_whole(bert_folder)
+    method = ADJUSTING[name]
+    assert equal(adjust_encoder(method, bert_folder, bitext={}).model, start)
+    assert equal(adjust_encoder(method, bert_folder, bitext={"en-de": []}).model, start)
+    assert equal(adjust_encoder(with_fields(method, epochs=0), bert_folder).model, start)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
-    name, bert_folder, adjusted, monkeypatch, tmp_path
+    name, bert_folder, adjust_encoder, monkeypatch, tmp_path
 ):
     method = with_fields(ADJUSTING[name], checkpoint_every=1)
-    whole = adjusted(method, bert_folder, "whole")
-    with interrupted(Bucketed, monkeypatch, at=-1):
-        adjusted(method, bert_folder)
+    whole_training = adjust_encoder(method, bert_folder, "whole")
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
+        adjust_encoder(method, bert_folder)
     assert list((tmp_path / "work").glob("checkpoint-*"))
-    again = adjusted(method, bert_folder)
-    assert equal(again.model, whole.model)
-    assert again.rows == whole.rows
+    again = adjust_encoder(method, bert_folder)
+    assert equal(again.model, whole_training.model)
+    assert again.rows == whole_training.rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["feed-forward", "attention", "adapter"])
 @pytest.mark.parametrize("name", TRAINED)
-def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjusted):
-    before, found = load_whole(with_modules(kind)), adjusted(ADJUSTING[name], with_modules(kind)).model
-    still = {language: all(same_modules(language, before, found)) for language in LANGUAGES}
+def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, with_modules, adjust_encoder):
+    model_before = load_whole(with_modules(kind))
+    model = adjust_encoder(ADJUSTING[name], with_modules(kind)).model
+    still = {language: all(same_modules(language, model_before, model)) for language in LANGUAGES}
     assert still == {"en": False, "de": False, "fr": True}
 
 
@@ -481,24 +533,24 @@ def test_adjusting_moves_the_modules_of_both_languages_and_no_other(name, kind, 
 @pytest.mark.parametrize("dropout", [True, False])
 @pytest.mark.parametrize("name", TRAINED)
 def test_adjusting_with_layers_that_are_computed_anew_is_the_same_to_the_bit(
-    name, dropout, with_modules, adjusted
+    name, dropout, with_modules, adjust_encoder
 ):
     method = with_fields(ADJUSTING[name], dropout=dropout)
-    whole = adjusted(method, with_modules("attention"), "whole")
-    found = adjusted(with_fields(method, gradient_checkpointing=True), with_modules("attention"))
-    assert equal(found, whole)
+    whole_training = adjust_encoder(method, with_modules("attention"), "whole")
+    training = adjust_encoder(with_fields(method, gradient_checkpointing=True), with_modules("attention"))
+    assert equal(training, whole_training)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sum", "mean"])
-def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjusted):
+def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adjust_encoder):
     method = with_fields(ADJUSTING["cross-lingual-adjustment"], dropout=False, form=form, epsilon=0.1)
-    whole = adjusted(method, with_modules("adapter"), "whole")
-    found = adjusted(with_fields(method, accumulation=3), with_modules("adapter"))
-    assert not equal(found, whole)
-    for one, weight in weights(whole.model).items():
-        torch.testing.assert_close(weights(found.model)[one], weight, rtol=1e-4, atol=2e-6)
+    whole_training = adjust_encoder(method, with_modules("adapter"), "whole")
+    training = adjust_encoder(with_fields(method, accumulation=3), with_modules("adapter"))
+    assert not equal(training, whole_training)
+    for name, weight in weights(whole_training.model).items():
+        torch.testing.assert_close(weights(training.model)[name], weight, rtol=1e-4, atol=2e-6)
 
 
 def test_contrast_in_parts_is_refused():
@@ -507,17 +559,17 @@ def test_contrast_in_parts_is_refused():
 
 
 @pytest.mark.parametrize("name", ADJUSTING)
-def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjusted):
+def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjust_encoder):
     with pytest.raises(ConfigError, match="'de'"):
-        adjusted(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
+        adjust_encoder(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_encoder_carries_modules_and_maps(with_modules, adjusted, tmp_path):
-    found = adjusted(ADJUSTING["procrustes"], with_modules("adapter"))
-    save_model(found.model, found.tokenizer, tmp_path / "both")
+def test_an_encoder_carries_modules_and_maps(with_modules, adjust_encoder, tmp_path):
+    training = adjust_encoder(ADJUSTING["procrustes"], with_modules("adapter"))
+    save_model(training.model, training.tokenizer, tmp_path / "both")
     again = load_whole(tmp_path / "both")
     assert modules_of(again) is not None and language_maps_of(again) is not None
-    tuned = train(Bilingual(), None, tmp_path / "both", tmp_path / "tuned")
-    assert modules_of(tuned.model) is not None and language_maps_of(tuned.model) is not None
+    tuned_training = train(Bilingual(), None, tmp_path / "both", tmp_path / "tuned")
+    assert modules_of(tuned_training.model) is not None and language_maps_of(tuned_training.model) is not None

@@ -19,11 +19,12 @@ EACH = pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 
 
 @pytest.fixture
-def prepared(bert_folder, tmp_path):
+def loss_case(bert_folder, tmp_path):
     """Prepare the loss of a model and a teacher, which is a different or the same model."""
 
     def make(task, *, teacher_seed=9, weight=2.0, steps=30):
-        tokenizer, kind = load_tokenizer(bert_folder), TASKS[task]
+        tokenizer = load_tokenizer(bert_folder)
+        kind = TASKS[task]
         save_model(kind.head(bert_folder, seed=teacher_seed), tokenizer, tmp_path / "teacher")
         setting = in_translation.setting(task, bert_folder, tmp_path, teacher=tmp_path / "teacher")
         model = kind.head(bert_folder, seed=1).eval()
@@ -33,45 +34,49 @@ def prepared(bert_folder, tmp_path):
     return make
 
 
-def by_hand(task, batch, ours, theirs):
-    """KL(f(x; θ*) ‖ f(x; θ)), one example, word or end of a span after the other."""
-    own, first = (TASKS[task].scores(one, batch).double() for one in (ours, theirs))
+def compute_divergence(task, batch, ours, theirs):
+    """KL(f(x. Θ*) ‖ f(x. Θ)), one example, word or end of a span after the other."""
+    own_scores, first_scores = (TASKS[task].scores(item, batch).double() for item in (ours, theirs))
     if task == "qa":
         rows = range(len(batch.subwords))
-        groups = [scores[batch.rows == row].T for scores in (own, first) for row in rows]
-        own, first = groups[: len(rows)], groups[len(rows) :]
-        own, first = ([end for both in each for end in both] for each in (own, first))
-    found = [
+        groups = [scores[batch.rows == row].T for scores in (own_scores, first_scores) for row in rows]
+        own_scores = groups[: len(rows)]
+        first_scores = groups[len(rows) :]
+        own_scores, first_scores = (
+            [end for pair in element for end in pair] for element in (own_scores, first_scores)
+        )
+    divergences = [
         kl_div(q.log_softmax(0), p.log_softmax(0), reduction="sum", log_target=True)
-        for q, p in zip(own, first, strict=True)
+        for q, p in zip(own_scores, first_scores, strict=True)
     ]
-    return torch.stack(found).mean()
+    return torch.stack(divergences).mean()
 
 
 @EACH
-def test_the_loss_is_the_divergence_from_the_first_model(prepared, task):
-    _, model, term, teacher = prepared(task)
+def test_the_loss_is_the_divergence_from_the_first_model(loss_case, task):
+    _, model, term, teacher = loss_case(task)
     for step in (0, 11):
-        batch, loss = term.batches[step], term.loss(term.batches[step])
+        batch = term.batches[step]
+        loss = term.loss(term.batches[step])
         assert not len(batch.gold)
         torch.testing.assert_close(
-            loss.double(), 2 * by_hand(task, batch, model, teacher), rtol=1e-4, atol=1e-6
+            loss.double(), 2 * compute_divergence(task, batch, model, teacher), rtol=1e-4, atol=1e-6
         )
     loss.backward()
     assert any(bool(weight.grad.abs().sum()) for weight in model.parameters() if weight.grad is not None)
 
 
 @EACH
-def test_a_model_is_consistent_with_itself_and_nothing_moves_it(prepared, task):
-    _, model, term, _ = prepared(task, teacher_seed=1)
+def test_a_model_is_consistent_with_itself_and_nothing_moves_it(loss_case, task):
+    _, model, term, _ = loss_case(task, teacher_seed=1)
     loss = term.loss(term.batches[0])
     loss.backward()
     assert float(loss.detach()) == 0
     assert all(weight.grad is None or float(weight.grad.abs().max()) < 1e-6 for weight in model.parameters())
 
 
-def test_examples_and_their_translations_are_read_each_once_a_pass(prepared):
-    setting, _, term, _ = prepared("upos", steps=30)
+def test_examples_and_their_translations_are_read_each_once_a_pass(loss_case):
+    setting, _, term, _ = loss_case("upos", steps=30)
     passes = len(setting.train("en")) * 2 // 4
     assert len(term.batches) == 36 >= 30 and term.batches.steps_per_epoch == passes == 12
     languages = [term.batches[step].languages for step in range(12)]
@@ -81,9 +86,9 @@ def test_examples_and_their_translations_are_read_each_once_a_pass(prepared):
 @pytest.mark.slow
 def test_without_weight_it_is_the_method_without_it(bert_folder, tmp_path):
     setting = in_translation.setting("nli", bert_folder, tmp_path)
-    plain = SourceOnly().train(replace(setting, folder=tmp_path / "plain"))
-    found = SourceOnly().train(replace(setting, auxiliary=ModelConsistency(weight=0.0)))
-    assert equal(found, plain) and found.rows == plain.rows
+    plain_training = SourceOnly().train(replace(setting, folder=tmp_path / "plain"))
+    training = SourceOnly().train(replace(setting, auxiliary=ModelConsistency(weight=0.0)))
+    assert equal(training, plain_training) and training.rows == plain_training.rows
     assert not ModelConsistency(weight=0.0).reads(("en",), ()).needs_teacher(TASKS["nli"])
 
 

@@ -24,38 +24,41 @@ BESIDE = [("upos", ("nli", "parsing")), ("nli", ("upos", "multiple-choice")), ("
 EACH = pytest.mark.parametrize(("task", "others"), BESIDE)
 
 
-def setting_of(task, others, encoder, folder, **about):
-    setting = in_translation.setting(task, encoder, folder, **about)
-    further = tuple(map(in_translation.further, others))
-    return replace(setting, auxiliary=MultiTask(tasks=others, weight=0.5), further=further)
+def setting_of(task, other_texts, encoder, folder, **options):
+    setting = in_translation.setting(task, encoder, folder, **options)
+    further = tuple(in_translation.further(other_text) for other_text in other_texts)
+    return replace(setting, auxiliary=MultiTask(tasks=other_texts, weight=0.5), further=further)
 
 
 @EACH
 def test_the_gradient_is_that_of_separate_models_with_the_same_encoder(task, others, bert_folder, tmp_path):
-    setting, tokenizer = setting_of(task, others, bert_folder, tmp_path), load_tokenizer(bert_folder)
+    setting = setting_of(task, others, bert_folder, tmp_path)
+    tokenizer = load_tokenizer(bert_folder)
     model = TASKS[task].head(bert_folder, seed=1).eval()
     term = setting.auxiliary.prepare(setting, model, tokenizer, 12)
     shared = {name: weight for name, weight in model.named_parameters() if ".encoder." in name}
     for step in range(4):
         batch = term.batches[step]
         name = others[batch.task]
-        alone = TASKS[name].head(bert_folder, seed=derive(0, "head", name)).eval()
-        expected = 0.5 * TASKS[name].loss(alone, batch.batch)
+        single_model = TASKS[name].head(bert_folder, seed=derive(0, "head", name)).eval()
+        expected = 0.5 * TASKS[name].loss(single_model, batch.batch)
         loss = term.loss(batch)
         assert torch.equal(loss, expected)
         model.zero_grad()
         loss.backward()
         expected.backward()
-        apart = dict(alone.named_parameters())
-        compared = [(shared[key].grad, apart[key].grad) for key in shared if apart[key].grad is not None]
-        assert len(compared) == len(shared)
-        assert all(torch.equal(one, other) and one.abs().sum() for one, other in compared)
+        distance = dict(single_model.named_parameters())
+        compared_grads = [
+            (shared[key].grad, distance[key].grad) for key in shared if distance[key].grad is not None
+        ]
+        assert len(compared_grads) == len(shared)
+        assert all(torch.equal(left, right) and left.abs().sum() for left, right in compared_grads)
 
 
 def test_tasks_are_drawn_by_their_size_and_temperature():
     for temperature, shares in ((1.0, (0.1, 0.9)), (2.0, (0.25, 0.75)), (1e6, (0.5, 0.5))):
-        drawn = task_of_steps([100, 900], 20_000, temperature=temperature, seed=3)
-        np.testing.assert_allclose(np.bincount(drawn) / len(drawn), shares, atol=0.02)
+        drawn_task = task_of_steps([100, 900], 20_000, temperature=temperature, seed=3)
+        np.testing.assert_allclose(np.bincount(drawn_task) / len(drawn_task), shares, atol=0.02)
 
 
 def test_each_pass_over_a_task_has_all_its_examples_once(bert_folder, tmp_path):
@@ -64,9 +67,13 @@ def test_each_pass_over_a_task_has_all_its_examples_once(bert_folder, tmp_path):
     term = setting.auxiliary.prepare(setting, model, load_tokenizer(bert_folder), 40)
     assert len(term.batches) == 40
     for task in (0, 1):
-        batches = [batch.batch for batch in map(term.batches.__getitem__, range(40)) if batch.task == task]
+        batches = [
+            batch.batch
+            for batch in (term.batches.__getitem__(index) for index in range(40))
+            if batch.task == task
+        ]
         examples = torch.cat([batch.examples for batch in batches[:4]]).tolist()
-        assert sorted(examples) == [*range(16)]
+        assert sorted(examples) == list(range(16))
 
 
 @pytest.mark.slow
@@ -80,46 +87,46 @@ def test_each_head_is_saved_as_a_model_with_the_score_that_was_noted(
     if task == "upos" and method.name == "x-mixup":
         method = replace(method, labels="projected")  # So that no teacher is needed.
     setting = replace(setting_of(task, others, bert_folder, tmp_path / "work", epochs=2), peft=peft)
-    trained = method.train(setting)
-    assert not hasattr(trained.model, HEADS)
+    training = method.train(setting)
+    assert not hasattr(training.model, HEADS)
     folder = tmp_path / "model"
-    save_model(trained.model, trained.tokenizer, folder, trained.extra_writers, trained.difference)
-    assert equal(TASKS[task].head(folder, seed=9), trained)
-    rows = {row["further_task"]: row for row in trained.rows if "further_task" in row}
+    save_model(training.model, training.tokenizer, folder, training.extra_writers, training.difference)
+    assert equal(TASKS[task].head(folder, seed=9), training)
+    rows = {row["further_task"]: row for row in training.rows if "further_task" in row}
     assert tuple(rows) == others
     folder = folder.rename(tmp_path / "moved")
     for name, row in rows.items():
-        loaded = TASKS[name].head(folder / "tasks" / name, seed=9)
-        assert equal(loaded, TASKS[name].head(folder / "tasks" / name, seed=8))
-        prepared = evaluation(
+        loaded_model = TASKS[name].head(folder / "tasks" / name, seed=9)
+        assert equal(loaded_model, TASKS[name].head(folder / "tasks" / name, seed=8))
+        prepared_evaluation = evaluation(
             TASKS[name],
             in_translation.further(name).dev("en"),
             load_tokenizer(folder / "tasks" / name),
             with_fields(setting.optimization, precision="float32"),
             language="en",
         )
-        assert row["score"] == pytest.approx(prepared.score(loaded), abs=1e-6)
+        assert row["score"] == pytest.approx(prepared_evaluation.score(loaded_model), abs=1e-6)
         assert row["examples"] == 12 and 0 <= row["baseline"] <= 1
-        shared = {key: weight for key, weight in weights(loaded).items() if ".encoder." in key}
-        assert shared and all(torch.equal(weight, weights(trained)[key]) for key, weight in shared.items())
+        shared = {key: weight for key, weight in weights(loaded_model).items() if ".encoder." in key}
+        assert shared and all(torch.equal(weight, weights(training)[key]) for key, weight in shared.items())
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_learned_beside_changes_the_model_and_at_weight_0_nothing_does(bert_folder, tmp_path):
-    plain = SourceOnly().train(in_translation.setting("nli", bert_folder, tmp_path / "plain"))
+    plain_training = SourceOnly().train(in_translation.setting("nli", bert_folder, tmp_path / "plain"))
     setting = setting_of("nli", ("upos",), bert_folder, tmp_path / "with")
-    assert not equal(SourceOnly().train(setting), plain)
+    assert not equal(SourceOnly().train(setting), plain_training)
     setting = replace(setting, auxiliary=replace(setting.auxiliary, weight=0.0), folder=tmp_path / "without")
-    without = SourceOnly().train(setting)
-    assert equal(without, plain) and without.rows == plain.rows
+    plain_record = SourceOnly().train(setting)
+    assert equal(plain_record, plain_training) and plain_record.rows == plain_training.rows
     assert not setting.auxiliary.reads(("en",), ()).tasks
 
 
 def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_folder, tmp_path):
     setting = setting_of("nli", ("upos", "parsing"), bert_folder, tmp_path / "low", learning_rate=1e-9)
-    warned = SourceOnly().train(setting).warnings
-    further = [warning for warning in warned if "further task" in warning]
+    warnings = SourceOnly().train(setting).warnings
+    further = [warning for warning in warnings if "further task" in warning]
     assert [warning.split(" on en dev")[0] for warning in further] == [
         "stuck at chance: the best accuracy of the further task upos",
         "stuck at chance: the best las of the further task parsing",
@@ -127,11 +134,11 @@ def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_fol
     upos, parsing = setting.further
     nouns = [replace(read, tags=("NOUN",) * len(read.words)) for read in upos.dev("en")[:2]]
     further = (replace(upos, dev=lambda _: nouns), parsing)
-    warned = SourceOnly().train(replace(setting, further=further, folder=tmp_path / "one")).warnings
+    warnings = SourceOnly().train(replace(setting, further=further, folder=tmp_path / "one")).warnings
     assert any(
-        warning.startswith("all 2 dev examples of en for upos have the label NOUN") for warning in warned
+        warning.startswith("all 2 dev examples of en for upos have the label NOUN") for warning in warnings
     )
-    assert not any("further task upos" in warning for warning in warned)
+    assert not any("further task upos" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ EACH = pytest.mark.parametrize("name", KINDS)
 
 def test_every_kind_is_held_to_these_laws():
     assert KINDS.keys() == PEFT.keys()
-    assert all(type(one) is PEFT[name] for name, one in KINDS.items())
+    assert all(type(kind) is PEFT[name] for name, kind in KINDS.items())
 
 
 def put_into(peft, model, folder):
@@ -70,7 +70,7 @@ def stir(model):
     return model
 
 
-def scored(model, encoder):
+def score_model(model, encoder):
     setting = in_translation.setting("upos", encoder, Path(), epochs=1)
     return evaluation(setting.task, setting.dev("en"), load_tokenizer(encoder), setting.optimization).scores(
         model
@@ -81,55 +81,56 @@ def scored(model, encoder):
 @EACH
 def test_before_the_first_step_no_score_differs_to_the_bit(name, encoder_folder, tmp_path):
     model = TASKS["upos"].head(encoder_folder, seed=0)
-    before, scores = weights(model), scored(model, encoder_folder)
+    weights_before = weights(model)
+    scores = score_model(model, encoder_folder)
     put_into(KINDS[name], model, tmp_path)
-    now = scored(model, encoder_folder)
-    assert all(torch.equal(one, other) for one, other in zip(now, scores, strict=True))
+    now = score_model(model, encoder_folder)
+    assert all(torch.equal(left, right) for left, right in zip(now, scores, strict=True))
     KINDS[name].finish(model, str(encoder_folder))
-    found = {key: one for key, one in weights(model).items() if ADDED not in key}
-    assert found.keys() == before.keys()
-    assert all(torch.allclose(one, before[key], atol=1e-6) for key, one in found.items())
+    fields = {key: weight for key, weight in weights(model).items() if ADDED not in key}
+    assert fields.keys() == weights_before.keys()
+    assert all(torch.allclose(field, weights_before[key], atol=1e-6) for key, field in fields.items())
 
 
 @EACH
 def test_what_is_kept_scores_as_it_did_in_training_where_weights_are_tied(name, mt5_folder, tmp_path):
     model = TASKS["upos"].head(mt5_folder, seed=0)
     put_into(KINDS[name], model, tmp_path)
-    trained = scored(stir(model), mt5_folder)
+    trained_scores = score_model(stir(model), mt5_folder)
     KINDS[name].finish(model, str(mt5_folder))
-    for one, other in zip(scored(model, mt5_folder), trained, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    for score, trained_score in zip(score_model(model, mt5_folder), trained_scores, strict=True):
+        torch.testing.assert_close(score, trained_score, rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture
-def stirred(tmp_path):
-    def adapted(peft, encoder, task="upos"):
+def stirred_adapters(tmp_path):
+    def adapt_model(peft, encoder, task="upos"):
         model = TASKS[task].head(encoder, seed=0)
         put_into(peft, model, tmp_path)
         difference = peft.finish(stir(model), str(encoder))
         save_model(model, load_tokenizer(encoder), tmp_path / "run" / "model", difference=difference)
         return model, tmp_path / "run" / "model"
 
-    return adapted
+    return adapt_model
 
 
 @pytest.mark.each_value
 @EACH
-def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred):
-    model, folder = stirred(KINDS[name], encoder_folder)
+def test_a_model_of_any_family_is_loaded_as_it_was_saved_to_the_bit(name, encoder_folder, stirred_adapters):
+    model, folder = stirred_adapters(KINDS[name], encoder_folder)
     assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 
 @pytest.mark.each_value
 @EACH
 @pytest.mark.parametrize("task", TASKS)
-def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred):
-    model, folder = stirred(KINDS[name], bert_folder, task)
+def test_a_model_of_any_task_is_loaded_as_it_was_saved_to_the_bit(name, task, bert_folder, stirred_adapters):
+    model, folder = stirred_adapters(KINDS[name], bert_folder, task)
     assert equal(TASKS[task].head(folder, seed=5), model)
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, bert_folder):
+def train_adapters(tmp_path_factory, bert_folder):
     @cache
     def train(method, peft):
         setting = in_translation.setting("upos", bert_folder, tmp_path_factory.mktemp("work"))
@@ -148,31 +149,48 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_weights_around_the_adapters_stay_to_the_bit(name, trained, bert_folder):
-    before = weights(TASKS["upos"].head(bert_folder, seed=0))
-    found = weights(trained(SourceOnly(), KINDS[name]))
-    moved = {key for key in found if key not in before or not torch.equal(found[key], before[key])}
-    assert moved and all(
-        key.startswith("classifier") or any(one in key for one in OWN[name]) for key in moved
+def test_weights_around_the_adapters_stay_to_the_bit(name, train_adapters, bert_folder):
+    weights_before = weights(TASKS["upos"].head(bert_folder, seed=0))
+    result = weights(train_adapters(SourceOnly(), KINDS[name]))
+    moved_keys = {
+        key
+        for key in result
+        if key not in weights_before or not torch.equal(result[key], weights_before[key])
+    }
+    assert moved_keys and all(
+        key.startswith("classifier") or any(item in key for item in OWN[name]) for key in moved_keys
     )
 
 
 @pytest.mark.slow
-def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(trained, bert_folder):
-    before = encoder_weights(TASKS["upos"].head(bert_folder, seed=0))
-    whole, found = (encoder_weights(trained(SourceOnly(), one).model) for one in (None, KINDS["lt-sft"]))
-    changes = torch.cat([(whole[name] - before[name]).abs().flatten() for name in before])
-    moved = torch.cat([(found[name] != before[name]).flatten() for name in before])
-    assert 0 < moved.sum() <= round(0.1 * len(moved))
-    assert changes[moved].min() >= changes.sort(descending=True).values[round(0.1 * len(moved)) - 1]
+def test_of_the_weights_of_a_ticket_those_that_changed_most_move_and_no_others(train_adapters, bert_folder):
+    encoder_weights_before = encoder_weights(TASKS["upos"].head(bert_folder, seed=0))
+    whole_encoder_weights, result = (
+        encoder_weights(train_adapters(SourceOnly(), item).model) for item in (None, KINDS["lt-sft"])
+    )
+    changes = torch.cat(
+        [
+            (whole_encoder_weights[name] - encoder_weights_before[name]).abs().flatten()
+            for name in encoder_weights_before
+        ]
+    )
+    moved_tensor = torch.cat(
+        [(result[name] != encoder_weights_before[name]).flatten() for name in encoder_weights_before]
+    )
+    assert 0 < moved_tensor.sum() <= round(0.1 * len(moved_tensor))
+    assert (
+        changes[moved_tensor].min()
+        >= changes.sort(descending=True).values[round(0.1 * len(moved_tensor)) - 1]
+    )
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(trained):
-    plain, ticket = trained(SourceOnly(), None), trained(SourceOnly(), LotteryTicket(share=1.0))
-    assert equal(plain, ticket)
-    assert plain.rows == ticket.rows
+def test_a_ticket_of_all_weights_is_the_plain_training_to_the_bit(train_adapters):
+    plain_training = train_adapters(SourceOnly(), None)
+    ticket = train_adapters(SourceOnly(), LotteryTicket(share=1.0))
+    assert equal(plain_training, ticket)
+    assert plain_training.rows == ticket.rows
 
 
 def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_folder, tmp_path):
@@ -180,28 +198,31 @@ def test_frozen_layers_are_the_lowest_and_the_embeddings_and_no_others(encoder_f
         model = TASKS["upos"].head(encoder_folder, seed=0)
         family = family_of(model)
         put_into(LayerFreezing(layers=layers), model, tmp_path)
-        trained = {id(one) for one in model.parameters() if one.requires_grad}
-        blocks = [[one for _, one in site.parameters(model, "block")] for site in family.sites(model)]
-        assert not trained & {id(one) for one in family.embeddings(model).parameters()}
-        for number, block in enumerate(blocks):
-            assert all((id(one) in trained) == (number >= layers) for one in block)
-        assert all(id(one) in trained for one in head_parameters(model).values())
+        trained_ids = {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
+        blocks = [
+            [parameter for _, parameter in site.parameters(model, "block")] for site in family.sites(model)
+        ]
+        assert not trained_ids & {id(parameter) for parameter in family.embeddings(model).parameters()}
+        for index, block in enumerate(blocks):
+            assert all((id(item) in trained_ids) == (index >= layers) for item in block)
+        assert all(id(head_parameter) in trained_ids for head_parameter in head_parameters(model).values())
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_MODULES)
 def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_folder, tmp_path):
-    encoder, model = tmp_path / "encoder", load_whole(bert_folder)
+    encoder = tmp_path / "encoder"
+    model = load_whole(bert_folder)
     add_modules(model, Modules(kind=kind), ("en", "de"), seed=0)
     save_model(model, load_tokenizer(bert_folder), encoder)
     for layers in (0, 2, 3):
         model = TASKS["upos"].head(encoder, seed=0)
         put_into(LayerFreezing(layers=layers), model, tmp_path)
-        trained = {name for name, one in model.named_parameters() if one.requires_grad}
-        inside = {int(name.partition("layer.")[2][0]) for name in trained if "layer." in name}
-        assert inside == {*range(layers, 3)}
-        assert not any("embeddings" in name for name in trained)
+        trained_names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+        inside = {int(name.partition("layer.")[2][0]) for name in trained_names if "layer." in name}
+        assert inside == set(range(layers, 3))
+        assert not any("embeddings" in name for name in trained_names)
         difference = LayerFreezing(layers=layers).finish(stir(model), str(encoder))
         folder = tmp_path / str(layers) / "model"
         save_model(model, load_tokenizer(encoder), folder, difference=difference)
@@ -219,54 +240,55 @@ def test_modules_that_a_family_has_not_are_refused():
         LoRA(modules=("query",)).check(FAMILIES["modernbert"])
 
 
-# Paths between models with adapters: of their merged weights, or of the adapters themselves.
+# Paths between models with adapters: merged weights, or the adapters themselves.
 
 
 @pytest.fixture(scope="module")
-def ends(trained, bert_folder, tmp_path_factory):
+def ends(train_adapters, bert_folder, tmp_path_factory):
     """Two models whose adapters had the same start, as runs save them."""
     folders = []
     for method in (SourceOnly(), Bilingual()):
-        found, folder = trained(method, KINDS["lora"]), tmp_path_factory.mktemp("end") / "run" / "model"
+        training = train_adapters(method, KINDS["lora"])
+        folder = tmp_path_factory.mktemp("end") / "run" / "model"
         folder.parent.mkdir()
-        save_model(found.model, found.tokenizer, folder, difference=found.difference)
+        save_model(training.model, training.tokenizer, folder, difference=training.difference)
         folders.append(folder)
     return folders
 
 
-def loaded(folder):
+def load_head(folder):
     return TASKS["upos"].head(folder, seed=0)
 
 
-def unmerged(folder):
-    model = loaded(folder)
+def load_unmerged(folder):
+    model = load_head(folder)
     unmerge(model, folder)
     return model
 
 
-def along(ends, part, alphas=(0.0, 0.5, 1.0)):
+def follow_path(ends, part, alphas=(0.0, 0.5, 1.0)):
     """Return the weights that a path passes, merged."""
-    found = []
+    result = []
 
-    def seen(model):
+    def note_model(model):
         copy = deepcopy(model)
         if part == "factors":
             merge_adapters(copy)
-        found.append(weights(copy))
+        result.append(weights(copy))
         return 0.0
 
     setting = MeasureSetting(
-        subjects=tuple(Subject(id=str(one), rows=(), folder=one) for one in ends),
+        subjects=tuple(Subject(id=str(end), rows=(), folder=end) for end in ends),
         languages=("en",),
         split="dev",
         source=("en",),
-        load=lambda one: loaded(one.folder),
-        load_factors=lambda one: unmerged(one.folder),
+        load=lambda item: load_head(item.folder),
+        load_factors=lambda item: load_unmerged(item.folder),
         evaluation=lambda _: SimpleNamespace(
             metric="accuracy",
             examples=[SimpleNamespace(id="0")],
             gold=[()],
-            score_by_example=lambda model: (seen(model), Contributions([0.0], [1.0]), [()]),
+            score_by_example=lambda model: (note_model(model), Contributions([0.0], [1.0]), [()]),
         ),
         encoder=lambda _: None,
         bitext=lambda _: [],
@@ -274,35 +296,42 @@ def along(ends, part, alphas=(0.0, 0.5, 1.0)):
     )
     rows = Interpolation(alphas=alphas, part=part).measure(setting)
     assert {row.part for row in rows} == {part}
-    return found
+    return result
 
 
 def test_a_path_of_merged_weights_ends_at_the_models_to_the_bit(ends):
-    first, middle, last = along(ends, "all")
-    assert equal(first, loaded(ends[0])) and equal(last, loaded(ends[1]))
-    assert all(torch.equal(middle[name], torch.lerp(first[name], last[name], 0.5)) for name in middle)
+    first_path, middle_path, last_path = follow_path(ends, "all")
+    assert equal(first_path, load_head(ends[0])) and equal(last_path, load_head(ends[1]))
+    assert all(
+        torch.equal(middle_path[name], torch.lerp(first_path[name], last_path[name], 0.5))
+        for name in middle_path
+    )
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
-    merged, factors = along(ends, "all"), along(ends, "factors")
-    for one, other in zip((merged[0], merged[2]), (factors[0], factors[2]), strict=True):
-        assert equal(one, other)  # Merged as they are when loaded: to the bit.
+    merged_path = follow_path(ends, "all")
+    factors = follow_path(ends, "factors")
+    for item, factor in zip((merged_path[0], merged_path[2]), (factors[0], factors[2]), strict=True):
+        assert equal(item, factor)  # Merged as they are when loaded: to the bit.
     name = "bert.encoder.layer.0.attention.self.query.weight"
     a, b = (
-        [unmerged(one).get_parameter(name.replace("weight", f"lora_{side}.default.weight")) for one in ends]
+        [
+            load_unmerged(end).get_parameter(name.replace("weight", f"lora_{side}.default.weight"))
+            for end in ends
+        ]
         for side in "AB"
     )
-    before = loaded(ends[0]).get_parameter(name) - 2 * b[0] @ a[0]  # alpha / rank = 2
-    expected = before + 2 * (sum(b) / 2) @ (sum(a) / 2)
+    difference_before = load_head(ends[0]).get_parameter(name) - 2 * b[0] @ a[0]  # alpha / rank = 2
+    expected = difference_before + 2 * (sum(b) / 2) @ (sum(a) / 2)
     assert torch.allclose(factors[1][name], expected, atol=1e-5)
-    assert not torch.allclose(factors[1][name], merged[1][name], atol=1e-7)
+    assert not torch.allclose(factors[1][name], merged_path[1][name], atol=1e-7)
 
 
 def test_models_without_adapters_have_no_factors(bert_folder):
     with pytest.raises(ModelError, match="adapters"):
-        unmerge(loaded(bert_folder), bert_folder)
+        unmerge(load_head(bert_folder), bert_folder)
 
 
 def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_path):
@@ -313,11 +342,11 @@ def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_
         put_into(LoRA(modules=("attention_output",)), model, tmp_path)
 
 
-def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, stirred):
+def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, stirred_adapters):
     commit = hub_cache("someone/bert", bert_folder)
-    model, folder = stirred(LoRA(), f"someone/bert@{commit}")
-    about = json.loads((folder / "adapter_config.json").read_text())
-    assert (about["base_model_name_or_path"], about["revision"]) == ("someone/bert", commit)
+    model, folder = stirred_adapters(LoRA(), f"someone/bert@{commit}")
+    data = json.loads((folder / "adapter_config.json").read_text())
+    assert (data["base_model_name_or_path"], data["revision"]) == ("someone/bert", commit)
     assert equal(TASKS["upos"].head(folder, seed=5), model)
 
 

@@ -29,7 +29,7 @@ def train(make_setting, tmp_path):
 
 @pytest.mark.slow
 def test_every_method_without_the_other_language_is_plain_fine_tuning(train, make_setting, tmp_path):
-    plain = fine_tune(make_setting(folder=tmp_path / "plain"), on("en"))
+    plain_training = fine_tune(make_setting(folder=tmp_path / "plain"), on("en"))
     for method, source, target in (
         (SourceOnly(), ("en",), ()),
         (SourceOnly(), ("en",), ("de",)),
@@ -41,65 +41,67 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
         (XMixup(), ("en",), ()),
         (FewShot(shots=40), ("de",), ("en",)),
     ):
-        trained = train(method, source, target)
-        assert equal(trained, plain)
-        assert trained.rows == plain.rows
+        training = train(method, source, target)
+        assert equal(training, plain_training)
+        assert training.rows == plain_training.rows
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
-    both = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), on("en", "de"))
-    assert equal(train(Bilingual(), ("en",), ("de",)), both)
-    assert not equal(train(SourceOnly(), ("en",), ("de",)), both)
-    assert not equal(train(TargetOnly(), ("en",), ("de",)), both)
+    trainings = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), on("en", "de"))
+    assert equal(train(Bilingual(), ("en",), ("de",)), trainings)
+    assert not equal(train(SourceOnly(), ("en",), ("de",)), trainings)
+    assert not equal(train(TargetOnly(), ("en",), ("de",)), trainings)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_translate_train_is_fine_tuning_on_source_and_translations(train, make_setting, tmp_path):
-    both = fine_tune(make_setting(folder=tmp_path / "both"), Reads(train=("en", "en-de"), dev=("en",)))
-    assert equal(train(TranslateTrain(), ("en",), ("de",)), both)
-    alone = fine_tune(make_setting(folder=tmp_path / "alone"), Reads(train=("en-de",), dev=("en",)))
-    assert equal(train(TranslateTrain(with_source=False), ("en",), ("de",)), alone)
+    trainings = fine_tune(make_setting(folder=tmp_path / "both"), Reads(train=("en", "en-de"), dev=("en",)))
+    assert equal(train(TranslateTrain(), ("en",), ("de",)), trainings)
+    single_training = fine_tune(make_setting(folder=tmp_path / "alone"), Reads(train=("en-de",), dev=("en",)))
+    assert equal(train(TranslateTrain(with_source=False), ("en",), ("de",)), single_training)
 
 
 def test_translate_train_reads_no_target_labels():
-    reads = TranslateTrain().reads(("en", "ar"), ("de",))
-    assert reads == Reads(train=("en", "ar", "en-de", "ar-de"), dev=("en", "ar"))
+    text = TranslateTrain().reads(("en", "ar"), ("de",))
+    assert text == Reads(train=("en", "ar", "en-de", "ar-de"), dev=("en", "ar"))
 
 
 @pytest.mark.slow
 def test_few_shot_without_shots_leaves_the_model_as_it_was(make_setting, tmp_path):
-    first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
-    save_model(first.model, first.tokenizer, tmp_path / "model")
+    first_training = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
+    save_model(first_training.model, first_training.tokenizer, tmp_path / "model")
     start = make_setting(("en",), ("de",), seed=1, encoder=tmp_path / "model", folder=tmp_path / "none")
     none = FewShot(shots=0).train(start)
-    assert equal(none, first)
-    assert none.warnings == ()  # That nothing was learned cannot be told where no dev score was taken.
+    assert equal(none, first_training)
+    assert none.warnings == ()  # Without a dev score there is no sign that nothing was learned.
 
 
 @pytest.mark.slow
 def test_few_shot_goes_on_from_its_start_with_the_chosen_examples_alone(make_setting, tmp_path):
-    first = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
-    save_model(first.model, first.tokenizer, tmp_path / "model")
+    first_training = SourceOnly().train(make_setting(("en",), folder=tmp_path / "first"))
+    save_model(first_training.model, first_training.tokenizer, tmp_path / "model")
 
     def go_on(method, name):
         setting = make_setting(("en",), ("de",), encoder=tmp_path / "model", folder=tmp_path / name)
         return method.train(setting), setting
 
     two, setting = go_on(FewShot(shots=2), "two")
-    taken = {one.id for one in shots(setting.train("de"), 2, seed=0)}
-    chosen = [one for one in setting.train("de") if one.id in taken]
-    assert len(chosen) == 2
-    by_hand = fine_tune(replace(setting, train=lambda _: chosen, folder=tmp_path / "hand"), on("de"))
-    assert equal(two, by_hand)
+    taken_ids = {shot.id for shot in shots(setting.train("de"), 2, seed=0)}
+    chosen_training = [example for example in setting.train("de") if example.id in taken_ids]
+    assert len(chosen_training) == 2
+    manual_training = fine_tune(
+        replace(setting, train=lambda _: chosen_training, folder=tmp_path / "hand"), on("de")
+    )
+    assert equal(two, manual_training)
     assert not equal(two, go_on(FewShot(shots=2, draw=1), "other")[0])
 
 
 def test_few_shot_can_choose_the_epoch_without_target_labels(make_setting, tmp_path):
-    trained = FewShot(shots=4, dev="source").train(make_setting(("en",), ("de",), folder=tmp_path / "a"))
-    assert {row["language"] for row in trained.rows if "language" in row} == {"en"}
+    training = FewShot(shots=4, dev="source").train(make_setting(("en",), ("de",), folder=tmp_path / "a"))
+    assert {row["language"] for row in training.rows if "language" in row} == {"en"}
 
 
 def test_few_shot_can_choose_the_epoch_by_as_many_shots_again(make_setting, tmp_path):
@@ -108,29 +110,33 @@ def test_few_shot_can_choose_the_epoch_by_as_many_shots_again(make_setting, tmp_
     def unread(language):
         raise AssertionError(language)
 
-    trained = FewShot(shots=4, dev="shots").train(replace(setting, dev=unread))
-    first, both = ({one.id for one in shots(setting.train("de"), count, seed=0)} for count in (4, 8))
-    of_shots = [one for one in setting.train("de") if one.id in first]
-    further = [one for one in setting.train("de") if one.id in both - first]
-    read = {"train": lambda _: of_shots, "dev": lambda _: further, "folder": tmp_path / "b"}
-    by_hand = fine_tune(replace(setting, **read), on("de"))
-    assert len(further) == 4 and equal(trained, by_hand) and trained.rows == by_hand.rows
+    training = FewShot(shots=4, dev="shots").train(replace(setting, dev=unread))
+    first_ids, id_lists = (
+        {shot.id for shot in shots(setting.train("de"), count, seed=0)} for count in (4, 8)
+    )
+    shot_training = [example for example in setting.train("de") if example.id in first_ids]
+    further = [example for example in setting.train("de") if example.id in id_lists - first_ids]
+    read = {"train": lambda _: shot_training, "dev": lambda _: further, "folder": tmp_path / "b"}
+    manual_training = fine_tune(replace(setting, **read), on("de"))
+    assert len(further) == 4 and equal(training, manual_training) and training.rows == manual_training.rows
     with pytest.raises(DataError, match=r'few-shot: .*"shots".*30.*de.*40'):
         FewShot(shots=30, dev="shots").train(setting)
 
 
 def test_few_shot_without_a_dev_set_keeps_the_last_epoch(make_setting, tmp_path, monkeypatch):
     assert FewShot(dev="none").reads(("en",), ("de",)) == Reads(train=("de",))
-    trained = FewShot(shots=4, dev="none").train(make_setting(("en",), ("de",), folder=tmp_path / "none"))
-    assert not any("score" in row for row in trained.rows)
+    training = FewShot(shots=4, dev="none").train(make_setting(("en",), ("de",), folder=tmp_path / "none"))
+    assert not any("score" in row for row in training.rows)
     for better in (1, -1):  # The last epoch is the best, or the first is.
 
         def notes(_, __, done, by=better):
             return [{"language": "de", "epoch": done, "score": by * done}]
 
         monkeypatch.setattr(Selection, "notes", notes)
-        chosen = FewShot(shots=4).train(make_setting(("en",), ("de",), folder=tmp_path / f"{better}"))
-        assert equal(trained, chosen) == (better == 1)
+        chosen_training = FewShot(shots=4).train(
+            make_setting(("en",), ("de",), folder=tmp_path / f"{better}")
+        )
+        assert equal(training, chosen_training) == (better == 1)
 
 
 def test_sides_say_whose_labels_are_used():

@@ -112,14 +112,14 @@ def models(plan, text):
     return [run for run in plan(text) if isinstance(run, FineTune)]
 
 
-def planned(plan, fields, *, corpus="ud", task='task = "upos"', optimization="limit = 64"):
+def plan_fields(plan, fields, *, corpus="ud", task='task = "upos"', optimization="limit = 64"):
     text = RECIPE.format(corpus=corpus, task=task, fields=fields, optimization=optimization)
     return next(run for run in models(plan, text) if run.method.name == "x-mixup")
 
 
 def test_a_preset_is_its_fields_and_nothing_else(plan):
-    by_preset = planned(plan, 'preset = "released"')
-    by_hand = planned(
+    by_preset = plan_fields(plan, 'preset = "released"')
+    by_hand = plan_fields(
         plan,
         """back_loss = "target"
 source_as_target = true
@@ -138,28 +138,28 @@ clip = 0.0""",
 
 
 def test_what_the_recipe_sets_wins_in_the_method_and_in_the_grid(plan):
-    model = planned(
+    model = plan_fields(
         plan, 'preset = "released"\nback_loss = "target"\nepochs = 1', optimization="learning_rate = 1e-3"
     )
     updates = model.optimization.updates
     assert (model.optimization.epochs, updates.learning_rate, updates.warmup) == (1, 1e-3, 0.0)
-    kept = planned(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
+    kept = plan_fields(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
     assert (kept.learned_ratio, kept.ratio, kept.back_loss) == (True, 0.3, "target")
 
 
 def test_a_preset_knows_the_task_and_other_parts_of_a_recipe_take_it_too(plan):
-    questions = planned(plan, 'preset = "released"', corpus="squad", task="")
+    questions = plan_fields(plan, 'preset = "released"', corpus="squad", task="")
     assert (questions.optimization.epochs, questions.optimization.batch_size) == (2, 32)
     assert questions.optimization.dev is None
     loss = 'auxiliary = { name = "alignment-loss", bitext = "bitext", preset = "released", pairs = 8 }'
-    auxiliary = planned(plan, loss).auxiliary
+    auxiliary = plan_fields(plan, loss).auxiliary
     assert (auxiliary.stay, auxiliary.pairs, auxiliary.encoding.drop_identical) == (1.0, 8, True)
     assert auxiliary.reference == "original"
 
 
-def test_a_wrong_preset_is_told_where_it_stands(refused):
+def test_a_wrong_preset_is_told_where_it_stands(get_refusal):
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization="limit = 64", fields='preset = "x"')
-    assert "grid.method[0]: preset: no preset 'x'." in refused(text)
+    assert "grid.method[0]: preset: no preset 'x'." in get_refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_few_shot_has_a_dev_itself(plan):
     assert [split.language for split in few.splits_read if split.split == "dev"] == ["qaa"]
 
 
-def test_the_source_among_the_targets_is_refused_with_what_to_do(refused):
+def test_the_source_among_the_targets_is_refused_with_what_to_do(get_refusal):
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization="limit = 64", fields="")
-    told = refused(text.replace('["qad"]', '["qaa+qad"]'))
+    told = get_refusal(text.replace('["qad"]', '["qaa+qad"]'))
     assert "grid.targets:" in told
     assert "source_as_target = true" in told

@@ -29,7 +29,7 @@ from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import collate
 from isogloss.training.batching import Bucketed
 from isogloss.training.pairs import paired_batches
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 STRONG = R3F(sigma=0.3, weight=2.0)
 """With noise as large as embeddings, so that rounding does not matter."""
@@ -49,12 +49,14 @@ def scores(seed, items=5, classes=3):
 
 @given(SEEDS)
 def test_the_divergence_is_that_of_both_directions_summed(seed):
-    first, second = scores(seed), scores(seed + 1)
-    p, q = softmax(first, dim=1), softmax(second, dim=1)
+    first_tensor = scores(seed)
+    second = scores(seed + 1)
+    p = softmax(first_tensor, dim=1)
+    q = softmax(second, dim=1)
     expected = ((p - q) * (p.log() - q.log())).sum(dim=1).mean()
-    torch.testing.assert_close(compute_symmetric_divergence(first, second), expected)
-    torch.testing.assert_close(compute_symmetric_divergence(second, first), expected)
-    assert float(compute_symmetric_divergence(first, first)) == 0
+    torch.testing.assert_close(compute_symmetric_divergence(first_tensor, second), expected)
+    torch.testing.assert_close(compute_symmetric_divergence(second, first_tensor), expected)
+    assert float(compute_symmetric_divergence(first_tensor, first_tensor)) == 0
 
 
 def batch_of(task, folder, setting):
@@ -72,18 +74,18 @@ def test_the_loss_compares_predictions_with_and_without_noise(bert_folder, tmp_p
     batch = batch_of(task, bert_folder, setting)
     loss = replace(STRONG, noise=noise)
     torch.manual_seed(3)
-    found = loss.loss(kind, model, batch)
+    result = loss.loss(kind, model, batch)
     torch.manual_seed(3)
     generator = torch.Generator().manual_seed(int(torch.randint(1 << 62, ())))
     table = model.base_model.embeddings.word_embeddings
-    drawn = torch.empty(*batch.subwords.shape, table.embedding_dim)
-    drawn = (
-        drawn.uniform_(-0.3, 0.3, generator=generator)
+    samples = torch.empty(*batch.subwords.shape, table.embedding_dim)
+    samples = (
+        samples.uniform_(-0.3, 0.3, generator=generator)
         if noise == "uniform"
-        else drawn.normal_(0.0, 0.3, generator=generator)
+        else samples.normal_(0.0, 0.3, generator=generator)
     )
     clean = kind.scores(model, batch)
-    with table.register_forward_hook(lambda _, __, states: states + drawn):
+    with table.register_forward_hook(lambda _, __, states: states + samples):
         noisy = kind.scores(model, batch)
     items = [(clean, noisy)]
     if task == "qa":
@@ -91,7 +93,7 @@ def test_the_loss_compares_predictions_with_and_without_noise(bert_folder, tmp_p
         items = [(clean[row, end][None], noisy[row, end][None]) for row in rows for end in (0, 1)]
     expected = torch.stack([compute_symmetric_divergence(*pair) for pair in items]).mean()
     assert float(expected.detach()) > 1e-4
-    torch.testing.assert_close(found, 2 * expected, rtol=1e-4, atol=1e-7)
+    torch.testing.assert_close(result, 2 * expected, rtol=1e-4, atol=1e-7)
     assert not table._forward_hooks
 
 
@@ -129,37 +131,38 @@ def test_both_passes_have_one_dropout_unless_it_is_separate(bert_folder, tmp_pat
     assert float(shared.detach()) < 1e-9 < 1e-5 < float(separate.detach())
 
 
-def train(auxiliary, encoder, folder, *, method=None, task="nli", peft=None, **about):
-    about = {"batch_size": 8, "checkpoint_every": 2, **about}
-    setting = in_translation.setting(task, encoder, folder, target=("de",), **about)
+def train(auxiliary, encoder, folder, *, method=None, task="nli", peft=None, **options):
+    options = {"batch_size": 8, "checkpoint_every": 2, **options}
+    setting = in_translation.setting(task, encoder, folder, target=("de",), **options)
     return (method or SourceOnly()).train(replace(setting, auxiliary=auxiliary, peft=peft))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEUTRAL)
 def test_neutral_settings_are_the_training_without_them_to_the_bit(name, bert_folder, tmp_path):
-    plain = train(None, bert_folder, tmp_path / "plain")
-    found = train(NEUTRAL[name], bert_folder, tmp_path / "neutral")
-    assert equal(found, plain)
-    assert found.rows == plain.rows
+    plain_training = train(None, bert_folder, tmp_path / "plain")
+    training = train(NEUTRAL[name], bert_folder, tmp_path / "neutral")
+    assert equal(training, plain_training)
+    assert training.rows == plain_training.rows
 
 
 def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path):
     """A part's loss is its share times the loss of only its rows."""
-    kind, tokenizer = TASKS["upos"], load_tokenizer(bert_folder)
+    kind = TASKS["upos"]
+    tokenizer = load_tokenizer(bert_folder)
     setting = in_translation.setting("upos", bert_folder, tmp_path, batch_size=6)
     train_pairs = {"en": setting.train("en"), "en-de": in_translation.sentences("en-de", 20)}
     model = kind.head(bert_folder, seed=0).eval()
     batch = paired_batches(setting, tokenizer, train_pairs)[0][0]
 
-    def seeded(rows):
+    def compute_seeded_loss(rows):
         torch.manual_seed(0)
         return float(STRONG.loss(kind, model, rows).detach())
 
-    shares = [seeded(part) / seeded(part.joined) for part, _ in batch.parts(3)]
+    shares = [compute_seeded_loss(part) / compute_seeded_loss(part.joined) for part, _ in batch.parts(3)]
     units = [part.source.terms + part.target.terms for part, _ in batch.parts(3)]
     assert shares == pytest.approx([count / sum(units) for count in units], rel=1e-5)
-    assert seeded(batch) == pytest.approx(seeded(batch.joined))
+    assert compute_seeded_loss(batch) == pytest.approx(compute_seeded_loss(batch.joined))
 
 
 @pytest.mark.nightly
@@ -167,51 +170,54 @@ def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path
 def test_noise_survives_mixed_precision(bert_folder, tmp_path):
     """States in bfloat16 would lose it: the term is the same under autocast."""
     setting = in_translation.setting("nli", bert_folder, tmp_path)
-    model, batch = TASKS["nli"].head(bert_folder, seed=0).eval(), batch_of("nli", bert_folder, setting)
-    found = []
-    for enabled in (False, True):
+    model = TASKS["nli"].head(bert_folder, seed=0).eval()
+    batch = batch_of("nli", bert_folder, setting)
+    losses = []
+    for enabled_value in (False, True):
         torch.manual_seed(0)
-        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            found.append(float(R3F(sigma=1e-2).loss(TASKS["nli"], model, batch)))
-    assert found[0] == found[1] > 0
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled_value):
+            losses.append(float(R3F(sigma=1e-2).loss(TASKS["nli"], model, batch)))
+    assert losses[0] == losses[1] > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda one: one.name)
-@pytest.mark.parametrize("auxiliary", [STRONG, L2SP(weight=0.3)], ids=lambda one: one.name)
+@pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda field: field.name)
+@pytest.mark.parametrize("auxiliary", [STRONG, L2SP(weight=0.3)], ids=lambda field: field.name)
 def test_a_training_with_it_resumes_to_the_bit(
     auxiliary, method, precision, bert_folder, tmp_path, monkeypatch
 ):
-    about = {"method": method, "precision": precision, "task": "nli", "accumulation": 2}
-    whole = train(auxiliary, bert_folder, tmp_path / "whole", **about)
-    with interrupted(Bucketed, monkeypatch, at=-1):
-        train(auxiliary, bert_folder, tmp_path / "again", **about)
-    again = train(auxiliary, bert_folder, tmp_path / "again", **about)
-    assert equal(again, whole)
-    assert again.rows == whole.rows
-    assert not equal(whole, train(None, bert_folder, tmp_path / "plain", **about))
+    options = {"method": method, "precision": precision, "task": "nli", "accumulation": 2}
+    whole_training = train(auxiliary, bert_folder, tmp_path / "whole", **options)
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
+        train(auxiliary, bert_folder, tmp_path / "again", **options)
+    again = train(auxiliary, bert_folder, tmp_path / "again", **options)
+    assert equal(again, whole_training)
+    assert again.rows == whole_training.rows
+    assert not equal(whole_training, train(None, bert_folder, tmp_path / "plain", **options))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda one: one.name)
+@pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda field: field.name)
 @pytest.mark.parametrize("task", ["nli", "upos"])
 def test_minimized_sharpness_resumes_to_the_bit_with_any_method(
     task, method, bert_folder, tmp_path, monkeypatch
 ):
-    about = {"method": method, "task": task, "sam_radius": 0.05}
+    options = {"method": method, "task": task, "sam_radius": 0.05}
     if task == "upos" and method.name == "x-mixup":
         method = replace(method, labels="projected")
-        about |= {"method": method}
-    whole = train(STRONG, bert_folder, tmp_path / "whole", **about)
-    with interrupted(Bucketed, monkeypatch, at=-1):
-        train(STRONG, bert_folder, tmp_path / "again", **about)
-    again = train(STRONG, bert_folder, tmp_path / "again", gradient_checkpointing=True, **about)
-    assert equal(again, whole)
-    assert again.rows == whole.rows
-    assert not equal(whole, train(STRONG, bert_folder, tmp_path / "plain", **{**about, "sam_radius": 0.0}))
+        options |= {"method": method}
+    whole_training = train(STRONG, bert_folder, tmp_path / "whole", **options)
+    with interrupt_batches(Bucketed, monkeypatch, at=-1):
+        train(STRONG, bert_folder, tmp_path / "again", **options)
+    again = train(STRONG, bert_folder, tmp_path / "again", gradient_checkpointing=True, **options)
+    assert equal(again, whole_training)
+    assert again.rows == whole_training.rows
+    assert not equal(
+        whole_training, train(STRONG, bert_folder, tmp_path / "plain", **{**options, "sam_radius": 0.0})
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,25 +245,25 @@ def moved_model(bert_folder, folder):
     setting = in_translation.setting("nli", folder, bert_folder.parent / "unused")
     model = TASKS["nli"].head(folder, seed=1)
     term = L2SP(weight=0.5, new_weight=0.2).prepare(setting, model, load_tokenizer(folder), 7)
-    before = weights(model)
+    weights_before = weights(model)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
-    return model, term, before, weights(model)
+    return model, term, weights_before, weights(model)
 
 
 def test_the_penalty_is_the_distance_from_the_start_and_the_size_of_the_head(bert_folder):
-    model, term, before, after = moved_model(bert_folder, bert_folder)
-    head = {*head_parameters(model)}
-    near = {name: weight for name, weight in after.items() if name not in head}
-    new = {name: weight for name, weight in after.items() if name in head}
-    expected = (0.5 * squares(near, before) + 0.2 * squares(new)) / 2
+    model, term, moved_model_before, moved_model_after = moved_model(bert_folder, bert_folder)
+    head = set(head_parameters(model))
+    near_weights = {name: weight for name, weight in moved_model_after.items() if name not in head}
+    new_weights = {name: weight for name, weight in moved_model_after.items() if name in head}
+    expected = (0.5 * squares(near_weights, moved_model_before) + 0.2 * squares(new_weights)) / 2
     loss = term.loss(term.batches[3])
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
     loss.backward()
     for name, weight in model.named_parameters():
-        slope = 0.2 * weight if name in head else 0.5 * (weight - before[name])
+        slope = 0.2 * weight if name in head else 0.5 * (weight - moved_model_before[name])
         torch.testing.assert_close(weight.grad, slope.detach())
     assert len(term.batches) == 7
     assert [share for _, share in term.batches[0].parts(4)] == [1.0]
@@ -265,8 +271,8 @@ def test_the_penalty_is_the_distance_from_the_start_and_the_size_of_the_head(ber
 
 def test_a_head_that_training_continues_from_has_a_start_too(bert_folder, tmp_path):
     save_model(TASKS["nli"].head(bert_folder, seed=5), load_tokenizer(bert_folder), tmp_path / "model")
-    _, term, before, after = moved_model(bert_folder, tmp_path / "model")
-    expected = 0.5 * squares(after, before) / 2
+    _, term, moved_model_before, moved_model_after = moved_model(bert_folder, tmp_path / "model")
+    expected = 0.5 * squares(moved_model_after, moved_model_before) / 2
     assert float(term.loss(term.batches[0]).detach()) == pytest.approx(expected, rel=1e-5)
 
 
@@ -276,11 +282,11 @@ def test_weights_outside_of_a_mask_do_not_count(bert_folder):
     mask = torch.zeros_like(model.get_parameter(name), dtype=torch.bool)
     mask[:2] = True
     add_masks(model, {name: mask})
-    masked = f"{name.removesuffix('weight')}parametrizations.weight.original"
-    kept = {masked: model.get_parameter(masked)}
-    penalty = StartPenalty(kept, masks={masked: mask})
+    masked_text = f"{name.removesuffix('weight')}parametrizations.weight.original"
+    kept_values = {masked_text: model.get_parameter(masked_text)}
+    penalty = StartPenalty(kept_values, masks={masked_text: mask})
     with torch.no_grad():
-        kept[masked].add_(1.0)
+        kept_values[masked_text].add_(1.0)
     assert float(penalty.squared_distance()) == pytest.approx(int(mask.sum()))
 
 
@@ -292,14 +298,16 @@ def test_a_large_weight_holds_the_encoder(bert_folder, tmp_path):
         now = {name: weight for name, weight in weights(trained).items() if ".layer." in name}
         return squares(now, start)
 
-    plain = train(None, bert_folder, tmp_path / "plain")
-    held = train(L2SP(weight=100.0), bert_folder, tmp_path / "held")
-    assert distance(held) < 0.5 * distance(plain)
+    plain_training = train(None, bert_folder, tmp_path / "plain")
+    held_training = train(L2SP(weight=100.0), bert_folder, tmp_path / "held")
+    assert distance(held_training) < 0.5 * distance(plain_training)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("peft", [LoRA(), LotteryTicket(share=0.1), TaskAdapter()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "peft", [LoRA(), LotteryTicket(share=0.1), TaskAdapter()], ids=lambda field: field.name
+)
 def test_it_trains_with_peft(peft, bert_folder, tmp_path):
-    found = train(L2SP(weight=0.3), bert_folder, tmp_path / "with", peft=peft)
-    assert not equal(found, train(None, bert_folder, tmp_path / "without", peft=peft))
+    training = train(L2SP(weight=0.3), bert_folder, tmp_path / "with", peft=peft)
+    assert not equal(training, train(None, bert_folder, tmp_path / "without", peft=peft))

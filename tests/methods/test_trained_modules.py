@@ -21,7 +21,7 @@ from isogloss.training.fit import fit, training_only
 from isogloss.training.meta_learning import MetaBatches
 from isogloss.training.pretraining import begin
 from isogloss.training.setting import TextSetting
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 LETTERS = {"en": "abcdef", "sw": "mnopqr"}
 SAME = {
@@ -38,8 +38,8 @@ STACK = Modules(kind="adapter", reduction=2, after="feed-forward", invertible=Tr
 
 
 def lines(language, count=60):
-    for number in range(count):
-        rng = random.Random(f"{language} {number}")
+    for index in range(count):
+        rng = random.Random(f"{language} {index}")
         yield " ".join("".join(rng.choices(LETTERS[language][:4], k=rng.randint(1, 3))) for _ in range(9))
 
 
@@ -58,7 +58,7 @@ def setting(tmp_path):
     )
 
 
-def before(setting, method):
+def begin_before(setting, method):
     return begin(replace(setting, folder=setting.folder / "before"), method).model
 
 
@@ -68,20 +68,20 @@ def test_modules_move_and_nothing_else_does_to_the_bit(setting, kind):
     modules = Modules(kind=kind) if kind in KINDS else STACK
     method = with_fields(MLM, mixed=True) if kind == "mixed" else META if kind == "meta" else MLM
     setting, method = replace(setting, modules=modules), with_fields(method, steps=8)
-    then = before(setting, method)
-    trained = method.train(setting)
-    own = module_parameters(trained.model, setting.languages)
-    there = weights(then)
-    for name, weight in each(trained.model.named_parameters()):
-        assert torch.equal(weight, there[name]) == (name not in own), name
+    then = begin_before(setting, method)
+    training = method.train(setting)
+    own_module_parameters = module_parameters(training.model, setting.languages)
+    folder = weights(then)
+    for name, weight in each(training.model.named_parameters()):
+        assert torch.equal(weight, folder[name]) == (name not in own_module_parameters), name
         assert weight.requires_grad
 
 
 def test_layers_move_and_the_embeddings_do_not_to_the_bit(setting):
     setting = replace(setting, trained="layers", modules=None)
-    then = weights(before(setting, MLM))
-    trained = MLM.train(setting)
-    still = {name for name, weight in weights(trained).items() if torch.equal(weight, then[name])}
+    then = weights(begin_before(setting, MLM))
+    training = MLM.train(setting)
+    still = {name for name, weight in weights(training).items() if torch.equal(weight, then[name])}
     assert still == {name for name in then if "embeddings" in name}
 
 
@@ -93,60 +93,61 @@ def batch(languages, seed=0):
 
 
 @pytest.fixture
-def stacked(encoder_folder):
+def stacked_model(encoder_folder):
     model = load_masked_lm(encoder_folder)
     ensure_modules(model, STACK, ("en", "sw", "to"), seed=0)
     with torch.no_grad():
-        for number, weight in enumerate(module_parameters(model, ("en", "sw", "to")).values()):
-            weight.normal_(0, 0.3, generator=torch.Generator().manual_seed(number))
+        for index, weight in enumerate(module_parameters(model, ("en", "sw", "to")).values()):
+            weight.normal_(0, 0.3, generator=torch.Generator().manual_seed(index))
     return model
 
 
-def test_text_of_a_language_moves_its_modules_alone(stacked):
-    then, batches = weights(stacked), [batch(("sw",), seed=seed) for seed in range(3)]
-    with training_only(stacked, module_parameters(stacked, ("en", "sw", "to")).values()):
-        fit(stacked, batches, masked_lm_loss, updates=MLM.updates, seed=0)
-    own = language_parameters(stacked, "sw")
-    assert {name for name, weight in weights(stacked).items() if not torch.equal(weight, then[name])} == {
-        *own
-    }
+def test_text_of_a_language_moves_its_modules_alone(stacked_model):
+    then = weights(stacked_model)
+    batches = [batch(("sw",), seed=seed) for seed in range(3)]
+    with training_only(stacked_model, module_parameters(stacked_model, ("en", "sw", "to")).values()):
+        fit(stacked_model, batches, masked_lm_loss, updates=MLM.updates, seed=0)
+    own_language_parameters = language_parameters(stacked_model, "sw")
+    assert {
+        name for name, weight in weights(stacked_model).items() if not torch.equal(weight, then[name])
+    } == set(own_language_parameters)
 
 
-def test_the_scores_of_each_row_are_those_in_its_language(stacked):
-    mixed = batch(("sw", "en", "sw", "to"))
+def test_the_scores_of_each_row_are_those_in_its_language(stacked_model):
+    mixed_batch = batch(("sw", "en", "sw", "to"))
     with torch.no_grad():
-        whole = masked_lm_loss(stacked, mixed)
-        each = [(masked_lm_loss(stacked, part), share) for part, share in mixed.parts(4)]
-        other = masked_lm_loss(stacked, replace(mixed, languages=("sw", "en", "sw", "sw")))
-    torch.testing.assert_close(whole, sum(loss * share for loss, share in each))
-    assert not torch.allclose(whole, other)
+        whole_loss = masked_lm_loss(stacked_model, mixed_batch)
+        losses = [(masked_lm_loss(stacked_model, part), share) for part, share in mixed_batch.parts(4)]
+        other_loss = masked_lm_loss(stacked_model, replace(mixed_batch, languages=("sw", "en", "sw", "sw")))
+    torch.testing.assert_close(whole_loss, sum(loss * share for loss, share in losses))
+    assert not torch.allclose(whole_loss, other_loss)
 
 
-def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
-    then = weights(stacked)
-    ensure_modules(stacked, STACK, ("sw", "fr"), seed=0)
-    assert modules_of(stacked).languages == ("en", "sw", "to", "fr")
-    assert equal({name: weights(stacked)[name] for name in then}, then)
-    ensure_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
-    assert modules_of(stacked).of("xx") == "fr"
-    said = "= adapter, reduction = 2.*= adapter, reduction = 4"
-    with pytest.raises(ConfigError, match=said):
-        ensure_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
+def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked_model):
+    then = weights(stacked_model)
+    ensure_modules(stacked_model, STACK, ("sw", "fr"), seed=0)
+    assert modules_of(stacked_model).languages == ("en", "sw", "to", "fr")
+    assert equal({name: weights(stacked_model)[name] for name in then}, then)
+    ensure_modules(stacked_model, replace(STACK, fallback="fr"), ("fr",), seed=0)
+    assert modules_of(stacked_model).of("xx") == "fr"
+    text = "= adapter, reduction = 2.*= adapter, reduction = 4"
+    with pytest.raises(ConfigError, match=text):
+        ensure_modules(stacked_model, Modules(kind="adapter"), ("fr",), seed=0)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_meta_learning_of_modules_alone_is_resumed_as_if_never_interrupted(setting, tmp_path, monkeypatch):
-    whole = META.train(replace(setting, folder=tmp_path / "whole"))
-    with interrupted(MetaBatches, monkeypatch, at=3):
+    whole_training = META.train(replace(setting, folder=tmp_path / "whole"))
+    with interrupt_batches(MetaBatches, monkeypatch, at=3):
         META.train(setting)
     again = META.train(setting)
-    assert equal(again, whole) and again.rows == whole.rows
+    assert equal(again, whole_training) and again.rows == whole_training.rows
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_imagined_step_counts_though_it_is_never_made(setting):
-    one = META.train(setting)
-    other = with_fields(META, inner_learning_rate=0.5).train(setting)
-    assert not equal(one, other)
+    training = META.train(setting)
+    other_training = with_fields(META, inner_learning_rate=0.5).train(setting)
+    assert not equal(training, other_training)

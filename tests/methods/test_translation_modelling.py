@@ -28,7 +28,7 @@ from isogloss.methods.translation_modelling import (
 from isogloss.training.setting import Trained
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting
-from trained import equal, interrupted
+from trained import equal, interrupt_batches
 
 SMALL = with_fields(
     TranslationModelling(),
@@ -53,14 +53,17 @@ def bitext(
     count: int = 150, split: str = "train", words: int = 99, pairs: tuple[str, ...] = ("qaa-qab", "qaa-qac")
 ) -> dict[str, list[Translation]]:
     """Translations of each pair, whose first text has at most ``words`` words."""
-    every = {pair: translations(*pair.split("-"), split) for pair in pairs}
-    short = {pair: (one for one in own if len(one.first.split()) <= words) for pair, own in every.items()}
-    return {pair: list(islice(own, count)) for pair, own in short.items()}
+    fields = {pair: translations(*pair.split("-"), split) for pair in pairs}
+    short_fields = {
+        pair: (item for item in own_field if len(item.first.split()) <= words)
+        for pair, own_field in fields.items()
+    }
+    return {pair: list(islice(own_short_field, count)) for pair, own_short_field in short_fields.items()}
 
 
 def setting(folder: Path, **changes: Any) -> TranslationSetting:
-    given = {"bitext": bitext(), "dev": bitext(5, "dev", 3), "folder": folder, "seed": 1, **changes}
-    return TranslationSetting(**given)
+    inputs = {"bitext": bitext(), "dev": bitext(5, "dev", 3), "folder": folder, "seed": 1, **changes}
+    return TranslationSetting(**inputs)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,14 +75,14 @@ def brief():
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained_translator(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return SMALL.train(setting(tmp_path_factory.mktemp("trained")))
 
 
 @pytest.fixture(scope="module")
-def folder(trained, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(trained_translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("saved") / "model"
-    save_model(trained.model, trained.tokenizer, place)
+    save_model(trained_translator.model, trained_translator.tokenizer, place)
     return place
 
 
@@ -93,8 +96,8 @@ def test_texts_are_as_long_as_longest_says(tmp_path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
-    rows = [row for row in trained.rows if "score" in row]
+def test_both_directions_of_every_pair_are_scored_on_dev(trained_translator) -> None:
+    rows = [row for row in trained_translator.rows if "score" in row]
     assert [(row["step"], row["language"]) for row in rows] == [
         (step, way) for step in (6, 12) for way in ("qaa-qab", "qab-qaa", "qaa-qac", "qac-qaa")
     ]
@@ -109,15 +112,16 @@ def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
 def test_less_memory_gives_the_same_model(tmp_path, less, tolerance) -> None:
     method = with_fields(SMALL, steps=3, dev_sentences=1, evaluations=1, epsilon=1e-3)
     method = replace(method, dropout=0.1 if "gradient_checkpointing" in less else 0.0)
-    whole = method.train(setting(tmp_path / "whole"))
-    found = with_fields(method, **less).train(setting(tmp_path / "found"))
-    for one, other in zip(found.model.parameters(), whole.model.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=tolerance)
+    whole_training = method.train(setting(tmp_path / "whole"))
+    training = with_fields(method, **less).train(setting(tmp_path / "found"))
+    for left, right in zip(training.model.parameters(), whole_training.model.parameters(), strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=tolerance)
 
 
-def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained) -> None:
-    model, padding = trained.model, trained.tokenizer.pad_token_id
-    assert padding == len(trained.tokenizer) - 1
+def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained_translator) -> None:
+    model = trained_translator.model
+    padding = trained_translator.tokenizer.pad_token_id
+    assert padding == len(trained_translator.tokenizer) - 1
     assert not model.model.shared.weight[padding].any()
     assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
 
@@ -125,25 +129,29 @@ def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained)
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
-    trained, tmp_path, monkeypatch
+    trained_translator, tmp_path, monkeypatch
 ) -> None:
-    with interrupted(_PairBatches, monkeypatch, at=8):
+    with interrupt_batches(_PairBatches, monkeypatch, at=8):
         SMALL.train(setting(tmp_path))
     assert list(tmp_path.glob("checkpoint-*"))
     again = SMALL.train(setting(tmp_path))
-    assert equal(again, trained)
-    assert again.tokenizer.get_vocab() == trained.tokenizer.get_vocab()
-    assert again.rows == trained.rows
+    assert equal(again, trained_translator)
+    assert again.tokenizer.get_vocab() == trained_translator.tokenizer.get_vocab()
+    assert again.rows == trained_translator.rows
 
 
-def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
+def test_the_saved_tokenizer_is_the_one_trained(trained_translator, folder) -> None:
     from transformers import AutoTokenizer
 
     text = "fodu zonfuposa ﬁ tuyindoga ."
-    loaded = AutoTokenizer.from_pretrained(folder)
+    loaded_model = AutoTokenizer.from_pretrained(folder)
     again = read_translation_tokenizer(folder / "tokenizer.json")
-    assert loaded(text)["input_ids"] == again(text)["input_ids"] == trained.tokenizer(text)["input_ids"]
-    assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
+    assert (
+        loaded_model(text)["input_ids"]
+        == again(text)["input_ids"]
+        == trained_translator.tokenizer(text)["input_ids"]
+    )
+    assert loaded_model(text)["input_ids"][-1] == loaded_model.eos_token_id
 
 
 @pytest.mark.nightly
@@ -152,45 +160,46 @@ def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folde
     pytest.importorskip("ctranslate2")
     texts = [pair.first for pair in bitext(6, "dev")["qaa-qab"]]
     for target in ("qab", "qac"):
-        same = [
-            one == other for one, other in zip(*both(folder, texts, target, tmp_path / target), strict=True)
+        same_value = [
+            left == right for left, right in zip(*both(folder, texts, target, tmp_path / target), strict=True)
         ]
-        assert sum(same) >= len(texts) - 1  # A tie may fall the other way.
+        assert sum(same_value) >= len(texts) - 1  # A tie may fall the other way.
 
 
-def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained) -> None:
-    model, padding = trained.model, trained.tokenizer.pad_token_id
+def test_the_loss_of_a_batch_does_not_depend_on_its_padding(trained_translator) -> None:
+    model = trained_translator.model
+    padding = trained_translator.tokenizer.pad_token_id
     rows = [
         TranslationRow(np.array([2, 9, 8, 0]), np.array([9, 0])),
         TranslationRow(np.array([2, 9, 0]), np.array([7] * 9 + [0])),
     ]
-    apart = [collate_translations([row], padding=padding) for row in rows]
-    together = collate_translations(rows, padding=padding)
+    distance = [collate_translations([row], padding=padding) for row in rows]
+    joint_translations = collate_translations(rows, padding=padding)
     with torch.no_grad():
-        means = torch.stack([translation_loss(model, batch) for batch in apart])
-        whole = translation_loss(model, together)
+        means = torch.stack([translation_loss(model, batch) for batch in distance])
+        whole_translation_loss = translation_loss(model, joint_translations)
     weights = torch.tensor([2.0, 10.0])
-    assert torch.allclose((means * weights).sum() / 12, whole, atol=1e-5)
+    assert torch.allclose((means * weights).sum() / 12, whole_translation_loss, atol=1e-5)
 
 
 def test_every_pair_comes_once_an_epoch_within_the_budget() -> None:
-    rows = [TranslationRow(np.array([number] * (1 + number % 7)), np.array([0])) for number in range(50)]
+    rows = [TranslationRow(np.array([index] * (1 + index % 7)), np.array([0])) for index in range(50)]
     batches = _PairBatches(rows, with_fields(SMALL, batch_subwords=40), seed=3, padding=99)
     count = len(batches._epoch(0))
-    seen = [batches[step].text for step in range(count)]
-    assert sorted(int(text[row, 0]) for text in seen for row in range(len(text))) == list(range(50))
-    assert all(text.numel() <= 40 for text in seen)
-    assert torch.equal(batches[1].text, seen[1])
+    texts = [batches[step].text for step in range(count)]
+    assert sorted(int(text[row, 0]) for text in texts for row in range(len(text))) == list(range(50))
+    assert all(text.numel() <= 40 for text in texts)
+    assert torch.equal(batches[1].text, texts[1])
 
 
 @pytest.mark.slow
 def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
     method = with_fields(SMALL, steps=1, longest=9, evaluations=1)
-    trained = method.train(setting(tmp_path, dev={}))
-    told = trained.rows[0]
-    assert told["language"] == "qaa-qab"
-    assert told["pairs"] > 0 < told["left_out"]
-    assert told["pairs"] + told["left_out"] == 150
+    training = method.train(setting(tmp_path, dev={}))
+    row = training.rows[0]
+    assert row["language"] == "qaa-qab"
+    assert row["pairs"] > 0 < row["left_out"]
+    assert row["pairs"] + row["left_out"] == 150
     with pytest.raises(DataError, match="Raise longest"):
         with_fields(method, longest=1).train(setting(tmp_path / "none", dev={}))
 
@@ -198,24 +207,24 @@ def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_learns_to_translate_built_in_languages(tmp_path) -> None:
-    pairs, dev = (bitext(*some, 3, ("qaa-qab",)) for some in ((1500, "train"), (30, "dev")))
+    pairs, dev = (bitext(*items, 3, ("qaa-qab",)) for items in ((1500, "train"), (30, "dev")))
     wider = {"dim": 64, "feed_forward": 128, "learning_rate": 1e-2, "checkpoint_every": 0}
     method = with_fields(SMALL, **wider, steps=240, dev_sentences=30, evaluations=1)
-    trained = method.train(setting(tmp_path, bitext=pairs, dev=dev))
-    scores = [row["score"] for row in trained.rows if "score" in row]
+    training = method.train(setting(tmp_path, bitext=pairs, dev=dev))
+    scores = [row["score"] for row in training.rows if "score" in row]
     assert len(scores) == 2
     assert min(scores) > 0.2  # .58 and .42; .04 after thirty steps
-    save_model(trained.model, trained.tokenizer, tmp_path / "model")
-    ours, theirs = both(tmp_path / "model", [one.first for one in dev["qaa-qab"]], "qab", tmp_path / "out")
+    save_model(training.model, training.tokenizer, tmp_path / "model")
+    ours, theirs = both(tmp_path / "model", [pair.first for pair in dev["qaa-qab"]], "qab", tmp_path / "out")
     assert len(set(ours)) > 10
-    assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= len(ours) - 1
+    assert sum(left == right for left, right in zip(ours, theirs, strict=True)) >= len(ours) - 1
 
 
 def both(model: Path, texts: list[str], target: str, place: Path) -> tuple[list[str], list[str]]:
     """Translate from qaa with transformers and with CTranslate2."""
     where = TranslateSetting(source="qaa", target=target, model=str(model), folder=place, precision="float32")
-    found = [
-        [one.text for one in TRANSLATORS[name]().translate(texts, replace(where, folder=place / name))]
+    result = [
+        [item.text for item in TRANSLATORS[name]().translate(texts, replace(where, folder=place / name))]
         for name in ("seq2seq", "ctranslate2")
     ]
-    return found[0], found[1]
+    return result[0], result[1]

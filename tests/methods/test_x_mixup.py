@@ -28,14 +28,14 @@ from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation, pair_with_translations
 from isogloss.training.pairs import paired_batches, pseudo_labels
 from isogloss.training.sides import RowPair, collate_pairs
-from trained import equal, interrupted, weights
+from trained import equal, interrupt_batches, weights
 
 NEUTRAL = XMixup(ratio=0.0, mse=0.0, kl=0.0, schedule=False)
 
 
-def saved(trained, folder):
+def save_trained(training, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    for write in trained.extra_writers:
+    for write in training.extra_writers:
         write(folder)
     return load_mixup(folder)
 
@@ -45,8 +45,8 @@ def train(bert_folder, tmp_path, teacher):
     """Train a method on a task in a separate folder."""
 
     def run(method, task="nli", *, name="", start=None, **changes):
-        described = hashlib.sha256(f"{method}{task}{changes}".encode()).hexdigest()[:16]
-        folder = tmp_path / (name or described)
+        described_digest = hashlib.sha256(f"{method}{task}{changes}".encode()).hexdigest()[:16]
+        folder = tmp_path / (name or described_digest)
         return method.train(
             setting(task, start or bert_folder, folder, teacher=teacher if task == "upos" else "", **changes)
         )
@@ -75,9 +75,11 @@ def test_without_a_target_it_is_plain_fine_tuning_to_the_bit(train):
 
 def test_the_loss_is_the_equation(bert_folder):
     """Compute Eqs 7 and 8 in loops over the mixed model's scores of each pair."""
-    task, model = TASKS["nli"], mixed_model("nli", bert_folder)
+    task = TASKS["nli"]
+    model = mixed_model("nli", bert_folder)
     batch = batch_of("nli", load_tokenizer(bert_folder))
-    network, mask = model.network, batch.joined.mask
+    network = model.network
+    mask = batch.joined.mask
     with torch.no_grad(), mixing(network, model.mixup, mask):
         states = network.base_model(**batch.joined.inputs()).last_hidden_state
     with torch.no_grad(), mixing(network, model.mixup, mask):
@@ -105,23 +107,29 @@ def test_the_loss_is_the_equation(bert_folder):
 @pytest.mark.parametrize("name", ["nli", "upos", "qa", "multiple-choice"])
 def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
     """The sides have unequal numbers of labels, and so have the parts."""
-    task, model, tokenizer = TASKS[name], mixed_model(name, bert_folder), load_tokenizer(bert_folder)
+    task = TASKS[name]
+    model = mixed_model(name, bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
     rows = [
-        task.encode([one for one in READ[name](language, 8) if name != "qa" or one.id != "0"][:5], tokenizer)
+        task.encode(
+            [example for example in READ[name](language, 8) if name != "qa" or example.id != "0"][:5],
+            tokenizer,
+        )
         for language in ("en", "en-de")
     ]
     batch = collate_pairs(list(map(RowPair, *rows)), padding=tokenizer.pad_token_id)
     with torch.no_grad():
-        whole = XMixup().loss(task, model, batch)
+        whole_loss = XMixup().loss(task, model, batch)
         parts = [share * XMixup().loss(task, model, part) for part, share in batch.parts(3)]
     assert len(parts) == 3
-    torch.testing.assert_close(sum(parts), whole)
+    torch.testing.assert_close(sum(parts), whole_loss)
 
 
 @pytest.mark.parametrize("back", [True, False])
 def test_a_back_translated_batch_has_the_loss_of_its_target_alone_where_released(bert_folder, back):
     """With mse = 0 in tagging that is all there is: CE of the target, with weight 1."""
-    task, model = TASKS["upos"], mixed_model("upos", bert_folder, learned=False)
+    task = TASKS["upos"]
+    model = mixed_model("upos", bert_folder, learned=False)
     batch = replace(batch_of("upos", load_tokenizer(bert_folder)), back=back)
     with torch.no_grad(), batch.mixing(model.network, model.mixup):
         source, target = batch.split(task.scores(model.network, batch.joined))
@@ -130,41 +138,44 @@ def test_a_back_translated_batch_has_the_loss_of_its_target_alone_where_released
     expected = sides[1] if back else 0.8 * sides[0] + 0.2 * sides[1]
     with torch.no_grad():
         assert torch.allclose(method.loss(task, model, batch), expected)
-        plain = [XMixup(mse=0.0).loss(task, model, one) for one in (batch, replace(batch, back=False))]
-        assert torch.equal(*plain)
+        plain_losses = [
+            XMixup(mse=0.0).loss(task, model, item) for item in (batch, replace(batch, back=False))
+        ]
+        assert torch.equal(*plain_losses)
     assert {part.back for part, _ in batch.parts(2)} == {back}
-    labelled = replace(batch_of("nli", load_tokenizer(bert_folder)), back=back)
-    known, model = TASKS["nli"], mixed_model("nli", bert_folder)
+    labelled_batch = replace(batch_of("nli", load_tokenizer(bert_folder)), back=back)
+    known_nli = TASKS["nli"]
+    model = mixed_model("nli", bert_folder)
     with torch.no_grad():
         assert torch.equal(
-            *(way.loss(known, model, labelled) for way in (XMixup(), XMixup(back_loss="target")))
+            *(way.loss(known_nli, model, labelled_batch) for way in (XMixup(), XMixup(back_loss="target")))
         )
 
 
 def test_batches_know_whether_their_sources_are_back_translations(bert_folder, tmp_path):
-    drawn = SourceSchedule(k=2, seed=0, sampling="batch")
-    made = setting("nli", bert_folder, tmp_path, epochs=3)
-    train = {code: pairs(code) for code in ("en", "en-de", "en-de-en")}
+    drawn_source_schedule = SourceSchedule(k=2, seed=0, sampling="batch")
+    result = setting("nli", bert_folder, tmp_path, epochs=3)
+    train = {language: pairs(language) for language in ("en", "en-de", "en-de-en")}
     tokenizer = load_tokenizer(bert_folder)
-    batches, _ = paired_batches(made, tokenizer, train, takes_real=drawn.takes_real)
+    batches, _ = paired_batches(result, tokenizer, train, takes_real=drawn_source_schedule.takes_real)
     assert [batches[step].back for step in range(len(batches))] == [
-        not drawn.takes_real(step, 1)[0] for step in range(len(batches))
+        not drawn_source_schedule.takes_real(step, 1)[0] for step in range(len(batches))
     ]
     assert {batches[step].back for step in range(len(batches))} == {True, False}
 
 
 def test_the_source_is_paired_with_itself_under_its_own_labels(bert_folder, tmp_path):
-    made = setting("upos", bert_folder, tmp_path, epochs=1)
-    train = {code: sentences(code) for code in ("en", "en-de")}
+    result = setting("upos", bert_folder, tmp_path, epochs=1)
+    train = {language: sentences(language) for language in ("en", "en-de")}
     tokenizer = load_tokenizer(bert_folder)
-    plain, _ = paired_batches(made, tokenizer, train)
-    batches, _ = paired_batches(made, tokenizer, train, itself=True)
-    assert len(batches) == 2 * len(plain)
+    plain_paired_batch, _ = paired_batches(result, tokenizer, train)
+    batches, _ = paired_batches(result, tokenizer, train, itself=True)
+    assert len(batches) == 2 * len(plain_paired_batch)
     sides = [batches[step] for step in range(len(batches))]
-    same = [batch for batch in sides if torch.equal(batch.source.subwords, batch.target.subwords)]
-    assert len(same) == len(plain)
-    assert all(torch.equal(batch.source.gold, batch.target.gold) for batch in same)
-    assert {batch.joined.languages[0] for batch in same} == {"en"}
+    same_batches = [batch for batch in sides if torch.equal(batch.source.subwords, batch.target.subwords)]
+    assert len(same_batches) == len(plain_paired_batch)
+    assert all(torch.equal(batch.source.gold, batch.target.gold) for batch in same_batches)
+    assert {batch.joined.languages[0] for batch in same_batches} == {"en"}
     assert XMixup(source_as_target=True).reads(("en",), ("de",)).itself
 
 
@@ -186,14 +197,16 @@ def test_fields_that_exclude_each_other_are_refused(fields, message):
 
 
 def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert_folder, teacher):
-    task, model = TASKS["upos"], mixed_model("upos", bert_folder, ratio=0.0)
+    task = TASKS["upos"]
+    model = mixed_model("upos", bert_folder, ratio=0.0)
     translations = without_tags(sentences("en-de", 5))
-    how = setting("upos", bert_folder, teacher).optimization
-    soft = pseudo_labels(task, str(teacher), translations, how)
+    optimization = setting("upos", bert_folder, teacher).optimization
+    soft = pseudo_labels(task, str(teacher), translations, optimization)
     batch = batch_of("upos", load_tokenizer(bert_folder), soft=soft)
     with torch.no_grad():
         source, target = batch.split(task.scores(model.network, batch.joined))
-    logs, total = target.log_softmax(dim=1), 0.0
+    logs = target.log_softmax(dim=1)
+    total = 0.0
     for place, labels in enumerate(torch.cat(soft).float()):
         total -= float((labels * logs[place]).sum()) / len(target)
     expected = 0.8 * cross_entropy(source, batch.source.gold).item() + 0.2 * total
@@ -202,13 +215,16 @@ def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert
 
 
 def test_pseudo_labels_are_the_teachers_probabilities(bert_folder, teacher):
-    task, examples = TASKS["upos"], without_tags(sentences("en-de", 6, longest=60))
-    how = setting("upos", bert_folder, teacher).optimization
-    soft = pseudo_labels(task, str(teacher), examples, how)
-    prepared = evaluation(task, examples, load_tokenizer(teacher), how)
-    assert len(prepared.rows) > len(examples)  # Windows: each word's are from the one that owns it.
-    predicted = prepared.predict(task.head(teacher, seed=0))
-    for labels, tags, example in zip(soft, predicted, examples, strict=True):
+    task = TASKS["upos"]
+    examples = without_tags(sentences("en-de", 6, longest=60))
+    optimization = setting("upos", bert_folder, teacher).optimization
+    soft = pseudo_labels(task, str(teacher), examples, optimization)
+    prepared_evaluation = evaluation(task, examples, load_tokenizer(teacher), optimization)
+    assert len(prepared_evaluation.rows) > len(
+        examples
+    )  # Windows: each word's are from the one that owns it.
+    predictions = prepared_evaluation.predict(task.head(teacher, seed=0))
+    for labels, tags, example in zip(soft, predictions, examples, strict=True):
         assert [task.labels[n] for n in labels.argmax(dim=1).tolist()] == list(tags)
         assert labels.shape == (len(example.words), 17)
         assert torch.allclose(labels.float().sum(dim=1), torch.ones(len(labels)), atol=5e-3)
@@ -218,28 +234,30 @@ def test_pseudo_labels_are_the_teachers_probabilities(bert_folder, teacher):
 def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(bert_folder, task):
     tokenizer = load_tokenizer(bert_folder)
     read = setting(task, bert_folder, bert_folder).train
-    ids = {one.id for one in read("en-de")}
+    ids = {example.id for example in read("en-de")}
     sides = [
-        TASKS[task].encode([one for one in read(code) if one.id in ids], tokenizer, limit=40, overlap=8)[:6]
-        for code in ("en", "en-de")
+        TASKS[task].encode(
+            [example for example in read(language) if example.id in ids], tokenizer, limit=40, overlap=8
+        )[:6]
+        for language in ("en", "en-de")
     ]
     batch = collate_pairs(list(map(RowPair, *sides)), padding=tokenizer.pad_token_id)
     ours = MixedModel(TASKS[task].head(bert_folder, seed=0), Mixup(layer=1, ratio=0.0)).train()
-    plain = TASKS[task].head(bert_folder, seed=0).train()
+    plain_training = TASKS[task].head(bert_folder, seed=0).train()
     torch.manual_seed(0)
     loss = replace(NEUTRAL, alpha=0.25).loss(TASKS[task], ours, batch)
     loss.backward()
     torch.manual_seed(0)
-    scores = TASKS[task].scores(plain, batch.joined)
-    middle = batch.source.scored
-    parts = (scores[:middle], batch.source), (scores[middle:], batch.target)
-    by_hand = 0.25 * TASKS[task].loss_of(*parts[0]) + 0.75 * TASKS[task].loss_of(*parts[1])
-    by_hand.backward()
-    assert torch.equal(loss, by_hand)
-    theirs = dict(plain.named_parameters())
+    scores = TASKS[task].scores(plain_training, batch.joined)
+    midpoint = batch.source.scored
+    parts = (scores[:midpoint], batch.source), (scores[midpoint:], batch.target)
+    manual_value = 0.25 * TASKS[task].loss_of(*parts[0]) + 0.75 * TASKS[task].loss_of(*parts[1])
+    manual_value.backward()
+    assert torch.equal(loss, manual_value)
+    theirs = dict(plain_training.named_parameters())
     for name, weight in ours.network.named_parameters():
-        same = theirs[name].grad
-        assert (weight.grad is None and same is None) or torch.equal(weight.grad, same)
+        same_grad = theirs[name].grad
+        assert (weight.grad is None and same_grad is None) or torch.equal(weight.grad, same_grad)
     assert [name for name, _ in ours.named_parameters() if not name.startswith("network.")] == []
 
 
@@ -247,87 +265,88 @@ def test_in_neutral_setting_loss_and_gradients_are_the_plain_models_to_the_bit(b
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["nli", "upos", "qa"])
 def test_without_a_ratio_the_layer_decides_nothing(train, task):
-    one, other = (train(replace(NEUTRAL, layer=layer), task) for layer in (1, 3))
-    assert equal(one, other)
-    assert one.rows == other.rows
+    training, other_training = (train(replace(NEUTRAL, layer=layer), task) for layer in (1, 3))
+    assert equal(training, other_training)
+    assert training.rows == other_training.rows
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "sampling"), [("nli", "example"), ("upos", "batch")])
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, monkeypatch, task, sampling):
     method = XMixup(decay=3, sampling=sampling)
-    whole = train(method, task, name="whole")
-    with interrupted(Bucketed, monkeypatch, at=5):
+    whole_training = train(method, task, name="whole")
+    with interrupt_batches(Bucketed, monkeypatch, at=5):
         train(method, task, name="x")
     again = train(method, task, name="x")
-    assert equal(again, whole)
-    assert again.rows == whole.rows
-    before, after = saved(whole, tmp_path / "a"), saved(again, tmp_path / "b")
-    assert torch.equal(before.ratio_module.weight, after.ratio_module.weight)
-    assert torch.equal(before.ratio_module.bias, after.ratio_module.bias)
+    assert equal(again, whole_training)
+    assert again.rows == whole_training.rows
+    mixup_before = save_trained(whole_training, tmp_path / "a")
+    mixup_after = save_trained(again, tmp_path / "b")
+    assert torch.equal(mixup_before.ratio_module.weight, mixup_after.ratio_module.weight)
+    assert torch.equal(mixup_before.ratio_module.bias, mixup_after.ratio_module.bias)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_every_switch_makes_another_model_and_every_seed(train):
-    plain = train(XMixup(decay=3))
-    changed = [
+    plain_training = train(XMixup(decay=3))
+    changes = [
         {"ratio": 0.0}, {"ratio": 0.2}, {"learned_ratio": False}, {"schedule": False}, {"mse": 0.0},
         {"kl": 0.0}, {"alpha": 0.5}, {"layer": 2}, {"sampling": "example"}, {"residual": "summed"},
         {"attends": "cosine"},
     ]  # fmt: skip
-    for change in changed:
-        assert not equal(train(replace(XMixup(decay=3), **change)), plain), change
-    assert not equal(train(XMixup(decay=3), seed=1), plain)
-    assert equal(train(XMixup(decay=3), name="again"), plain)
+    for change in changes:
+        assert not equal(train(replace(XMixup(decay=3), **change)), plain_training), change
+    assert not equal(train(XMixup(decay=3), seed=1), plain_training)
+    assert equal(train(XMixup(decay=3), name="again"), plain_training)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_the_sources_are_real_at_first_and_translated_back_at_last(train, monkeypatch):
-    seen = []
+    subwords = []
     loss = XMixup.loss
 
     def noting(self, task, model, batch):
-        seen.append(batch.source.subwords)
+        subwords.append(batch.source.subwords)
         return loss(self, task, model, batch)
 
     monkeypatch.setattr(XMixup, "loss", noting)
     train(XMixup(decay=2), name="decays", epochs=2)
-    decaying = list(seen)
-    seen.clear()
+    decaying = list(subwords)
+    subwords.clear()
     train(XMixup(schedule=False), name="stays", epochs=2)
-    same = [torch.equal(one, other) for one, other in zip(decaying, seen, strict=True)]
-    assert same[0]
-    assert not same[-1]
+    same_value = [torch.equal(left, right) for left, right in zip(decaying, subwords, strict=True)]
+    assert same_value[0]
+    assert not same_value[-1]
 
 
 @pytest.mark.parametrize(
-    ("method", "told"), [(XMixup(), True), (XMixup(decay=2), False), (XMixup(schedule=False), False)]
+    ("method", "messages"), [(XMixup(), True), (XMixup(decay=2), False), (XMixup(schedule=False), False)]
 )
-def test_a_training_too_short_for_its_schedule_is_told_of(train, method, told):
-    warnings = [one for one in train(method).warnings if "too short for its decay" in one]
-    assert len(warnings) == told
-    assert all("took back-translations in 0 of " in one for one in warnings)
+def test_a_training_too_short_for_its_schedule_is_told_of(train, method, messages):
+    warnings = [warning for warning in train(method).warnings if "too short for its decay" in warning]
+    assert len(warnings) == messages
+    assert all("took back-translations in 0 of " in warning for warning in warnings)
 
 
 def test_back_translations_are_read_for_the_schedule_alone():
-    reads = XMixup().reads(("en",), ("de", "sw"))
-    assert reads.train == ("en", "en-de", "en-sw", "en-de-en", "en-sw-en")
-    assert reads.dev == ("en",)
+    text = XMixup().reads(("en",), ("de", "sw"))
+    assert text.train == ("en", "en-de", "en-sw", "en-de-en", "en-sw-en")
+    assert text.dev == ("en",)
     assert XMixup(schedule=False).reads(("en",), ("de",)).train == ("en", "en-de")
 
 
 @pytest.mark.slow
 def test_tags_of_translations_are_never_looked_at(train, monkeypatch):
-    plain = train(XMixup(decay=3), "upos", name="plain")
+    plain_training = train(XMixup(decay=3), "upos", name="plain")
 
     def lying(language, *args, **more):
-        found = sentences(language, *args, **more)
-        return without_tags(found) if "-" in language else found
+        result = sentences(language, *args, **more)
+        return without_tags(result) if "-" in language else result
 
     monkeypatch.setitem(READ, "upos", lying)
-    assert equal(train(XMixup(decay=3), "upos", name="lying"), plain)
+    assert equal(train(XMixup(decay=3), "upos", name="lying"), plain_training)
 
 
 def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
@@ -335,36 +354,40 @@ def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
         XMixup().train(setting("upos", bert_folder, tmp_path))
     with pytest.raises(ModelError, match=r"upos:.*LABEL_0.*source-only"):
         XMixup().train(setting("upos", bert_folder, tmp_path, teacher=bert_folder))
-    reads = XMixup().reads(("en",), ("sw",))
-    assert reads.needs_teacher(TASKS["ner"]) and not reads.needs_teacher(TASKS["nli"])
+    text = XMixup().reads(("en",), ("sw",))
+    assert text.needs_teacher(TASKS["ner"]) and not text.needs_teacher(TASKS["nli"])
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_projected_tags_are_learned_as_gold_without_a_teacher(train, monkeypatch):
     """With the other parts off they are learned as a sure teacher's probabilities are."""
-    plain = {"schedule": False, "mse": 0.0, "ratio": 0.0}
-    reads = XMixup(labels="projected").reads(("en",), ("sw",))
-    assert not any(reads.needs_teacher(task) for task in TASKS.values())
-    projected = train(XMixup(labels="projected", **plain), "upos", name="projected")
+    plain_result = {"schedule": False, "mse": 0.0, "ratio": 0.0}
+    text = XMixup(labels="projected").reads(("en",), ("sw",))
+    assert not any(text.needs_teacher(task) for task in TASKS.values())
+    projected_training = train(XMixup(labels="projected", **plain_result), "upos", name="projected")
     tags = {example.id: example.tags for example in sentences("en-de")}
 
     def sure(task, _teacher, examples, _optimization, *, language):
-        numbers = [torch.tensor([*map(task.labels.index, tags[example.id])]) for example in examples]
+        numbers = [
+            torch.tensor([task.labels.index(value) for value in tags[example.id]]) for example in examples
+        ]
         return [torch.nn.functional.one_hot(row, len(task.labels)).half() for row in numbers]
 
-    assert not equal(train(XMixup(**plain), "upos", name="taught"), projected)
+    assert not equal(train(XMixup(**plain_result), "upos", name="taught"), projected_training)
     monkeypatch.setattr("isogloss.training.pairs.pseudo_labels", sure)
-    certain = train(XMixup(**plain), "upos", name="sure")
-    for weight, other in zip(weights(certain).values(), weights(projected).values(), strict=True):
-        torch.testing.assert_close(weight, other, atol=2e-5, rtol=1e-4)
+    certain = train(XMixup(**plain_result), "upos", name="sure")
+    for weight, other_weight in zip(
+        weights(certain).values(), weights(projected_training).values(), strict=True
+    ):
+        torch.testing.assert_close(weight, other_weight, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
 def test_examples_without_a_translation_are_left_out_and_told_of(train):
-    told = train(XMixup(), "qa").warnings[0]
-    assert "3 " in told
-    assert not any("no translation" in one for one in train(XMixup()).warnings)
+    warning = train(XMixup(), "qa").warnings[0]
+    assert "3 " in warning
+    assert not any("no translation" in item for item in train(XMixup()).warnings)
 
 
 @pytest.mark.nightly
@@ -377,19 +400,21 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
     request, tmp_path, family, task, teacher
 ):
     start = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
-    given = setting(task, start, tmp_path / "work", teacher=teacher, learning_rate=1e-2)
-    trained = XMixup().train(given)
-    found = saved(trained, tmp_path / "model")
-    assert found.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
-    assert found.ratio_module.weight.item() != 0
-    read = given.dev
-    own = evaluation(given.task, read("de"), trained.tokenizer, given.optimization)
-    scorer = pair_with_translations(own, read("en"), trained.tokenizer, given.optimization, mixup=found)
-    ratios = scorer.ratios(trained.model)
+    model = setting(task, start, tmp_path / "work", teacher=teacher, learning_rate=1e-2)
+    training = XMixup().train(model)
+    mixup = save_trained(training, tmp_path / "model")
+    assert mixup.layer == {"nli": 1, "upos": 1, "qa": 2}[task]
+    assert mixup.ratio_module.weight.item() != 0
+    read = model.dev
+    own_evaluation = evaluation(model.task, read("de"), training.tokenizer, model.optimization)
+    scorer = pair_with_translations(
+        own_evaluation, read("en"), training.tokenizer, model.optimization, mixup=mixup
+    )
+    ratios = scorer.ratios(training.model)
     assert ratios.shape == (len(read("de")),)
     assert bool(((ratios > 0) & (ratios < 0.5)).all())
     assert ratios.std() > 0
-    assert 0 <= scorer.score(trained.model) <= 1
+    assert 0 <= scorer.score(training.model) <= 1
 
 
 @pytest.mark.nightly
@@ -397,13 +422,14 @@ def test_every_post_norm_family_learns_a_ratio_that_tells_examples_apart(
 def test_the_faster_the_ratio_learns_the_more_it_tells_examples_apart(train, tmp_path):
     spreads = []
     for times in (None, 1.0, 30.0):
-        trained = train(XMixup(ratio_rate=times))
-        found, given = saved(trained, tmp_path / f"saved {times}"), setting("nli", "", tmp_path)
-        own = evaluation(given.task, given.dev("de"), trained.tokenizer, given.optimization)
+        training = train(XMixup(ratio_rate=times))
+        mixup = save_trained(training, tmp_path / f"saved {times}")
+        model = setting("nli", "", tmp_path)
+        own_evaluation = evaluation(model.task, model.dev("de"), training.tokenizer, model.optimization)
         scorer = pair_with_translations(
-            own, given.dev("en"), trained.tokenizer, given.optimization, mixup=found
+            own_evaluation, model.dev("en"), training.tokenizer, model.optimization, mixup=mixup
         )
-        spreads.append(float(scorer.ratios(trained.model).std()))
+        spreads.append(float(scorer.ratios(training.model).std()))
     assert spreads[0] == spreads[1] and 0 < 10 * spreads[1] < spreads[2]
 
 
@@ -423,13 +449,22 @@ def test_by_states_every_family_is_trained_and_what_is_saved_mixes_again(
     request, tmp_path, train, family, task
 ):
     method = XMixup(mixed="states", ratio_rate=30.0)
-    trained = train(method, task, start=request.getfixturevalue(f"{family}_folder"))
-    mixup, own = saved(trained, tmp_path / "saved"), setting(task, "", tmp_path)
+    training = train(method, task, start=request.getfixturevalue(f"{family}_folder"))
+    mixup = save_trained(training, tmp_path / "saved")
+    own_setting = setting(task, "", tmp_path)
     assert mixup.mixed == "states" and mixup.ratio_module.weight.item() != 0
-    alone = evaluation(own.task, own.dev("de"), trained.tokenizer, own.optimization)
-    paired = pair_with_translations(alone, own.dev("en"), trained.tokenizer, own.optimization, mixup=mixup)
-    unmixed, mixed = (scorer.scores(trained.model) for scorer in (alone, paired))
-    assert len(unmixed) == len(mixed) and not any(map(torch.equal, unmixed, mixed))
+    single_evaluation = evaluation(
+        own_setting.task, own_setting.dev("de"), training.tokenizer, own_setting.optimization
+    )
+    paired_value = pair_with_translations(
+        single_evaluation, own_setting.dev("en"), training.tokenizer, own_setting.optimization, mixup=mixup
+    )
+    unmixed_scores, mixed_scores = (
+        scorer.scores(training.model) for scorer in (single_evaluation, paired_value)
+    )
+    assert len(unmixed_scores) == len(mixed_scores) and not any(
+        map(torch.equal, unmixed_scores, mixed_scores)
+    )
 
 
 def test_without_a_ratio_mixing_states_trains_as_attention_does_to_the_bit(train):
@@ -485,35 +520,40 @@ def test_it_trains_on_the_built_in_languages_and_predicts_pair_with_translations
     """NLI in two languages: trained, saved, loaded by transformers, scored with and without mixing."""
     from transformers import AutoModelForSequenceClassification
 
-    read, shipped = Sources(), Path(isogloss.__file__).parent / "shipped"
+    read = Sources()
+    shipped_folder = Path(isogloss.__file__).parent / "shipped"
 
     def examples(split, count):
         return lambda language: read.examples("xnli", language, split, examples=count)
 
-    given = replace(
-        setting("nli", shipped, tmp_path / "work", learning_rate=5e-4, batch_size=32, limit=128),
+    model = replace(
+        setting("nli", shipped_folder, tmp_path / "work", learning_rate=5e-4, batch_size=32, limit=128),
         train=examples("train", 300),
         dev=examples("dev", 100),
         source=("qaa",),
         target=("qab",),
     )
-    trained = XMixup(decay=100).train(given)
-    losses = [row["loss"] for row in trained.rows if "loss" in row]
-    assert all(math.isfinite(one) for one in losses)
-    save_model(trained.model, trained.tokenizer, tmp_path / "model", extra_writers=trained.extra_writers)
-    loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model")
+    training = XMixup(decay=100).train(model)
+    losses = [row["loss"] for row in training.rows if "loss" in row]
+    assert all(math.isfinite(loss) for loss in losses)
+    save_model(training.model, training.tokenizer, tmp_path / "model", extra_writers=training.extra_writers)
+    loaded_model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model")
     assert all(
-        torch.equal(one, dict(loaded.named_parameters())[name]) for name, one in weights(trained).items()
+        torch.equal(weight, dict(loaded_model.named_parameters())[name])
+        for name, weight in weights(training).items()
     )
-    there, back = given.dev("qab"), given.dev("qab-qaa")
-    how = load_mixup(tmp_path / "model")
-    plain = evaluation(given.task, there, trained.tokenizer, given.optimization)
-    scorer = pair_with_translations(plain, back, trained.tokenizer, given.optimization, mixup=how)
-    ratios = scorer.ratios(loaded)
+    dev = model.dev("qab")
+    back = model.dev("qab-qaa")
+    mixup = load_mixup(tmp_path / "model")
+    plain_evaluation = evaluation(model.task, dev, training.tokenizer, model.optimization)
+    scorer = pair_with_translations(
+        plain_evaluation, back, training.tokenizer, model.optimization, mixup=mixup
+    )
+    ratios = scorer.ratios(loaded_model)
     assert ratios.std() > 0
     assert bool(((ratios > 0) & (ratios < 0.5)).all())
-    assert scorer.predict(loaded) == scorer.predict(trained.model)
-    assert len(plain.predict(loaded)) == len(scorer.predict(loaded)) == 100
+    assert scorer.predict(loaded_model) == scorer.predict(training.model)
+    assert len(plain_evaluation.predict(loaded_model)) == len(scorer.predict(loaded_model)) == 100
 
 
 @given(st.integers(0, 20_000), st.integers(30, 5000))
@@ -547,15 +587,15 @@ def test_what_a_step_takes_follows_from_seed_and_step_alone(sampling):
 def test_a_batch_draws_once_and_examples_each_for_themselves():
     steps = range(100, 300)
     batches = [SourceSchedule(k=50, seed=0, sampling="batch").takes_real(step, 6) for step in steps]
-    each = [SourceSchedule(k=50, seed=0, sampling="example").takes_real(step, 6) for step in steps]
-    assert all(len(set(one)) == 1 for one in batches)
-    assert any(len(set(one)) == 2 for one in each)
-    assert {one[0] for one in batches} == {True, False}
+    element = [SourceSchedule(k=50, seed=0, sampling="example").takes_real(step, 6) for step in steps]
+    assert all(len(set(batch)) == 1 for batch in batches)
+    assert any(len(set(item)) == 2 for item in element)
+    assert {batch[0] for batch in batches} == {True, False}
 
 
 @pytest.mark.parametrize("sampling", ["batch", "example"])
 @pytest.mark.parametrize("step", [0, 196, 300])
 def test_real_sources_are_as_frequent_as_the_share_says(sampling, step):
-    drawn = [SourceSchedule(k=50, seed=seed, sampling=sampling).takes_real(step, 4) for seed in range(1000)]
-    frequency = sum(map(sum, drawn)) / 4000
+    samples = [SourceSchedule(k=50, seed=seed, sampling=sampling).takes_real(step, 4) for seed in range(1000)]
+    frequency = sum(sum(sample) for sample in samples) / 4000
     assert frequency == pytest.approx(share_of_real(step, 50), abs=0.05)

@@ -1,4 +1,4 @@
-"""Macro F1, weighted F1 and MCC are scikit-learn's; a label adds its influence, as the jackknife has it."""
+"""Macro F1, weighted F1 and MCC are scikit-learn's. A label adds its influence, as the jackknife has it."""
 
 from itertools import chain
 
@@ -15,15 +15,16 @@ LABEL = st.sampled_from("NVAP")
 WORDS = st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=5)
 
 # Two sentences: gold N N V V A, predicted N V V V N.
-GOLD, PREDICTED = (["N", "N", "V"], ["V", "A"]), (["N", "V", "V"], ["V", "N"])
+GOLD = (["N", "N", "V"], ["V", "A"])
+PREDICTED = (["N", "V", "V"], ["V", "N"])
 
 
-def measures(gold, predicted):
-    return {name: total(parts) for name, parts in class_contributions(gold, predicted).items()}
+def measures(gold, predicted_tags):
+    return {name: total(parts) for name, parts in class_contributions(gold, predicted_tags).items()}
 
 
 def test_measures_by_hand():
-    """F1 of N is 2·1 of 2 + 2, of V 2·2 of 2 + 3, of A 0; see Gorodkin (2004) for 15 - 10 of √(16·12)."""
+    """F1 of N is 2·1 of 2 + 2, of V 2·2 of 2 + 3, of A 0. See Gorodkin (2004) for 15 - 10 of √(16·12)."""
     expected = {
         "accuracy": 3 / 5,
         "macro_f1": (1 / 2 + 4 / 5 + 0) / 3,
@@ -36,38 +37,41 @@ def test_measures_by_hand():
 @pytest.mark.filterwarnings("ignore:A single label")
 @given(st.lists(WORDS, min_size=1, max_size=6))
 def test_measures_equal_scikit_learn(sentences):
-    gold, predicted = ([[pair[side] for pair in words] for words in sentences] for side in (0, 1))
-    flat = list(chain(*gold)), list(chain(*predicted))
+    gold, predicted_pairs = ([[pair[side] for pair in words] for words in sentences] for side in (0, 1))
+    flat = list(chain(*gold)), list(chain(*predicted_pairs))
     expected = {
         "accuracy": accuracy_score(*flat),
         "macro_f1": f1_score(*flat, average="macro", zero_division=0),
         "weighted_f1": f1_score(*flat, average="weighted", zero_division=0),
         "mcc": matthews_corrcoef(*flat),
     }
-    assert measures(gold, predicted) == pytest.approx(expected, abs=1e-12)
+    assert measures(gold, predicted_pairs) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("gold", "predicted"), [([], []), ([[]], [[]]), ([["N"], ["N"]], [["V"], ["V"]]), ([["N"]], [["N"]])]
+    ("gold", "predictions"), [([], []), ([[]], [[]]), ([["N"], ["N"]], [["V"], ["V"]]), ([["N"]], [["N"]])]
 )
-def test_nothing_to_correlate_is_no_correlation(gold, predicted):
-    assert measures(gold, predicted)["mcc"] == 0
+def test_nothing_to_correlate_is_no_correlation(gold, predictions):
+    assert measures(gold, predictions)["mcc"] == 0
 
 
 @pytest.mark.parametrize("measure", ["macro_f1", "weighted_f1", "mcc"])
 def test_the_influence_of_a_sentence_is_that_of_leaving_it_out(measure):
     rng = np.random.default_rng(0)
     gold = [list(rng.choice(list("NVAP"), 4, p=[0.4, 0.3, 0.2, 0.1])) for _ in range(200)]
-    predicted = [[tag if rng.random() < 0.7 else "N" for tag in tags] for tags in gold]
-    whole = measures(gold, predicted)[measure]
-    parts, words = class_contributions(gold, predicted)[measure]
-    without = [
-        800 * whole
-        - 796 * measures(gold[:left] + gold[left + 1 :], predicted[:left] + predicted[left + 1 :])[measure]
+    predicted_tags = [[tag if rng.random() < 0.7 else "N" for tag in tags] for tags in gold]
+    whole_total = measures(gold, predicted_tags)[measure]
+    parts, words = class_contributions(gold, predicted_tags)[measure]
+    plain_differences = [
+        800 * whole_total
+        - 796
+        * measures(gold[:left] + gold[left + 1 :], predicted_tags[:left] + predicted_tags[left + 1 :])[
+            measure
+        ]
         for left in range(200)
     ]
     assert words == [4.0] * 200
-    np.testing.assert_allclose(parts, without, atol=0.06)
+    np.testing.assert_allclose(parts, plain_differences, atol=0.06)
 
 
 @pytest.mark.nightly
@@ -76,10 +80,11 @@ def test_the_influence_of_a_sentence_is_that_of_leaving_it_out(measure):
 def test_the_spread_of_influences_is_the_standard_error_of_the_bootstrap(measure):
     rng = np.random.default_rng(1)
     gold = rng.choice(list("NVA"), 400, p=[0.5, 0.3, 0.2])
-    predicted = np.where(rng.random(400) < 0.7, gold, rng.choice(list("NVA"), 400))
-    parts, _ = class_contributions(gold[:, None].tolist(), predicted[:, None].tolist())[measure]
+    predicted_place = np.where(rng.random(400) < 0.7, gold, rng.choice(list("NVA"), 400))
+    parts, _ = class_contributions(gold[:, None].tolist(), predicted_place[:, None].tolist())[measure]
     draws = (rng.integers(400, size=400) for _ in range(1000))
-    drawn = [
-        measures(gold[draw][:, None].tolist(), predicted[draw][:, None].tolist())[measure] for draw in draws
+    drawn_totals = [
+        measures(gold[draw][:, None].tolist(), predicted_place[draw][:, None].tolist())[measure]
+        for draw in draws
     ]
-    assert np.std(parts) / 20 == pytest.approx(np.std(drawn), rel=0.1)
+    assert np.std(parts) / 20 == pytest.approx(np.std(drawn_totals), rel=0.1)

@@ -1,4 +1,4 @@
-"""Spearman equals scipy, ties included; the exact p-value equals counting every order."""
+"""Spearman equals scipy, ties included. The exact p-value equals counting every order."""
 
 import math
 from itertools import permutations
@@ -24,8 +24,8 @@ from isogloss.metrics.ranks import (
 FEW = st.integers(0, 6)
 
 
-def pairs(least, most):
-    return st.lists(st.tuples(FEW, FEW), min_size=least, max_size=most).filter(
+def pairs(minimum, maximum):
+    return st.lists(st.tuples(FEW, FEW), min_size=minimum, max_size=maximum).filter(
         lambda rows: len({x for x, _ in rows}) > 1 and len({y for _, y in rows}) > 1
     )
 
@@ -38,18 +38,19 @@ def test_ranks_equal_scipy_with_ties(values):
 @given(pairs(8, 30))
 def test_spearman_equals_scipy_for_many_pairs(rows):
     x, y = zip(*rows, strict=True)
-    found, expected = spearman(x, y), stats.spearmanr(x, y)
-    assert found.rho == pytest.approx(expected.statistic, abs=1e-12)
-    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+    result = spearman(x, y)
+    expected = stats.spearmanr(x, y)
+    assert result.rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert result.p_value == pytest.approx(expected.pvalue, abs=1e-9)
 
 
 @given(pairs(4, 12))
 def test_interval_equals_fisher_z_of_the_ranks(rows):
     x, y = zip(*rows, strict=True)
-    found = spearman(x, y)
-    if abs(found.rho) < 1 - 1e-9:
+    result = spearman(x, y)
+    if abs(result.rho) < 1 - 1e-9:
         interval = stats.pearsonr(stats.rankdata(x), stats.rankdata(y)).confidence_interval()
-        assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+        assert (result.low, result.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
 @pytest.mark.slow
@@ -57,18 +58,19 @@ def test_interval_equals_fisher_z_of_the_ranks(rows):
 def test_p_value_of_few_pairs_counts_every_order(rows):
     x, y = zip(*rows, strict=True)
     strength = [abs(stats.spearmanr(x, order).statistic) for order in permutations(y)]
-    observed = abs(stats.spearmanr(x, y).statistic)
-    share = np.mean([value >= observed - 1e-9 for value in strength])
+    observed_difference = abs(stats.spearmanr(x, y).statistic)
+    share = np.mean([value >= observed_difference - 1e-9 for value in strength])
     assert spearman(x, y).p_value == pytest.approx(share)
 
 
 def test_a_perfect_order_has_correlation_one():
-    found = spearman(range(10), [value**3 for value in range(10)])
-    assert (found.rho, found.p_value, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
+    result = spearman(range(10), [value**3 for value in range(10)])
+    assert (result.rho, result.p_value, result.low, result.high) == (1.0, 0.0, 1.0, 1.0)
 
 
 def test_reversing_one_side_turns_the_sign():
-    x, y = [1, 5, 2, 8, 3, 9], [2, 4, 4, 7, 1, 6]
+    x = [1, 5, 2, 8, 3, 9]
+    y = [2, 4, 4, 7, 1, 6]
     assert spearman(x, y).rho == pytest.approx(-spearman(x, [-value for value in y]).rho)
 
 
@@ -82,15 +84,17 @@ def test_unequal_lengths_are_named():
 
 
 def test_the_bootstrap_interval_is_that_of_a_loop_over_the_same_draws():
-    x, y = [1, 5, 2, 8, 3, 9, 4], [2, 4, 4, 7, 1, 6, 6]
+    x = [1, 5, 2, 8, 3, 9, 4]
+    y = [2, 4, 4, 7, 1, 6, 6]
     draws = np.random.Generator(np.random.PCG64(3)).multinomial(7, np.full(7, 1 / 7), size=300)
-    found = []
+    statistics = []
     for times in draws:
         places = np.repeat(np.arange(7), times)
-        one, other = np.array(x)[places], np.array(y)[places]
-        if len(set(one)) > 1 and len(set(other)) > 1:
-            found.append(stats.spearmanr(one, other).statistic)
-    expected = np.quantile(found, [0.025, 0.975])
+        item = np.array(x)[places]
+        other_item = np.array(y)[places]
+        if len(set(item)) > 1 and len(set(other_item)) > 1:
+            statistics.append(stats.spearmanr(item, other_item).statistic)
+    expected = np.quantile(statistics, [0.025, 0.975])
     assert bootstrap_interval(x, y, rounds=300, seed=3) == pytest.approx(expected)
 
 
@@ -101,9 +105,9 @@ def test_the_bootstrap_interval_covers_as_often_as_it_says():
     rng = np.random.Generator(np.random.PCG64(0))
     x = rng.normal(size=(200, 60))
     y = x + rng.normal(size=x.shape)
-    true = 6 / np.pi * np.arcsin(0.5**0.5 / 2)  # Spearman's rho of a normal pair that correlates by √½.
+    true_ratio = 6 / np.pi * np.arcsin(0.5**0.5 / 2)  # Spearman's rho of a normal pair that correlates by √½.
     intervals = [bootstrap_interval(a, b, rounds=400) for a, b in zip(x, y, strict=True)]
-    assert 0.88 < np.mean([low <= true <= high for low, high in intervals]) <= 1
+    assert 0.88 < np.mean([low <= true_ratio <= high for low, high in intervals]) <= 1
 
 
 def test_a_constant_side_has_no_bootstrap_interval():
@@ -116,26 +120,26 @@ def test_a_constant_side_has_no_bootstrap_interval():
 @given(st.lists(st.tuples(FEW, FEW), min_size=5, max_size=30))
 def test_within_one_group_it_is_spearmans_correlation(rows):
     x, y = ([float(row[side]) for row in rows] for side in (0, 1))
-    found = spearman_within(x, y, ["one"] * len(rows))
-    if len({*x}) < 2 or len({*y}) < 2:
-        assert math.isnan(found.rho)
+    result = spearman_within(x, y, ["one"] * len(rows))
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        assert math.isnan(result.rho)
         return
     expected = stats.spearmanr(x, y)
-    assert found.rho == pytest.approx(expected.statistic, abs=1e-12)
-    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+    assert result.rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert result.p_value == pytest.approx(expected.pvalue, abs=1e-9)
 
 
 def test_what_groups_differ_in_is_no_correlation_within_them():
     x = [1.0, 2.0, 3.0, 101.0, 102.0, 103.0, 50.0]
     y = [3.0, 2.0, 1.0, 103.0, 102.0, 101.0, 50.0]
-    found = spearman_within(x, y, [*"aaabbbc"])
-    assert (found.rho, found.items, found.groups) == (-1.0, 6, 2)
+    fields = spearman_within(x, y, list("aaabbbc"))
+    assert (fields.rho, fields.items, fields.groups) == (-1.0, 6, 2)
     assert stats.spearmanr(x, y).statistic > 0.5
 
 
 @pytest.mark.parametrize(("conditions", "units"), [(3, 3), (3, 5), (4, 3)])
 def test_the_same_order_in_each_unit_has_the_p_of_pages_trend_test(conditions, units):
-    rows = [[*range(conditions)]] * units
+    rows = [list(range(conditions))] * units
     expected = 2 * stats.page_trend_test(rows, method="exact").pvalue
     assert trend_p_value(conditions, units) == pytest.approx(expected)
 
@@ -146,10 +150,13 @@ def test_the_same_order_in_each_unit_has_the_p_of_pages_trend_test(conditions, u
 @given(st.lists(st.tuples(FEW, FEW), max_size=30))
 def test_contributions_add_up_to_the_correlations_of_scipy_and_to_0_where_there_is_none(rows):
     x, y = ([float(row[side]) for row in rows] for side in (0, 1))
-    found = {name: total(one) for name, one in correlation_contributions(x, y).items()}
-    there = len({*x}) > 1 and len({*y}) > 1
-    expected = (stats.spearmanr(x, y).statistic, stats.pearsonr(x, y).statistic) if there else (0.0, 0.0)
-    assert found == pytest.approx(dict(zip(("spearman", "pearson"), expected, strict=True)), abs=1e-12)
+    totals = {
+        name: total(correlation_contribution)
+        for name, correlation_contribution in correlation_contributions(x, y).items()
+    }
+    is_there = len(set(x)) > 1 and len(set(y)) > 1
+    expected = (stats.spearmanr(x, y).statistic, stats.pearsonr(x, y).statistic) if is_there else (0.0, 0.0)
+    assert totals == pytest.approx(dict(zip(("spearman", "pearson"), expected, strict=True)), abs=1e-12)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -160,9 +167,10 @@ def test_a_pair_bears_on_a_correlation_what_leaving_it_out_changes(ties):
     y = y.round() if ties else y
     scores = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}
     for name, (part, _) in each(correlation_contributions(x.tolist(), y.tolist()).items()):
-        whole = scores[name](x, y).statistic
+        whole_statistic = scores[name](x, y).statistic
         jackknife = [
-            200 * whole - 199 * scores[name](np.delete(x, n), np.delete(y, n)).statistic for n in range(200)
+            200 * whole_statistic - 199 * scores[name](np.delete(x, n), np.delete(y, n)).statistic
+            for n in range(200)
         ]
         assert np.corrcoef(part, jackknife)[0, 1] > 0.9999
         assert np.std(part) == pytest.approx(np.std(jackknife), rel=0.03)

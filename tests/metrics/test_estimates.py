@@ -32,11 +32,11 @@ numbers = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=2, max_
 )
 
 
-def drawn(rng, units, ratio):
+def draw_differences(rng, units, ratio):
     """Draw differences [unit example] of two systems that are equally good."""
-    of_units = rng.standard_normal((units, 1)) * math.sqrt(ratio / EXAMPLES)
-    of_examples = rng.standard_normal((1, EXAMPLES))
-    return of_units + of_examples + RESIDUAL * rng.standard_normal((units, EXAMPLES))
+    unit_noise = rng.standard_normal((units, 1)) * math.sqrt(ratio / EXAMPLES)
+    example_noise = rng.standard_normal((1, EXAMPLES))
+    return unit_noise + example_noise + RESIDUAL * rng.standard_normal((units, EXAMPLES))
 
 
 def estimate_of(values):
@@ -47,19 +47,20 @@ def estimate_of(values):
 
 @given(VALUES)
 def test_mean_and_standard_deviation_are_those_of_numpy_and_scipy_in_any_order(values):
-    for found in (mean_std(values), mean_std(sorted(values))):
-        assert found.n == len(values)
-        assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
-        assert found.std == pytest.approx(np.std(values, ddof=1), abs=1e-9)
-        if found.std > 1e-6:
+    for result in (mean_std(values), mean_std(sorted(values))):
+        assert result.n == len(values)
+        assert result.mean == pytest.approx(np.mean(values), abs=1e-9)
+        assert result.std == pytest.approx(np.std(values, ddof=1), abs=1e-9)
+        if result.std > 1e-6:
             expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-            assert (found.low, found.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            assert (result.low, result.high) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_few_or_equal_values_have_known_deviations():
-    one, equal = mean_std([0.25]), mean_std([0.3] * 4)
-    assert one.mean == 0.25
-    assert all(map(math.isnan, (one.std, one.low, one.high)))
+    values = mean_std([0.25])
+    equal = mean_std([0.3] * 4)
+    assert values.mean == 0.25
+    assert all(math.isnan(std) for std in (values.std, values.low, values.high))
     assert (equal.std, equal.low) == pytest.approx((0.0, 0.3), abs=1e-15)
     with pytest.raises(InputError, match="least"):
         mean_std([])
@@ -67,27 +68,29 @@ def test_few_or_equal_values_have_known_deviations():
 
 @given(numbers)
 def test_over_units_alone_it_is_students_test(values):
-    found, expected = crossed_estimate(values), stats.ttest_1samp(values, 0)
-    assert found.p_value() == pytest.approx(expected.pvalue, abs=1e-9)
+    estimate = crossed_estimate(values)
+    expected = stats.ttest_1samp(values, 0)
+    assert estimate.p_value() == pytest.approx(expected.pvalue, abs=1e-9)
     interval = expected.confidence_interval()
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert (estimate.low, estimate.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
 
 
 @given(numbers, st.floats(0.001, 1))
 def test_it_is_clarks_min_f(values, example_error):
     """Clark (1973): min F' = F1·F2 / (F1 + F2), with (F1 + F2)² / (F1²/n2 + F2²/n1) degrees of freedom."""
-    n, mean = len(values), float(np.mean(values))
-    found = crossed_estimate(values, example_error=example_error, examples=40)
-    of_units = mean**2 / (np.var(values, ddof=1) / n)
-    of_examples = mean**2 / example_error**2
+    n = len(values)
+    mean = float(np.mean(values))
+    estimate = crossed_estimate(values, example_error=example_error, examples=40)
+    unit_ratio = mean**2 / (np.var(values, ddof=1) / n)
+    example_ratio = mean**2 / example_error**2
     if abs(mean) < 1e-6:
         return
-    min_f = of_units * of_examples / (of_units + of_examples)
-    freedom = (of_units + of_examples) ** 2 / (of_units**2 / 39 + of_examples**2 / (n - 1))
-    assert (mean / found.error) ** 2 == pytest.approx(min_f)
-    assert found.freedom == pytest.approx(freedom)
-    by_units = stats.f.sf(of_units, 1, n - 1)
-    assert found.p_value() == pytest.approx(max(stats.f.sf(min_f, 1, freedom), by_units), abs=1e-9)
+    min_f = unit_ratio * example_ratio / (unit_ratio + example_ratio)
+    freedom = (unit_ratio + example_ratio) ** 2 / (unit_ratio**2 / 39 + example_ratio**2 / (n - 1))
+    assert (mean / estimate.error) ** 2 == pytest.approx(min_f)
+    assert estimate.freedom == pytest.approx(freedom)
+    values_by_units = stats.f.sf(unit_ratio, 1, n - 1)
+    assert estimate.p_value() == pytest.approx(max(stats.f.sf(min_f, 1, freedom), values_by_units), abs=1e-9)
 
 
 def test_min_f_worked_out_by_hand():
@@ -95,30 +98,30 @@ def test_min_f_worked_out_by_hand():
 
     F1 = 4 / (1/3) = 12, F2 = 4 / .25 = 16; min F' = 192 / 28 = 6.857; freedom 28² / (144/24 + 256/2) = 5.851.
     """
-    found = crossed_estimate([1.0, 2.0, 3.0], example_error=0.5, examples=25)
-    assert (found.mean / found.error) ** 2 == pytest.approx(6.857, abs=1e-3)
-    assert found.freedom == pytest.approx(5.851, abs=1e-3)
+    estimate = crossed_estimate([1.0, 2.0, 3.0], example_error=0.5, examples=25)
+    assert (estimate.mean / estimate.error) ** 2 == pytest.approx(6.857, abs=1e-3)
+    assert estimate.freedom == pytest.approx(5.851, abs=1e-3)
 
 
 @given(numbers, numbers)
 def test_independent_units_are_compared_by_welchs_test(ours, theirs):
-    found = independent_estimate(ours, theirs)
+    result = independent_estimate(ours, theirs)
     expected = stats.ttest_ind(ours, theirs, equal_var=False)
     interval = expected.confidence_interval()
-    assert found.p_value() == found.p_units() == pytest.approx(expected.pvalue, abs=1e-9)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
-    assert found.freedom == pytest.approx(expected.df)
-    assert found.units == min(len(ours), len(theirs))
+    assert result.p_value() == result.p_units() == pytest.approx(expected.pvalue, abs=1e-9)
+    assert (result.low, result.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert result.freedom == pytest.approx(expected.df)
+    assert result.units == min(len(ours), len(theirs))
 
 
 @given(numbers, numbers, st.floats(0.001, 1))
 def test_examples_add_to_welchs_error_as_in_min_f(ours, theirs, example_error):
     welch = independent_estimate(ours, theirs)
-    found = welch.with_examples(example_error, 40)
+    result = welch.with_examples(example_error, 40)
     variances = welch.error**2, example_error**2
     parts = variances[0] ** 2 / welch.freedom + variances[1] ** 2 / 39
-    assert found.error == pytest.approx(math.sqrt(sum(variances)))
-    assert found.freedom == pytest.approx(sum(variances) ** 2 / parts)
+    assert result.error == pytest.approx(math.sqrt(sum(variances)))
+    assert result.freedom == pytest.approx(sum(variances) ** 2 / parts)
 
 
 MEANS = (0.095, 0.277, 0.367, 0.664, 0.462, 0.185)
@@ -131,20 +134,20 @@ def test_the_mean_over_studies_is_that_of_a_textbook():
 
     Hartung's and Knapp's interval is Student's t of five degrees of freedom around the weighted variance.
     """
-    found = random_effects(MEANS, ERRORS)
-    assert found.mean == pytest.approx(0.3582, abs=2e-3)
-    assert found.between**2 == pytest.approx(0.0372, abs=2e-3)
-    weights = 1 / (np.square(ERRORS) + found.between**2)
-    around = (weights * np.square(np.array(MEANS) - found.mean)).sum() / 5
-    half = stats.t.ppf(0.975, 5) * math.sqrt(max(1, around) / weights.sum())
-    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half))
+    values = random_effects(MEANS, ERRORS)
+    assert values.mean == pytest.approx(0.3582, abs=2e-3)
+    assert values.between**2 == pytest.approx(0.0372, abs=2e-3)
+    weights = 1 / (np.square(ERRORS) + values.between**2)
+    around = (weights * np.square(np.array(MEANS) - values.mean)).sum() / 5
+    half_size = stats.t.ppf(0.975, 5) * math.sqrt(max(1, around) / weights.sum())
+    assert (values.low, values.high) == pytest.approx((values.mean - half_size, values.mean + half_size))
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))
 def test_studies_of_equal_errors_that_agree_have_their_plain_mean(means):
-    found = random_effects(means, [10.0] * len(means))
-    assert found.between == 0 and found.studies == len(means)
-    assert found.mean == pytest.approx(np.mean(means), abs=1e-9)
+    values = random_effects(means, [10.0] * len(means))
+    assert values.between == 0 and values.studies == len(means)
+    assert values.mean == pytest.approx(np.mean(means), abs=1e-9)
 
 
 def test_one_study_has_no_mean_over_studies():
@@ -153,24 +156,25 @@ def test_one_study_has_no_mean_over_studies():
 
 
 def test_one_unit_says_nothing():
-    found = crossed_estimate([0.3], example_error=0.001, examples=1000)
-    assert all(map(math.isnan, (found.p_value(), found.low, found.high)))
+    estimate = crossed_estimate([0.3], example_error=0.001, examples=1000)
+    assert all(math.isnan(p_value) for p_value in (estimate.p_value(), estimate.low, estimate.high))
 
 
 @given(numbers, st.floats(0, 1))
 def test_examples_never_make_it_surer(values, example_error):
-    alone, both = crossed_estimate(values), crossed_estimate(values, example_error=example_error, examples=50)
-    assert both.p_value() >= alone.p_value() - 1e-12
-    assert both.low <= alone.low + 1e-12
-    assert both.high >= alone.high - 1e-12
+    single_estimate = crossed_estimate(values)
+    estimates = crossed_estimate(values, example_error=example_error, examples=50)
+    assert estimates.p_value() >= single_estimate.p_value() - 1e-12
+    assert estimates.low <= single_estimate.low + 1e-12
+    assert estimates.high >= single_estimate.high - 1e-12
 
 
 @given(numbers, st.floats(0, 0.5))
 def test_the_interval_holds_what_is_not_rejected(values, example_error):
-    found = crossed_estimate(values, example_error=example_error, examples=50)
+    estimate = crossed_estimate(values, example_error=example_error, examples=50)
     for bound in (-0.4, 0.0, 0.3):
-        inside = found.low < bound < found.high
-        assert inside == (found.p_value(bound) > LEVEL) or abs(found.p_value(bound) - LEVEL) < 1e-6
+        inside = estimate.low < bound < estimate.high
+        assert inside == (estimate.p_value(bound) > LEVEL) or abs(estimate.p_value(bound) - LEVEL) < 1e-6
 
 
 @pytest.mark.nightly
@@ -180,25 +184,28 @@ def test_the_interval_holds_what_is_not_rejected(values, example_error):
 def test_a_true_null_is_rejected_no_more_often_than_said(units, ratio):
     rng = np.random.default_rng(0)
     rounds = 4000
-    rejected = sum(estimate_of(drawn(rng, units, ratio)).p_value() < LEVEL for _ in range(rounds))
-    assert rejected / rounds <= (0.055 if ratio <= 4 else 0.06)  # 5.6 % at the worst, in 20,000 rounds
+    rejected_total = sum(
+        estimate_of(draw_differences(rng, units, ratio)).p_value() < LEVEL for _ in range(rounds)
+    )
+    assert rejected_total / rounds <= (0.055 if ratio <= 4 else 0.06)  # 5.6 % at the worst, in 20,000 rounds
 
 
 def test_a_large_effect_is_detected():
     rng = np.random.default_rng(0)
-    found = [estimate_of(drawn(rng, 5, 0.25) + 1.0).p_value() < LEVEL for _ in range(200)]
-    assert np.mean(found) > 0.95
+    result = [estimate_of(draw_differences(rng, 5, 0.25) + 1.0).p_value() < LEVEL for _ in range(200)]
+    assert np.mean(result) > 0.95
 
 
 def test_the_smallest_detectable_effect_is_detected_four_times_in_five():
     """With many units all parts of the error are known well, so that the promise can be checked."""
     rng = np.random.default_rng(0)
-    units, ratio = 40, 1.0
+    units = 40
+    ratio = 1.0
     error = math.sqrt((1 + ratio / units + RESIDUAL**2 / units) / EXAMPLES)
     effect = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * error
-    found = [estimate_of(drawn(rng, units, ratio) + effect) for _ in range(600)]
-    assert np.mean([one.p_value() < LEVEL for one in found]) == pytest.approx(0.8, abs=0.05)
-    assert np.median([one.smallest_seen() for one in found]) == pytest.approx(effect, rel=0.1)
+    estimates = [estimate_of(draw_differences(rng, units, ratio) + effect) for _ in range(600)]
+    assert np.mean([estimate.p_value() < LEVEL for estimate in estimates]) == pytest.approx(0.8, abs=0.05)
+    assert np.median([estimate.smallest_seen() for estimate in estimates]) == pytest.approx(effect, rel=0.1)
 
 
 @given(numbers, st.floats(0.01, 1), st.floats(0, 0.3))

@@ -26,7 +26,7 @@ SOURCE_SCORE = 0.9
 
 
 class World:
-    """Languages of exchangeable families; the last one is the target."""
+    """Languages of exchangeable families. The last one is the target."""
 
     def __init__(
         self,
@@ -42,16 +42,17 @@ class World:
         self.signals: dict[str, dict[str, float]] = {"atc": {}, "doc": {}}
         self.families: dict[str, str] = {}
         for family in range(families + 1):
-            shared, middle = within * rng.standard_normal(), rng.normal(-1.2, 0.8)
-            for number in range(size if family < families else 1):
-                code = f"x{family}-{number}" if family < families else "target"
-                signal = middle + 0.4 * rng.standard_normal()
+            shared = within * rng.standard_normal()
+            middle_samples = rng.normal(-1.2, 0.8)
+            for index in range(size if family < families else 1):
+                language = f"x{family}-{index}" if family < families else "target"
+                signal = middle_samples + 0.4 * rng.standard_normal()
                 drop = slope * signal + shared + noise * rng.standard_normal()
                 base = float(logits(SOURCE_SCORE))
-                self.families[code] = str(family)
-                self.scores[code] = share_of(base + drop)
-                self.signals["atc"][code] = share_of(base + signal)
-                self.signals["doc"][code] = share_of(base + 0.5 * signal)
+                self.families[language] = str(family)
+                self.scores[language] = share_of(base + drop)
+                self.signals["atc"][language] = share_of(base + signal)
+                self.signals["doc"][language] = share_of(base + 0.5 * signal)
 
     def expect(self, **changes: object):
         """Estimate the target's score."""
@@ -64,40 +65,40 @@ def coverage_and_widths(draws: int, families: int, size: int, **world: float) ->
     rng = np.random.default_rng(0)
     outcomes = []
     for _ in range(draws):
-        drawn = World(rng, families, size, **world)
-        expected = drawn.expect()
-        is_covered = expected.low <= drawn.scores["target"] <= expected.high
+        drawn_world = World(rng, families, size, **world)
+        expected = drawn_world.expect()
+        is_covered = expected.low <= drawn_world.scores["target"] <= expected.high
         widths = (expected.high - expected.low, expected.plain_high - expected.plain_low)
         outcomes.append((is_covered, *widths))
-    covered, width, plain = np.mean(outcomes, axis=0)
-    return covered, width, plain
+    covered_mean, width, plain_mean = np.mean(outcomes, axis=0)
+    return covered_mean, width, plain_mean
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("families", "size"), [(9, 2), (4, 1), (15, 2)])
 def test_families_drawn_alike_are_covered(families: int, size: int) -> None:
-    covered, *_ = coverage_and_widths(60, families, size)
-    assert covered >= 0.8 - 3 * 0.4 / np.sqrt(60)
+    covered_value, *_ = coverage_and_widths(60, families, size)
+    assert covered_value >= 0.8 - 3 * 0.4 / np.sqrt(60)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("families", "size"), [(4, 1), (9, 2), (15, 2), (27, 1)])
 def test_families_drawn_alike_are_covered_in_many_draws(families: int, size: int) -> None:
-    covered, *_ = coverage_and_widths(400, families, size)
-    assert 0.76 <= covered <= 1
+    covered_value, *_ = coverage_and_widths(400, families, size)
+    assert 0.76 <= covered_value <= 1
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_signals_without_information_do_not_narrow() -> None:
-    covered, width, plain = coverage_and_widths(60, 12, 2, slope=0.0, noise=1.0)
-    assert covered > 0.64 and width > 0.9 * plain
+    covered_value, width, plain_result = coverage_and_widths(60, 12, 2, slope=0.0, noise=1.0)
+    assert covered_value > 0.64 and width > 0.9 * plain_result
 
 
 @pytest.mark.slow
 def test_a_signal_with_information_narrows() -> None:
-    covered, width, plain = coverage_and_widths(60, 12, 2)
-    assert covered > 0.64 and width < 0.75 * plain
+    covered_value, width, plain_result = coverage_and_widths(60, 12, 2)
+    assert covered_value > 0.64 and width < 0.75 * plain_result
 
 
 def test_too_few_families_are_no_answer() -> None:
@@ -111,43 +112,44 @@ def test_too_few_families_are_no_answer() -> None:
 
 def test_order_and_copies_of_languages_change_nothing() -> None:
     world = World(np.random.default_rng(2), 8, 2)
-    first = world.expect()
-    copies = {f"{code} again": code for code in world.families if code != "target"}
+    first_row = world.expect()
+    copies = {f"{language} again": language for language in world.families if language != "target"}
     twice = {
-        name: values | {copy: values[code] for copy, code in copies.items()}
+        name: values | {copy: values[language] for copy, language in copies.items()}
         for name, values in world.signals.items()
     }
-    scores = world.scores | {copy: world.scores[code] for copy, code in copies.items()}
-    families = world.families | {copy: world.families[code] for copy, code in copies.items()}
+    scores = world.scores | {copy: world.scores[language] for copy, language in copies.items()}
+    families = world.families | {copy: world.families[language] for copy, language in copies.items()}
     for again in (
         expected_score("target", "en", scores, twice, families=families),
         expected_score("target", "en", dict(reversed(scores.items())), twice, families=families),
     ):
         assert [again.low, again.value, again.high] == pytest.approx(
-            [first.low, first.value, first.high], abs=1e-9
+            [first_row.low, first_row.value, first_row.high], abs=1e-9
         )
 
 
 def test_the_label_of_the_target_is_never_read() -> None:
     world = World(np.random.default_rng(4), 8, 2)
-    first = world.expect()
+    first_item = world.expect()
     world.scores["target"] = 0.01
-    assert world.expect() == first
+    assert world.expect() == first_item
     del world.scores["target"]
-    assert world.expect() == first
+    assert world.expect() == first_item
 
 
 def test_without_signals_it_is_the_plain_interval() -> None:
     world = World(np.random.default_rng(5), 8, 2)
-    plain = world.expect(signals={})
-    assert (plain.low, plain.high) == (plain.plain_low, plain.plain_high)
-    assert (plain.low, plain.high) == (world.expect().plain_low, world.expect().plain_high)
-    assert plain.is_known
+    plain_result = world.expect(signals={})
+    assert (plain_result.low, plain_result.high) == (plain_result.plain_low, plain_result.plain_high)
+    assert (plain_result.low, plain_result.high) == (world.expect().plain_low, world.expect().plain_high)
+    assert plain_result.is_known
 
 
 def test_a_signal_beyond_the_known_languages_is_a_doubt() -> None:
     world = World(np.random.default_rng(3), 8, 2)
-    world.signals["atc"]["target"], world.signals["doc"]["target"] = 0.001, 0.4
+    world.signals["atc"]["target"] = 0.001
+    world.signals["doc"]["target"] = 0.4
     assert "atc" in " ".join(world.expect().doubts)
 
 
@@ -241,9 +243,10 @@ def test_a_model_is_consistent_with_itself_and_by_chance_with_noise() -> None:
 
 
 def test_linked_words_are_compared() -> None:
-    first, second = [["DET", "NOUN"], ["VERB"]], [["NOUN", "DET", "ADP"], ["NOUN"]]
-    found = consistency(first, second, [[(0, 1), (1, 0)], [(0, 0)]])
-    assert (found.share, found.pairs) == (2 / 3, 3)
+    first_texts = [["DET", "NOUN"], ["VERB"]]
+    second = [["NOUN", "DET", "ADP"], ["NOUN"]]
+    result = consistency(first_texts, second, [[(0, 1), (1, 0)], [(0, 0)]])
+    assert (result.share, result.pairs) == (2 / 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -284,31 +287,36 @@ MEASURED = [  # error, coverage, width and plain width in points, means over lan
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.every_case
-@pytest.mark.parametrize(("study", "world", "use", "error", "covered", "width", "plain"), MEASURED)
+@pytest.mark.parametrize(
+    ("study", "world", "use", "error", "covered_value", "width", "plain_result"), MEASURED
+)
 def test_measured_models_are_covered_with_their_family_left_out(
-    study: str, world: str, use: str, error: float, covered: float, width: float, plain: float
+    study: str, world: str, use: str, error: float, covered_value: float, width: float, plain_result: float
 ) -> None:
     table = pd.read_csv(SIGNALS)
     rows = []
     for _, models in table[table["study"] == study].groupby(["source", "head"], sort=False):
-        own = models[models["world"] == "own"]
+        own_model = models[models["world"] == "own"]
         for target in models[models["world"] == world].itertuples():
-            known = own[own["family"] != target.family].set_index("target")
-            row = {"target": target.target, **_expect_measured(target, known, USES[use])}
+            known_table = own_model[own_model["family"] != target.family].set_index("target")
+            row = {"target": target.target, **_expect_measured(target, known_table, USES[use])}
             rows.append(row)
     means = pd.DataFrame(rows).groupby("target").mean().mean()
     assert means[["error", "covered", "width", "plain"]].tolist() == pytest.approx(
-        [error, covered, width, plain], abs=0.1
+        [error, covered_value, width, plain_result], abs=0.1
     )
 
 
-def _expect_measured(target, known: pd.DataFrame, use: Sequence[str]) -> dict[str, float]:
+def _expect_measured(target, known_table: pd.DataFrame, use: Sequence[str]) -> dict[str, float]:
     names = {"par150": "consistency", "par40": "consistency"}
     signals = {
-        names.get(name, name): {**known[name].to_dict(), target.target: getattr(target, name)} for name in use
+        names.get(name, name): {**known_table[name].to_dict(), target.target: getattr(target, name)}
+        for name in use
     }
-    scores = {"source": target.acc_s, **known["acc"].to_dict()}
-    expected = expected_score(target.target, "source", scores, signals, families=known["family"].to_dict())
+    scores = {"source": target.acc_s, **known_table["acc"].to_dict()}
+    expected = expected_score(
+        target.target, "source", scores, signals, families=known_table["family"].to_dict()
+    )
     return {
         "error": 100 * abs(expected.value - target.acc),
         "covered": 100.0 * (expected.low <= target.acc <= expected.high),

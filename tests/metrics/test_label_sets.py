@@ -16,11 +16,14 @@ SET = st.sets(st.sampled_from(LABELS)).map(tuple)
 
 @given(st.lists(st.tuples(SET, SET), min_size=1, max_size=12))
 def test_measures_equal_scikit_learn(rows):
-    gold, predicted = zip(*rows, strict=True)
+    gold, predictions = zip(*rows, strict=True)
     binary = MultiLabelBinarizer(classes=LABELS)
-    sides = binary.fit_transform(gold), binary.fit_transform(predicted)
-    found = {name: total(one) for name, one in label_set_contributions(gold, predicted, LABELS).items()}
-    assert found == pytest.approx(
+    sides = binary.fit_transform(gold), binary.fit_transform(predictions)
+    totals = {
+        name: total(set_contribution)
+        for name, set_contribution in label_set_contributions(gold, predictions, LABELS).items()
+    }
+    assert totals == pytest.approx(
         {
             "micro_f1": f1_score(*sides, average="micro", zero_division=0),
             "macro_f1": f1_score(*sides, average="macro", zero_division=0),
@@ -32,21 +35,23 @@ def test_measures_equal_scikit_learn(rows):
 
 
 def test_no_texts_add_nothing():
-    assert {total(one) for one in label_set_contributions([], [], LABELS).values()} == {0.0}
+    assert {
+        total(set_contribution) for set_contribution in label_set_contributions([], [], LABELS).values()
+    } == {0.0}
 
 
 @pytest.mark.parametrize("measure", ["macro_f1", "weighted_f1"])
 def test_the_influence_of_a_text_is_that_of_leaving_it_out(measure):
     rng = np.random.default_rng(0)
-    gold, predicted = (
+    gold, predicted_labels = (
         [tuple(label for label in LABELS if rng.random() < 0.5) for _ in range(100)] for _ in range(2)
     )
     rows = range(len(gold))
 
     def score(kept):
-        sides = ([side[n] for n in kept] for side in (gold, predicted))
+        sides = ([side[n] for n in kept] for side in (gold, predicted_labels))
         return total(label_set_contributions(*sides, LABELS)[measure])
 
-    without = [100 * score(rows) - 99 * score([n for n in rows if n != left]) for left in rows]
-    part, _ = label_set_contributions(gold, predicted, LABELS)[measure]
-    np.testing.assert_allclose(part, without, atol=0.05)
+    plain_differences = [100 * score(rows) - 99 * score([n for n in rows if n != left]) for left in rows]
+    part, _ = label_set_contributions(gold, predicted_labels, LABELS)[measure]
+    np.testing.assert_allclose(part, plain_differences, atol=0.05)

@@ -31,11 +31,12 @@ ANYTHING = (*UPOS, *BIO, "E-LOC", "S-LOC", "B", "I", "E", "S", ".", "_", "B-A-B"
 
 
 def measure(contributions):
-    return lambda gold, predicted: total(contributions(gold, predicted))
+    return lambda gold, predictions: total(contributions(gold, predictions))
 
 
-accuracy, span_f1, word_f1, seqeval_f1 = map(
-    measure, (label_contributions, span_contributions, word_contributions, chunk_contributions)
+accuracy, span_f1, word_f1, seqeval_f1 = (
+    measure(value)
+    for value in (label_contributions, span_contributions, word_contributions, chunk_contributions)
 )
 F1S = {"span": span_f1, "word": word_f1, "seqeval": seqeval_f1}
 MEASURES = {"accuracy": accuracy, **F1S}
@@ -48,20 +49,24 @@ def sentences(tags):
 def corpora(tags):
     """Gold and predicted tags of the same sentences."""
     pair = st.tuples(st.sampled_from(tags), st.sampled_from(tags))
-    drawn = st.lists(st.lists(pair, max_size=8), min_size=1, max_size=5)
-    return drawn.map(lambda both: tuple([[pair[at] for pair in one] for one in both] for at in (0, 1)))
+    drawn_lists = st.lists(st.lists(pair, max_size=8), min_size=1, max_size=5)
+    return drawn_lists.map(
+        lambda both_parts: tuple(
+            [[pair[position] for pair in item] for item in both_parts] for position in (0, 1)
+        )
+    )
 
 
-def quiet(function, *given):
+def quiet(function, *inputs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return function(*given)
+        return function(*inputs)
 
 
-@given(corpora("abc").filter(lambda both: any(map(len, both[0]))))
+@given(corpora("abc").filter(lambda pair: any(len(value) for value in pair[0])))
 def test_accuracy_is_that_of_scikit_learn(corpus):
-    gold, predicted = ([tag for tags in side for tag in tags] for side in corpus)
-    assert accuracy(*corpus) == accuracy_score(gold, predicted)
+    gold, predicted_tags = ([tag for tags in side for tag in tags] for side in corpus)
+    assert accuracy(*corpus) == accuracy_score(gold, predicted_tags)
 
 
 @pytest.mark.parametrize(("f1", "tags"), [(span_f1, BIO), (seqeval_f1, UPOS), (seqeval_f1, ANYTHING)])
@@ -71,7 +76,7 @@ def test_f1_is_that_of_seqeval(f1, tags, data):
     assert f1(*corpus) == pytest.approx(quiet(seqeval.metrics.f1_score, *corpus), abs=1e-12)
 
 
-@given(corpora(BIO).filter(lambda both: any(map(len, both[0]))))
+@given(corpora(BIO).filter(lambda pair: any(len(value) for value in pair[0])))
 def test_word_f1_is_micro_f1_over_types(corpus):
     types = [[tag.partition("-")[2] for tags in side for tag in tags] for side in corpus]
     expected = f1_score(*types, labels=["PER", "LOC"], average="micro", zero_division=0)
@@ -86,12 +91,12 @@ def test_f1_is_symmetric(f1, corpus):
 
 @given(corpora(BIO))
 def test_span_f1_does_not_change_with_repair(corpus):
-    gold, predicted = corpus
-    assert span_f1(gold, [repair(tags) for tags in predicted]) == span_f1(gold, predicted)
+    gold, predicted_corpus = corpus
+    assert span_f1(gold, [repair(tags) for tags in predicted_corpus]) == span_f1(gold, predicted_corpus)
 
 
 @pytest.mark.parametrize(
-    ("f1", "gold", "predicted", "expected"),
+    ("f1", "gold", "predicted_texts", "expected"),
     [
         (span_f1, ["B-PER", "I-PER", "O"], ["B-PER", "I-PER", "O"], 1),
         (span_f1, ["B-PER", "I-PER", "O"], ["B-PER", "O", "O"], 0),
@@ -102,45 +107,49 @@ def test_span_f1_does_not_change_with_repair(corpus):
         (seqeval_f1, ["NOUN"] * 4 + ["VERB"], ["NOUN", "NOUN", "ADJ", "NOUN", "VERB"], 1 / 3),
     ],
 )
-def test_f1_has_known_answers(f1, gold, predicted, expected):
-    assert f1([gold], [predicted]) == pytest.approx(expected)
+def test_f1_has_known_answers(f1, gold, predicted_texts, expected):
+    assert f1([gold], [predicted_texts]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("f1", F1S.values(), ids=F1S)
-@pytest.mark.parametrize(("gold", "predicted"), [([], []), ([[]], [[]]), ([["O"]], [["O"]])])
-def test_without_spans_f1_is_zero(f1, gold, predicted):
-    assert f1(gold, predicted) == 0.0
+@pytest.mark.parametrize(("gold", "predictions"), [([], []), ([[]], [[]]), ([["O"]], [["O"]])])
+def test_without_spans_f1_is_zero(f1, gold, predictions):
+    assert f1(gold, predictions) == 0.0
     assert accuracy([], []) == 0.0
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-@pytest.mark.parametrize("predicted", [[["O"]], [["O", "O"], ["O"]], [["O"], ["O"]]])
-def test_other_sentences_are_refused(measure, predicted):
+@pytest.mark.parametrize("predicted_texts", [[["O"]], [["O", "O"], ["O"]], [["O"], ["O"]]])
+def test_other_sentences_are_refused(measure, predicted_texts):
     with pytest.raises(ValueError, match="length"):
-        measure([["O", "O"]], predicted)
+        measure([["O", "O"]], predicted_texts)
 
 
 @given(sentences(ANYTHING))
 def test_chunks_are_those_of_seqeval(tags):
-    expected = [Span(kind, first, last + 1) for kind, first, last in quiet(get_entities, tags)]
+    expected = [
+        Span(kind, first_item, last_value + 1) for kind, first_item, last_value in quiet(get_entities, tags)
+    ]
     assert list(chunks(tags)) == expected
 
 
 @given(sentences(HYPHENED))
-def test_spans_are_those_of_seqeval(drawn):
-    (tags, *_) = drawn
-    assert spans(tags) == [Span(kind, start, last + 1) for kind, start, last in get_entities(tags)]
+def test_spans_are_those_of_seqeval(samples):
+    (tags, *_) = samples
+    assert spans(tags) == [
+        Span(kind, start, last_entity + 1) for kind, start, last_entity in get_entities(tags)
+    ]
 
 
 def is_valid(tags):
     return all(
-        tag[0] != "I" or (last != "O" and last[2:] == tag[2:])
-        for last, tag in zip(["O", *tags], tags, strict=False)
+        tag[0] != "I" or (last_name != "O" and last_name[2:] == tag[2:])
+        for last_name, tag in zip(["O", *tags], tags, strict=False)
     )
 
 
 @pytest.mark.parametrize(
-    ("tags", "repaired"),
+    ("tags", "repaired_texts"),
     [
         (["I-PER", "I-PER", "O"], ("B-PER", "I-PER", "O")),
         (["B-PER", "I-LOC", "I-LOC"], ("B-PER", "B-LOC", "I-LOC")),
@@ -149,29 +158,29 @@ def is_valid(tags):
         ([], ()),
     ],
 )
-def test_repair_begins_a_span_where_nothing_is_continued(tags, repaired):
-    assert repair(tags) == repaired
+def test_repair_begins_a_span_where_nothing_is_continued(tags, repaired_texts):
+    assert repair(tags) == repaired_texts
 
 
 @given(sentences(HYPHENED))
-def test_repair_makes_tags_valid_and_changes_no_span(drawn):
-    (tags, *_) = drawn
-    repaired = repair(tags)
-    assert is_valid(repaired)
-    assert repair(repaired) == repaired
-    assert [tag[1:] for tag in repaired] == [tag[1:] for tag in tags]
-    assert spans(repaired) == spans(tags)
+def test_repair_makes_tags_valid_and_changes_no_span(samples):
+    (tags, *_) = samples
+    repaired_values = repair(tags)
+    assert is_valid(repaired_values)
+    assert repair(repaired_values) == repaired_values
+    assert [tag[1:] for tag in repaired_values] == [tag[1:] for tag in tags]
+    assert spans(repaired_values) == spans(tags)
     if is_valid(tags):
-        assert repaired == tuple(tags)
+        assert repaired_values == tuple(tags)
 
 
 @given(sentences(HYPHENED))
-def test_spans_written_as_tags_again_are_the_repaired_tags(drawn):
-    (tags, *_) = drawn
-    written = ["O"] * len(tags)
+def test_spans_written_as_tags_again_are_the_repaired_tags(samples):
+    (tags, *_) = samples
+    texts = ["O"] * len(tags)
     for kind, start, stop in spans(tags):
-        written[start:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - start - 1)]
-    assert tuple(written) == repair(tags)
+        texts[start:stop] = [f"B-{kind}", *[f"I-{kind}"] * (stop - start - 1)]
+    assert tuple(texts) == repair(tags)
 
 
 @pytest.mark.parametrize("tag", ["PER", "E-PER", "B-", "B", "", "o"])

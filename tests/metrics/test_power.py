@@ -1,4 +1,4 @@
-"""Power equals simulated trainings and scipy's noncentral t; fewer seeds would not suffice."""
+"""Power equals simulated trainings and scipy's noncentral t. Fewer seeds would not suffice."""
 
 import math
 
@@ -16,16 +16,18 @@ SIZES = st.floats(0.3, 3)
 
 @given(SIZES, st.integers(2, 30))
 def test_power_is_that_of_the_noncentral_t(size, seeds):
-    needed = scipy.stats.t.ppf(0.975, seeds - 1)
-    shifted = scipy.stats.nct(seeds - 1, size * math.sqrt(seeds))
-    expected = shifted.sf(needed) + np.nan_to_num(shifted.cdf(-needed))  # nan where it is 0
+    needed_value = scipy.stats.t.ppf(0.975, seeds - 1)
+    shifted_value = scipy.stats.nct(seeds - 1, size * math.sqrt(seeds))
+    expected = shifted_value.sf(needed_value) + np.nan_to_num(
+        shifted_value.cdf(-needed_value)
+    )  # nan where it is 0
     assert power_of(size, 1.0, seeds) == pytest.approx(expected, abs=1e-6)
 
 
 def test_power_is_how_often_simulated_trainings_show_the_difference():
-    drawn = np.random.default_rng(0).normal(1.0, 1.5, (20_000, 8))
-    seen = scipy.stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05
-    assert power_of(1.0, 1.5, 8) == pytest.approx(seen.mean(), abs=0.01)
+    samples = np.random.default_rng(0).normal(1.0, 1.5, (20_000, 8))
+    is_seen = scipy.stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05
+    assert power_of(1.0, 1.5, 8) == pytest.approx(is_seen.mean(), abs=0.01)
 
 
 @given(SIZES)
@@ -47,11 +49,11 @@ def test_extreme_differences_take_too_many_seeds_or_two(difference, std, seeds):
 
 
 @pytest.mark.parametrize(
-    ("given", "power"),
+    ("inputs", "power"),
     [((0.0, 0.0, 3), 0.05), ((5.0, 0.1, 1), 0.0), ((1000.0, 0.001, 50), 1.0), ((1e300, 1e-300, 5), 1.0)],
 )
-def test_extreme_settings_have_known_power(given, power):
-    assert power_of(*given) == pytest.approx(power)
+def test_extreme_settings_have_known_power(inputs, power):
+    assert power_of(*inputs) == pytest.approx(power)
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e3), st.integers(1, 200))

@@ -59,27 +59,29 @@ def words_of(text, language):
     if language == "ar":
         text = " ".join(text.split("ال"))
     if language == "zh":
-        text = "".join(f" {one} " if 0x4E00 <= ord(one) <= 0x9FA5 else one for one in text)
+        text = "".join(f" {item} " if 0x4E00 <= ord(item) <= 0x9FA5 else item for item in text)
     return text.split()
 
 
-def exact_match(gold, predicted):
-    return total(exact_match_contributions(gold, predicted))
+def exact_match(gold, predicted_texts):
+    return total(exact_match_contributions(gold, predicted_texts))
 
 
-def answer_f1(gold, predicted):
-    return total(answer_f1_contributions(gold, predicted))
+def answer_f1(gold, predicted_texts):
+    return total(answer_f1_contributions(gold, predicted_texts))
 
 
-def f1(one, other):
-    left, shared = list(other), 0
-    for word in one:
+def f1(left_parts, right):
+    left = list(right)
+    shared = 0
+    for word in left_parts:
         if word in left:
             left.remove(word)
             shared += 1
     if not shared:
         return 0.0
-    precision, recall = shared / len(other), shared / len(one)
+    precision = shared / len(right)
+    recall = shared / len(left_parts)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -92,19 +94,19 @@ def test_answers_are_normalised_as_the_scripts_define(text, language):
     st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=5),
     st.sampled_from(sorted(ARTICLES)),
 )
-def test_scores_are_those_of_the_scripts(drawn, language):
-    gold = [GoldAnswers(tuple(answers), language) for answers, _ in drawn]
-    predicted = [answer for _, answer in drawn]
+def test_scores_are_those_of_the_scripts(samples, language):
+    gold = [GoldAnswers(tuple(answers), language) for answers, _ in samples]
+    predicted_answers = [answer for _, answer in samples]
     exact = [
-        max(words_of(one, language) == words_of(answer, language) for one in answers)
-        for answers, answer in drawn
+        max(words_of(item, language) == words_of(answer, language) for item in answers)
+        for answers, answer in samples
     ]
-    best = [
-        max(f1(words_of(one, language), words_of(answer, language)) for one in answers)
-        for answers, answer in drawn
+    best_f1_scores = [
+        max(f1(words_of(item, language), words_of(answer, language)) for item in answers)
+        for answers, answer in samples
     ]
-    assert exact_match(gold, predicted) == pytest.approx(sum(exact) / len(drawn))
-    assert answer_f1(gold, predicted) == pytest.approx(sum(best) / len(drawn))
+    assert exact_match(gold, predicted_answers) == pytest.approx(sum(exact) / len(samples))
+    assert answer_f1(gold, predicted_answers) == pytest.approx(sum(best_f1_scores) / len(samples))
 
 
 @pytest.mark.parametrize(
@@ -158,23 +160,26 @@ def test_real_answers_are_scored_as_the_scripts_define(real_data):
         "mlqa": ("dev", "ar de en es hi vi zh"),
     }
     for corpus, (split, codes) in languages.items():
-        for code in each(codes.split()):
-            questions = list(CORPORA[corpus].read(real_data, code, split))
-            gold = [GoldAnswers(tuple(text for _, text in one.answers), one.language) for one in questions]
-            predicted = [
-                one.passage[max(0, start - number % 9) : start + len(text) + number % 5]
-                for number, one in enumerate(questions)
-                for start, text in one.answers[:1]
+        for language in each(codes.split()):
+            questions = list(CORPORA[corpus].read(real_data, language, split))
+            gold = [
+                GoldAnswers(tuple(text for _, text in question.answers), question.language)
+                for question in questions
             ]
-            compared = [
-                (words_of(text, one.language), words_of(answer, one.language))
-                for one, answer in zip(gold, predicted, strict=True)
-                for text in one.texts
+            predicted_passages = [
+                question.passage[max(0, start - index % 9) : start + len(text) + index % 5]
+                for index, question in enumerate(questions)
+                for start, text in question.answers[:1]
             ]
-            assert len(compared) == len(questions)  # both corpora have one answer to a question
-            assert exact_match(gold, predicted) == pytest.approx(
-                sum(one == other for one, other in compared) / len(compared)
+            compared_parts = [
+                (words_of(text, row.language), words_of(answer, row.language))
+                for row, answer in zip(gold, predicted_passages, strict=True)
+                for text in row.texts
+            ]
+            assert len(compared_parts) == len(questions)  # both corpora have one answer to a question
+            assert exact_match(gold, predicted_passages) == pytest.approx(
+                sum(left == right for left, right in compared_parts) / len(compared_parts)
             )
-            assert answer_f1(gold, predicted) == pytest.approx(
-                sum(f1(one, other) for one, other in compared) / len(compared)
+            assert answer_f1(gold, predicted_passages) == pytest.approx(
+                sum(f1(left, right) for left, right in compared_parts) / len(compared_parts)
             )

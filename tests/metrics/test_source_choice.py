@@ -26,22 +26,25 @@ def test_trigrams_are_counted_with_the_edges_of_texts():
 
 
 def test_the_cosine_is_that_of_the_counts():
-    first, second = Counter({"abc": 3, "bcd": 4}), Counter({"abc": 5, "xyz": 12})
-    assert trigram_cosine(first, second) == pytest.approx(15 / (5 * 13))
-    assert trigram_cosine(first, first) == pytest.approx(1)
-    assert isnan(trigram_cosine(first, Counter())) and isnan(trigram_cosine(None, second))
+    first_item = Counter({"abc": 3, "bcd": 4})
+    second = Counter({"abc": 5, "xyz": 12})
+    assert trigram_cosine(first_item, second) == pytest.approx(15 / (5 * 13))
+    assert trigram_cosine(first_item, first_item) == pytest.approx(1)
+    assert isnan(trigram_cosine(first_item, Counter())) and isnan(trigram_cosine(None, second))
 
 
 def test_the_rule_is_the_mean_of_standardised_signals():
     texts = {"pt": ["abc"], "es": ["abc"], "en": ["abx"], "hi": ["xyz"]}
-    ranked = rank_sources("pt", ["hi", "en", "es"], texts)
-    assert [candidate.language for candidate in ranked] == ["es", "en", "hi"]
-    spanish, english, hindi = ranked
-    assert [candidate.family for candidate in ranked] == [1, 1, 1]  # All three are Indo-European.
+    ranked_sources = rank_sources("pt", ["hi", "en", "es"], texts)
+    assert [candidate.language for candidate in ranked_sources] == ["es", "en", "hi"]
+    spanish, english, hindi = ranked_sources
+    assert [candidate.family for candidate in ranked_sources] == [1, 1, 1]  # All three are Indo-European.
     assert (
-        [candidate.script for candidate in ranked] == [candidate.order for candidate in ranked] == [1, 1, 0]
+        [candidate.script for candidate in ranked_sources]
+        == [candidate.order for candidate in ranked_sources]
+        == [1, 1, 0]
     )
-    assert [candidate.trigrams for candidate in ranked] == pytest.approx([1, 1 / 3, 0])
+    assert [candidate.trigrams for candidate in ranked_sources] == pytest.approx([1, 1 / 3, 0])
     script = order = [1 / sqrt(2), 1 / sqrt(2), -sqrt(2)]
     text = (np.array([1, 1 / 3, 0]) - 4 / 9) / np.std([1, 1 / 3, 0])
     expected = (
@@ -52,24 +55,27 @@ def test_the_rule_is_the_mean_of_standardised_signals():
 
 def test_what_is_unknown_counts_as_the_mean_and_without_signals_the_order_stays():
     texts = {"pt": ["ka la"], "es": ["ka la"], "fr": ["mi no"]}
-    ranked = rank_sources("pt", ["fr", "es", "it"], texts)
-    assert [candidate.language for candidate in ranked] == ["es", "it", "fr"]
-    assert ranked[1].rule == 0 and isnan(ranked[1].trigrams)
+    ranked_sources = rank_sources("pt", ["fr", "es", "it"], texts)
+    assert [candidate.language for candidate in ranked_sources] == ["es", "it", "fr"]
+    assert ranked_sources[1].rule == 0 and isnan(ranked_sources[1].trigrams)
     texts = {"qaa": ["ka la"], "qab": ["ka la"], "qac": ["mi no"]}
-    ranked = rank_sources("qaa", ["qac", "qad", "qab"], texts)
-    assert [candidate.language for candidate in ranked] == ["qab", "qac", "qad"]
-    assert all(isnan(fact) for candidate in ranked for fact in candidate[1:4])
-    assert isnan(ranked[2].rule) and not ranked[2].is_known
+    ranked_sources = rank_sources("qaa", ["qac", "qad", "qab"], texts)
+    assert [candidate.language for candidate in ranked_sources] == ["qab", "qac", "qad"]
+    assert all(isnan(fact) for candidate in ranked_sources for fact in candidate[1:4])
+    assert isnan(ranked_sources[2].rule) and not ranked_sources[2].is_known
     assert [candidate.language for candidate in rank_sources("qaa", ["qad", "qab"])] == ["qad", "qab"]
 
 
 def test_the_order_of_candidates_does_not_decide():
-    texts = {code: [code * 3, "a b c"] for code in ("de", "en", "fi", "hi", "nl")}
-    first, *others = (
+    texts = {language: [language * 3, "a b c"] for language in ("de", "en", "fi", "hi", "nl")}
+    first_candidates, *other_candidates = (
         {candidate.language: candidate for candidate in rank_sources("de", order, texts)}
         for order in (["en", "fi", "hi", "nl"], ["nl", "hi", "en", "fi"], ["hi", "de", "nl", "fi", "en"])
     )
-    rules = [{code: candidate.rule for code, candidate in ranked.items()} for ranked in (first, *others)]
+    rules = [
+        {language: candidate.rule for language, candidate in ranked_first_candidates.items()}
+        for ranked_first_candidates in (first_candidates, *other_candidates)
+    ]
     assert rules[1:] == [pytest.approx(rules[0])] * 2
 
 
@@ -80,21 +86,25 @@ WORDS = {"th": "กรุงเทพ 12", "en": "the house 12", "hi": "घर 1
 @given(
     st.sampled_from(CODES),
     st.lists(st.sampled_from(CODES), min_size=1, max_size=5, unique=True),
-    st.sets(st.sampled_from([*WORDS])),
+    st.sets(st.sampled_from(list(WORDS))),
 )
 def test_a_first_candidate_without_doubt_is_better_than_every_other(target, candidates, with_texts):
     if candidates == [target]:
         return
-    ranked = rank_sources(target, candidates, {code: [WORDS[code]] for code in with_texts})
-    best, *others = ranked
-    if not describe_doubt(ranked):
-        known = [other for other in others if other.is_known]
-        assert known
-        assert all(best.rule > other.rule for other in known)
-        assert all(best[1:5] != other[1:5] for other in known)
-    turned = rank_sources(target, candidates[::-1], {code: [WORDS[code]] for code in with_texts})
-    assert bool(describe_doubt(turned)) == bool(describe_doubt(ranked))
-    assert describe_doubt(ranked) or turned[0].language == best.language
+    ranked_sources = rank_sources(
+        target, candidates, {language: [WORDS[language]] for language in with_texts}
+    )
+    best_row, *other_items = ranked_sources
+    if not describe_doubt(ranked_sources):
+        known_values = [other_item for other_item in other_items if other_item.is_known]
+        assert known_values
+        assert all(best_row.rule > other_known_value.rule for other_known_value in known_values)
+        assert all(best_row[1:5] != other_known_value[1:5] for other_known_value in known_values)
+    turned_sources = rank_sources(
+        target, candidates[::-1], {language: [WORDS[language]] for language in with_texts}
+    )
+    assert bool(describe_doubt(turned_sources)) == bool(describe_doubt(ranked_sources))
+    assert describe_doubt(ranked_sources) or turned_sources[0].language == best_row.language
 
 
 @pytest.mark.parametrize(
@@ -131,18 +141,21 @@ def noise(
     A target has a level and a source a worth, which differ by ``source_spread``. With each draw go its p of
     chance, and whether the interval over targets says that the rule is better.
     """
-    ranked = study["matrix"](pd.read_csv(CHOOSING / "sources-names.csv"), "rule")
-    languages, random = len(ranked), np.random.default_rng(0)
-    more, p, better = [], [], []
+    ranked_value = study["matrix"](pd.read_csv(CHOOSING / "sources-names.csv"), "rule")
+    languages = len(ranked_value)
+    random = np.random.default_rng(0)
+    more = []
+    p = []
+    better = []
     for draw in range(draws):
         worth = source_spread * random.normal(size=languages)
         scores = random.normal(size=(languages, 1)) + worth + random.normal(size=(languages, languages))
         np.fill_diagonal(scores, np.nan)
-        at_random = study["regret_of"](scores, np.zeros_like(scores))
-        excess = mean_std([*(study["regret_of"](scores, ranked) - at_random)])
+        random_values = study["regret_of"](scores, np.zeros_like(scores))
+        excess = mean_std(list(study["regret_of"](scores, ranked_value) - random_values))
         more.append(excess.mean)
         better.append(excess.high < 0)
-        p.append(study["chance"](scores, ranked, permutations=99, seed=draw))
+        p.append(study["chance"](scores, ranked_value, permutations=99, seed=draw))
     return more, p, better
 
 
@@ -157,21 +170,27 @@ def test_on_pure_noise_the_rule_loses_what_chance_does_and_is_not_called_better(
 
 def test_what_the_signals_tell_is_found_and_the_target_is_not_fitted(study):
     rows = pd.read_csv(CHOOSING / "sources-names.csv")
-    ranked = study["matrix"](rows, "rule")
-    scores = ranked + 0.1 * np.random.default_rng(0).normal(size=ranked.shape)
-    assert study["regret_of"](ranked, ranked).max() == 0
-    assert study["chance"](scores, ranked, permutations=99) == 0.01
+    ranked_tensor = study["matrix"](rows, "rule")
+    scores = ranked_tensor + 0.1 * np.random.default_rng(0).normal(size=ranked_tensor.shape)
+    assert study["regret_of"](ranked_tensor, ranked_tensor).max() == 0
+    assert study["chance"](scores, ranked_tensor, permutations=99) == 0.01
     signals = [study["matrix"](rows, name) for name in ("family", "script", "order", "trigrams")]
     scores = study["matrix"](rows, "score")
-    changed = scores.copy()
-    changed[3], changed[:, 3] = 1 - scores[3], 0.5  # A target's own labels, as target and as source.
-    changed[3, 3] = np.nan
+    changed_scores = scores.copy()
+    changed_scores[3], changed_scores[:, 3] = (
+        1 - scores[3],
+        0.5,
+    )  # A target's own labels, as target and as source.
+    changed_scores[3, 3] = np.nan
     for make in (
         lambda values: study["fitted"](signals, values)[3],
         lambda values: study["in_other_targets"](values)[3],
     ):
-        before, after = make(scores), make(changed)
-        others = np.arange(len(scores)) != 3
+        state_before = make(scores)
+        state_after = make(changed_scores)
+        is_others = np.arange(len(scores)) != 3
         assert np.allclose(
-            before[others] - before[others].mean(), after[others] - after[others].mean(), atol=0.05
+            state_before[is_others] - state_before[is_others].mean(),
+            state_after[is_others] - state_after[is_others].mean(),
+            atol=0.05,
         )

@@ -28,39 +28,39 @@ def test_turns_of_signs_are_scipys_permutation_test(values):
 
 
 def test_spread_is_the_mean_distance_from_the_median():
-    over = compare_spreads([[1.0], [2.0], [9.0]], [[0.0], [1.0], [3.0]])
-    assert over.ratio == pytest.approx((1 + 0 + 7) / (1 + 0 + 2))
+    spreads = compare_spreads([[1.0], [2.0], [9.0]], [[0.0], [1.0], [3.0]])
+    assert spreads.ratio == pytest.approx((1 + 0 + 7) / (1 + 0 + 2))
 
 
 @pytest.mark.parametrize(("seeds", "decides"), [(3, False), (5, False), (6, True)])
 def test_six_seeds_can_decide_and_five_cannot(seeds, decides):
     rng = np.random.default_rng(0)
-    first = rng.normal(size=(seeds, 1))
+    first_samples = rng.normal(size=(seeds, 1))
     second = 1e-4 * rng.normal(size=(seeds, 1))
-    over = compare_spreads(first, second)
-    assert (over.p_value(1.0) < LEVEL) == decides
-    low, high = over.interval()
+    spreads = compare_spreads(first_samples, second)
+    assert (spreads.p_value(1.0) < LEVEL) == decides
+    low, high = spreads.interval()
     assert (low > 1, math.isfinite(high)) == (decides, decides)
 
 
 def test_an_interval_ends_where_bounds_begin_to_be_rejected():
     rng = np.random.default_rng(1)
-    over = compare_spreads(3 * rng.normal(size=(8, 2)), rng.normal(size=(8, 1)))
-    low, high = over.interval()
-    assert low < over.ratio < high
-    inside = over.p_value(low * 1.001)
-    outside = over.p_value(low * 0.999)
+    spreads = compare_spreads(3 * rng.normal(size=(8, 2)), rng.normal(size=(8, 1)))
+    low, high = spreads.interval()
+    assert low < spreads.ratio < high
+    inside = spreads.p_value(low * 1.001)
+    outside = spreads.p_value(low * 0.999)
     assert inside >= LEVEL > outside
-    assert over.p_value(high * 0.999) >= LEVEL > over.p_value(high * 1.001)
+    assert spreads.p_value(high * 0.999) >= LEVEL > spreads.p_value(high * 1.001)
 
 
 def test_a_seed_far_from_the_others_is_no_evidence():
     """By variances, ten standard deviations in one of eight seeds are a ratio of ten (F-test: p < 0.001)."""
     rng = np.random.default_rng(2)
-    first = rng.normal(size=(8, 1))
+    first_samples = rng.normal(size=(8, 1))
     second = rng.normal(size=(8, 1))
-    first[0] = 30
-    assert compare_spreads(first, second).p_value(1.0) > LEVEL
+    first_samples[0] = 30
+    assert compare_spreads(first_samples, second).p_value(1.0) > LEVEL
 
 
 def test_logits_are_scipys_and_none_where_a_score_has_none():

@@ -14,19 +14,19 @@ TEXTS = st.text(alphabet="abcd éж中 ", max_size=20)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_chrf_is_the_f2_of_its_n_grams(pairs: list[tuple[str, str]]) -> None:
     references, translations = zip(*pairs, strict=True)
-    assert chrf(references, translations) == pytest.approx(by_hand(pairs))
+    assert chrf(references, translations) == pytest.approx(compute_chrf(pairs))
 
 
-def by_hand(pairs: list[tuple[str, str]]) -> float:
+def compute_chrf(pairs: list[tuple[str, str]]) -> float:
     """Compute chrF, without orders of n-grams for which a reference is too short."""
     shares = []
     for length in range(1, 7):
         grams = [tuple(n_grams(text, length) for text in pair) for pair in pairs]
-        asked = sum(wanted.total() for wanted, _ in grams)
-        given = sum(written.total() for wanted, written in grams if wanted)
-        if asked and given:
-            common = sum((wanted & written).total() for wanted, written in grams)
-            shares.append((common / given, common / asked))
+        total = sum(gram.total() for gram, _ in grams)
+        inputs = sum(text.total() for gram, text in grams if gram)
+        if total and inputs:
+            common = sum((gram & text).total() for gram, text in grams)
+            shares.append((common / inputs, common / total))
     if not shares:
         return 0.0
     precision, recall = (sum(side) / len(shares) for side in zip(*shares, strict=True))
@@ -46,10 +46,10 @@ def test_the_reference_itself_has_all_and_nothing_has_nothing() -> None:
 
 def test_bleu_counts_words_and_characters_where_there_are_no_spaces() -> None:
     # Precisions 4/5, 2/4, 1/3 and, smoothed, 1/(2·2) of n-grams of 1 to 4 words.
-    wanted = (4 / 5 * 2 / 4 * 1 / 3 * 1 / 4) ** 0.25
-    assert bleu(["a b c d e"], ["a b c x e"], "de") == pytest.approx(wanted)
+    ratio = (4 / 5 * 2 / 4 * 1 / 3 * 1 / 4) ** 0.25
+    assert bleu(["a b c d e"], ["a b c x e"], "de") == pytest.approx(ratio)
     for language in ("zh", "zh_Hant", "cmn"):
-        assert bleu(["一二三四五"], ["一二三六五"], language) == pytest.approx(wanted)
+        assert bleu(["一二三四五"], ["一二三六五"], language) == pytest.approx(ratio)
 
 
 def test_signatures_say_how_and_leave_the_version_to_the_machine() -> None:

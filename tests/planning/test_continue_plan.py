@@ -13,7 +13,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Further"
@@ -55,59 +55,62 @@ NEW = {"text": ["rawtext"], "languages": ["qaa"]}
 
 def test_an_encoder_starts_from_an_adjusted_one_and_is_adjusted_again(plan):
     runs = plan()
-    (more,) = of(Pretrain, runs)
-    first, again = of(Adjust, runs)
-    assert (more.start, again.encoder, first.encoder.source) == (first, more, "shipped")
+    (more,) = select_kind(Pretrain, runs)
+    first_run, again = select_kind(Adjust, runs)
+    assert (more.start, again.encoder, first_run.encoder.source) == (first_run, more, "shipped")
     assert more.architecture is None and more.original is more and again.original is more
-    assert again.root == first.encoder and isinstance(first.encoder, Pretrained)
-    assert runs.index(first) < runs.index(more) < runs.index(again) and first in needs(more)
+    assert again.root == first_run.encoder and isinstance(first_run.encoder, Pretrained)
+    assert runs.index(first_run) < runs.index(more) < runs.index(again) and first_run in needs(more)
     assert more.label.endswith(f", pretrained further on qac ({identity(more)[:6]})")
-    assert len(of(FineTune, runs)) == 4
+    assert len(select_kind(FineTune, runs)) == 4
 
 
 def test_a_start_that_exists_is_named_by_its_files(plan):
-    (more, *_) = of(Pretrain, plan(**{"encoder.0.pretrain.start": "shipped"}))
+    (more, *_) = select_kind(Pretrain, plan(**{"encoder.0.pretrain.start": "shipped"}))
     assert isinstance(more.start, Pretrained) and more.start.data and not needs(more)
 
 
 @pytest.mark.parametrize("seeds", [[0, 1], [1, 2]])
 def test_an_encoder_goes_on_from_that_of_its_own_seed(plan, seeds):
-    new = {"text": ["rawtext"], "languages": ["qaa"], "seed": [0, 1, 2]}
-    changes = {"encoder.1": {"label": "here", "pretrain": new}, "encoder.0.pretrain.start": "here"}
+    new_value = {"text": ["rawtext"], "languages": ["qaa"], "seed": [0, 1, 2]}
+    changes = {"encoder.1": {"label": "here", "pretrain": new_value}, "encoder.0.pretrain.start": "here"}
     runs = plan(**changes, **{"encoder.0.pretrain.seed": seeds, "adjust": [], "grid.seeds": seeds})
-    further = [run for run in of(Pretrain, runs) if run.start]
+    further = [run for run in select_kind(Pretrain, runs) if run.start]
     assert [(run.seed, run.start.seed) for run in further] == [(seed, seed) for seed in seeds]
-    tuned = [(run.seed, run.encoder.seed) for run in of(FineTune, runs) if run.encoder.start]
-    assert tuned == [(seed, seed) for seed in seeds]
+    tuned_seeds = [(run.seed, run.encoder.seed) for run in select_kind(FineTune, runs) if run.encoder.start]
+    assert tuned_seeds == [(seed, seed) for seed in seeds]
 
 
 def test_a_shared_architecture_is_none_of_an_encoder_that_has_a_start(plan):
-    runs = plan(**{"pretrain": {"architecture": {"layers": 2}, "method": {"steps": 3}}})
-    (more,) = of(Pretrain, runs)
+    runs = plan(pretrain={"architecture": {"layers": 2}, "method": {"steps": 3}})
+    (more,) = select_kind(Pretrain, runs)
     assert more.architecture is None and more.method.training.steps == 3
 
 
 def test_replayed_text_is_read_from_its_own_corpora_or_those_of_the_encoder(plan):
     replay = {"languages": ["qaa", "qab"], "share": 0.2}
-    (one,) = of(Pretrain, plan(**{"encoder.0.pretrain.replay": replay}))
-    assert one.languages_read == ("qac", "qaa", "qab") and one.corpora("qab") == ("rawtext",)
-    other = replace(one, replay=replace(one.replay, text=("bible",)))
-    assert other.corpora("qab") == ("bible",) and other.corpora("qac") == ("rawtext",)
-    (plain,) = of(Pretrain, plan())
-    assert len({identity(run) for run in (one, other, plain)}) == 3 and one.data != plain.data
+    (run,) = select_kind(Pretrain, plan(**{"encoder.0.pretrain.replay": replay}))
+    assert run.languages_read == ("qac", "qaa", "qab") and run.corpora("qab") == ("rawtext",)
+    other_item = replace(run, replay=replace(run.replay, text=("bible",)))
+    assert other_item.corpora("qab") == ("bible",) and other_item.corpora("qac") == ("rawtext",)
+    (plain_run,) = select_kind(Pretrain, plan())
+    assert len({identity(run) for run in (run, other_item, plain_run)}) == 3 and run.data != plain_run.data
 
 
 def test_bitext_is_aligned_for_embeddings_from_translations(plan):
-    new = {"size": 50, "embeddings": "translations", "bitext": "bitext", "pairs": ["qaa-qac"]}
-    runs = plan(**{"encoder.0.pretrain.vocabulary": new})
-    (more,) = of(Pretrain, runs)
-    (aligned,) = more.aligned
-    assert (aligned.languages, aligned.bitext) == ("qaa-qac", "bitext") and aligned in needs(more)
-    assert more.start.aligned == (aligned,)  # The adjustment before reads the same.
+    new_value = {"size": 50, "embeddings": "translations", "bitext": "bitext", "pairs": ["qaa-qac"]}
+    runs = plan(**{"encoder.0.pretrain.vocabulary": new_value})
+    (more,) = select_kind(Pretrain, runs)
+    (aligned_words,) = more.aligned
+    assert (aligned_words.languages, aligned_words.bitext) == (
+        "qaa-qac",
+        "bitext",
+    ) and aligned_words in needs(more)
+    assert more.start.aligned == (aligned_words,)  # The adjustment before reads the same.
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"encoder.0.pretrain.architecture": {"layers": 2}},
@@ -155,13 +158,13 @@ def test_bitext_is_aligned_for_embeddings_from_translations(plan):
          "encoder.*'hare'"),
     ],
 )  # fmt: skip
-def test_mistakes_are_found_before_anything_is_made(plan, changes, said):
-    with pytest.raises(ConfigError, match=said):
+def test_mistakes_are_found_before_anything_is_made(plan, changes, message):
+    with pytest.raises(ConfigError, match=message):
         plan(**changes)
 
 
 def test_a_run_has_the_architecture_of_a_new_encoder_or_a_start(plan):
-    (more,) = of(Pretrain, plan())
+    (more,) = select_kind(Pretrain, plan())
     with pytest.raises(ConfigError, match="either"):
         Pretrain(text=more.text, languages=more.languages, method=more.method, start=more.start)
 
@@ -169,6 +172,6 @@ def test_a_run_has_the_architecture_of_a_new_encoder_or_a_start(plan):
 @pytest.mark.parametrize(("name", "starts"), [("continue_pretraining", 3), ("extend_vocabulary", 4)])
 def test_the_examples_train_the_shipped_encoder_further(name, starts):
     runs = plan_recipe(str(Path(__file__).parents[2] / "examples" / f"{name}.toml"), scale="small").runs
-    made = of(Pretrain, runs)
-    assert [run.start.source for run in made] == ["shipped"] * starts
-    assert {run.method.training.steps for run in made} == {20}
+    result = select_kind(Pretrain, runs)
+    assert [run.start.source for run in result] == ["shipped"] * starts
+    assert {run.method.training.steps for run in result} == {20}

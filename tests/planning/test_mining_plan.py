@@ -36,13 +36,13 @@ def measurements(runs):
 
 
 def test_an_encoder_and_each_model_s_are_measured_on_dev_and_test(plan):
-    found = measurements(plan())
-    assert [type(one.subjects[0]).__name__ for one in found] == ["Pretrained", "FineTune"]
-    for one in found:
-        read = [(split.language, split.split) for split in one.splits_read]
+    result = measurements(plan())
+    assert [type(item.subjects[0]).__name__ for item in result] == ["Pretrained", "FineTune"]
+    for first_item in result:
+        read = [(split.language, split.split) for split in first_item.splits_read]
         assert read == [(pair, split) for split in ("dev", "test") for pair in ("qaa-qab", "qaa-qad")]
-    alone, _ = measurements(plan(RECIPE.replace('"test"', '"dev"')))
-    assert [split.split for split in alone.splits_read] == ["dev", "dev"]
+    single_measurement, _ = measurements(plan(RECIPE.replace('"test"', '"dev"')))
+    assert [split.split for split in single_measurement.splits_read] == ["dev", "dev"]
 
 
 def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
@@ -54,18 +54,18 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
     text = RECIPE.replace('["qaa", "qab", "qad"]', '["en", "de"]')
 
     def ids():
-        return [identity(one) for one in measurements(plan(text, data=data))]
+        return [identity(measurement) for measurement in measurements(plan(text, data=data))]
 
-    before = ids()
+    ids_before = ids()
     (place / "de-en.sample.gold").write_text("de-000000001\ten-000000002\n")
-    assert not {*before} & {*ids()}
+    assert not set(ids_before) & set(ids())
     (place / "de-en.sample.gold").unlink()
     with pytest.raises(DataError, match=r"bucc2018/de-en/de-en.sample.gold"):
         ids()
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old_name", "new_name", "message"),
     [
         (
             'corpus = "bucc2018"\n',
@@ -77,6 +77,6 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
         ('split = "test"', "examples = 9", "examples"),
     ],
 )
-def test_what_does_not_fit_is_said(plan, old, new, said):
-    with pytest.raises(ConfigError, match=said):
-        plan(RECIPE.replace(old, new))
+def test_what_does_not_fit_is_said(plan, old_name, new_name, message):
+    with pytest.raises(ConfigError, match=message):
+        plan(RECIPE.replace(old_name, new_name))

@@ -38,7 +38,10 @@ def measures(runs, name):
     return [run for run in runs if isinstance(run, Measure) and run.diagnostic.name == name]
 
 
-@pytest.mark.parametrize("name", [one for one in packaged_recipes() if not one.startswith(PAPERS)])
+@pytest.mark.parametrize(
+    "name",
+    [packaged_recipe for packaged_recipe in packaged_recipes() if not packaged_recipe.startswith(PAPERS)],
+)
 def test_every_packaged_recipe_can_be_planned(name):
     runs = plan_recipe(name).runs
     assert runs
@@ -90,8 +93,8 @@ SMALL = [
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_the_small_scale_of_an_example_without_data_can_be_planned_and_its_titles_tell_runs_apart(path):
-    planned = plan_recipe(str(path), scale="small")
-    assert len({*planned.titles.values()}) == len(planned.runs) > 0
+    plan = plan_recipe(str(path), scale="small")
+    assert len(set(plan.titles.values())) == len(plan.runs) > 0
 
 
 def deep(folder):
@@ -111,15 +114,18 @@ def test_every_example_can_be_planned(path, real_data, gemma3_text_folder, tmp_p
     if "weights/opus" in path.read_text(encoding="utf-8"):
         marian(tmp_path / "en-fr", ("en", "fr"))
     gemma = deep(shutil.copytree(gemma3_text_folder, tmp_path / "gemma"))
-    for one in EXAMPLES.glob("*.toml"):  # It may extend another.
-        text = one.read_text(encoding="utf-8").replace("weights/gemma", str(gemma))
+    for item in EXAMPLES.glob("*.toml"):  # It may extend another.
+        text = item.read_text(encoding="utf-8").replace("weights/gemma", str(gemma))
         text = text.replace("weights/opus-en-fr", str(tmp_path / "en-fr"))
-        (tmp_path / one.name).write_text(text, encoding="utf-8")
+        (tmp_path / item.name).write_text(text, encoding="utf-8")
     assert plan_recipe(str(tmp_path / path.name), data=real_data.path).runs
 
 
 RESULTS = EXAMPLES.with_name("docs") / "results"
-READ = [*EXAMPLES.glob("*.toml"), *(one for one in RESULTS.rglob("*.toml") if "title = " in one.read_text())]
+READ = [
+    *EXAMPLES.glob("*.toml"),
+    *(path for path in RESULTS.rglob("*.toml") if "title = " in path.read_text()),
+]
 
 
 @pytest.mark.parametrize("path", sorted(READ), ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -160,7 +166,7 @@ def test_shared_work_is_planned_once_and_before_what_needs_it(plan, text):
     runs = plan(text)
     ids = [identity(run) for run in runs]
     assert len(set(ids)) == len(ids)
-    earlier = [identity(needed) in ids[:place] for place, run in enumerate(runs) for needed in needs(run)]
+    earlier = [identity(need) in ids[:place] for place, run in enumerate(runs) for need in needs(run)]
     assert earlier and all(earlier)
 
 
@@ -173,8 +179,8 @@ def test_methods_see_only_the_languages_they_train_on(plan):
 
 def test_a_method_is_trained_for_its_own_targets(plan):
     assert {run.target for run in models(plan()) if run.method.name == "bilingual"} == {("qab",)}
-    (scored,) = {run.languages for run in measures(plan(), "transfer-gap")}
-    assert scored == ("qaa", "qab", "qad")
+    (scored_language,) = {run.languages for run in measures(plan(), "transfer-gap")}
+    assert scored_language == ("qaa", "qab", "qad")
 
 
 def test_a_method_changes_the_optimization_for_itself(plan):
@@ -186,54 +192,57 @@ def test_one_method_twice_needs_labels(plan):
     twice = [{"name": "bilingual"}, {"name": "bilingual", "epochs": 2}]
     with says(ConfigError, "grid.method:", "'bilingual'"):
         plan(grid__method=twice, measure=[])
-    labelled = [twice[0], {**twice[1], "label": "longer"}]
+    labelled_rows = [twice[0], {**twice[1], "label": "longer"}]
     path = {"name": "interpolation", "between": ["bilingual", "longer"]}
-    runs = plan(grid__method=labelled, measure=[path])
+    runs = plan(grid__method=labelled_rows, measure=[path])
     assert [subject.optimization.epochs for subject in measures(runs, "interpolation")[0].subjects] == [1, 2]
 
 
 @pytest.mark.parametrize("inputs", ["paired", "translated"])
-def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inputs):
+def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, get_refusal, inputs):
     methods = [
         {"name": "x-mixup", "layer": 1},
         {"name": "x-mixup", "layer": 1, "ratio": 0.0, "label": "none"},
     ]
-    how = {"grid__corpus": "xnli", "translate": {"name": "built-in"}, "grid__targets": ["qab"]}
+    options = {"grid__corpus": "xnli", "translate": {"name": "built-in"}, "grid__targets": ["qab"]}
     table = {"name": "interpolation", "inputs": inputs, "between": ["none", "x-mixup"]}
-    found = measures(plan(grid__method=methods, measure=[table], **how), "interpolation")
-    assert [(run.inputs, run.translated[0].languages) for run in found] == [(inputs, "qab-qaa")] * 2
-    mixed = {
+    runs = measures(plan(grid__method=methods, measure=[table], **options), "interpolation")
+    assert [(run.inputs, run.translated[0].languages) for run in runs] == [(inputs, "qab-qaa")] * 2
+    fields = {
         "grid__method": [methods[0], {"name": "source-only", "label": "none"}],
         "measure": [table],
-        **how,
+        **options,
     }
     if inputs == "paired":
-        said = refused(**mixed)
-        assert "source-only" in said and "x-mixup" in said
+        refusal = get_refusal(**fields)
+        assert "source-only" in refusal and "x-mixup" in refusal
     else:
-        assert len(measures(plan(**mixed), "interpolation")) == 2
+        assert len(measures(plan(**fields), "interpolation")) == 2
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_item",
     [{"layer": 2}, {"layer": 0}, {"attends": "cosine"}, {"learned_ratio": False}, {"residual": "summed"}],
 )
-def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused, other):
-    methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
+def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(get_refusal, other_item):
+    methods = [
+        {"name": "x-mixup", "layer": 3},
+        {"name": "x-mixup", "layer": 3, "label": "other", **other_item},
+    ]
     table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
-    said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
-    assert "measure[0]: inputs:" in said
+    refusal = get_refusal(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
+    assert "measure[0]: inputs:" in refusal
 
 
-def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
+def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(plan_changed):
     twice = [{"name": "source-only"}, {"name": "source-only", "label": "long", "epochs": 3}]
-    titles = planned(grid__method=twice, grid__seeds=[0], measure=[]).titles
-    assert [*titles.values()] == [f"source-only: wikiann ner qaa, seed 0 (epochs={n})" for n in (1, 3)]
+    titles = plan_changed(grid__method=twice, grid__seeds=[0], measure=[]).titles
+    assert list(titles.values()) == [f"source-only: wikiann ner qaa, seed 0 (epochs={n})" for n in (1, 3)]
 
 
 def test_a_label_is_no_part_of_an_id(plan):
-    same = [identity(run) for run in plan(grid__method__1__label="both", measure=[])]
-    assert same == [identity(run) for run in plan(measure=[])]
+    same_identities = [identity(run) for run in plan(grid__method__1__label="both", measure=[])]
+    assert same_identities == [identity(run) for run in plan(measure=[])]
 
 
 def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
@@ -247,31 +256,31 @@ def test_measurements_take_the_targets_seeds_and_methods_asked_for(plan):
 
 
 def test_a_method_can_go_on_from_another(plan):
-    few = [{"name": "few-shot", "start": "source-only", "shots": n, "label": f"{n}"} for n in (2, 4)]
-    runs = plan(grid__method=[*few, {"name": "source-only"}], measure=[], grid__seeds=[0])
+    sample = [{"name": "few-shot", "start": "source-only", "shots": n, "label": f"{n}"} for n in (2, 4)]
+    runs = plan(grid__method=[*sample, {"name": "source-only"}], measure=[], grid__seeds=[0])
     source_only, *_ = [model for model in models(runs) if model.start is None]
-    others = [model for model in models(runs) if model.start is not None]
-    assert [model.start for model in others] == [source_only] * 4
-    assert all(source_only in needs(model) for model in others)
-    assert {(model.method.shots, model.target) for model in others} == {
-        *((n, (code,)) for n in (2, 4) for code in ("qab", "qad"))
+    other_models = [model for model in models(runs) if model.start is not None]
+    assert [model.start for model in other_models] == [source_only] * 4
+    assert all(source_only in needs(model) for model in other_models)
+    assert {(model.method.shots, model.target) for model in other_models} == {
+        (n, (language,)) for n in (2, 4) for language in ("qab", "qad")
     }
-    assert others[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
+    assert other_models[0].title == ("few-shot (shots=2) after source-only: wikiann ner qaa+qab, seed 0")
 
 
 @pytest.mark.parametrize(("dev", "read"), [("target", [("qab", "dev")]), ("shots", []), ("none", [])])
 def test_few_shots_need_no_dev_set_of_the_target(plan, dev, read):
-    few = {"name": "few-shot", "start": "source-only", "dev": dev}
-    runs = plan(grid__method=[few, {"name": "source-only"}], measure=[], grid__targets=["qab"])
-    (one, _) = (model for model in models(runs) if model.start)
-    assert [(split.language, split.split) for split in one.splits_read] == [("qab", "train"), *read]
+    sample = {"name": "few-shot", "start": "source-only", "dev": dev}
+    runs = plan(grid__method=[sample, {"name": "source-only"}], measure=[], grid__targets=["qab"])
+    (model, _) = (model for model in models(runs) if model.start)
+    assert [(split.language, split.split) for split in model.splits_read] == [("qab", "train"), *read]
 
 
 def test_targets_joined_by_plus_are_trained_on_at_once(plan):
-    both = {"grid__method": [{"name": "bilingual"}], "measure": [], "grid__seeds": [0]}
-    runs = plan(grid__targets=["qab+qad", "qab"], **both)
+    pair = {"grid__method": [{"name": "bilingual"}], "measure": [], "grid__seeds": [0]}
+    runs = plan(grid__targets=["qab+qad", "qab"], **pair)
     assert [model.target for model in models(runs)] == [("qab", "qad"), ("qab",)]
-    scores = measures(plan(grid__targets=["qab+qad"], **both | {"measure": [{"name": "scores"}]}), "scores")
+    scores = measures(plan(grid__targets=["qab+qad"], **pair | {"measure": [{"name": "scores"}]}), "scores")
     assert {measure.languages for measure in scores} == {("qaa", "qab", "qad")}
 
 
@@ -283,7 +292,7 @@ def test_a_model_can_be_measured_on_another_corpus_and_in_other_languages(plan):
         assert (measure.corpus, measure.languages) == ("xnli", ("qae", "qac"))
     gaps = [{"name": "transfer-gap", "split": "test"}, {**table, "name": "transfer-gap"}]
     runs = plan(**changes, grid__method=[{"name": "source-only"}], measure=gaps, grid__seeds=[0])
-    assert {one.languages for one in measures(runs, "transfer-gap")} == {
+    assert {run.languages for run in measures(runs, "transfer-gap")} == {
         ("qaa", "qab", "qad"),
         ("qae", "qac"),
     }
@@ -295,21 +304,26 @@ def test_target_inputs_can_be_translated_or_mixed_with_the_source(plan):
     runs = plan(
         grid__corpus="xnli", grid__method=methods, measure=tables, grid__targets=["qab"], grid__seeds=[0]
     )
-    assert [one.inputs for one in measures(runs, "scores")] == [
+    assert [run.inputs for run in measures(runs, "scores")] == [
         name for name in ("translated", "mixed", "mixed-first") for _ in methods
     ]
     assert "translate-train" in {model.title.partition(":")[0] for model in models(runs)}
 
 
 def test_mixed_inputs_are_those_of_both_languages():
-    def read(code):
-        texts = (f"{code} premise", f"{code} hypothesis")
+    def read(language):
+        texts = (f"{language} premise", f"{language} hypothesis")
         return [SentencePair(id=str(n), first=texts[0], second=texts[1], label="neutral") for n in range(40)]
 
-    mixed = examples_of("mixed-first", "sw", ("en",), read)
-    assert {(one.first, one.second) for one in mixed} == {("en premise", "sw hypothesis")}
-    either = examples_of("mixed", "sw", ("en",), read)
-    assert {one.first[:2] + one.second[:2] for one in either} == {"ensw", "swen"}
+    mixed_examples = examples_of("mixed-first", "sw", ("en",), read)
+    assert {(mixed_example.first, mixed_example.second) for mixed_example in mixed_examples} == {
+        ("en premise", "sw hypothesis")
+    }
+    either_examples = examples_of("mixed", "sw", ("en",), read)
+    assert {either_example.first[:2] + either_example.second[:2] for either_example in either_examples} == {
+        "ensw",
+        "swen",
+    }
     assert examples_of("mixed", "en", ("en",), read) == read("en")
     assert examples_of("translated", "sw", ("en", "ar"), read) == read("sw-en")
 
@@ -326,9 +340,9 @@ def test_of_several_corpora_those_with_treebanks_take_the_choice(plan):
     several = {"grid__corpus": ["ud", "wikiann"], "grid__task": ["upos", "ner"]}
     one_method = {"grid__method": [{"name": "source-only"}], "grid__seeds": [0]}
     runs = plan(**several, **one_method, grid__treebanks={"qaa": "BuiltIn"}, measure=[{"name": "scores"}])
-    chosen = {run.corpus: run.treebanks for run in models(runs)}
-    assert chosen == {"ud": (("qaa", "BuiltIn"),), "wikiann": ()}
-    assert {run.corpus: run.treebanks for run in measures(runs, "scores")} == chosen
+    chosen_treebanks = {run.corpus: run.treebanks for run in models(runs)}
+    assert chosen_treebanks == {"ud": (("qaa", "BuiltIn"),), "wikiann": ()}
+    assert {run.corpus: run.treebanks for run in measures(runs, "scores")} == chosen_treebanks
 
 
 def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
@@ -340,8 +354,8 @@ def test_ids_do_not_depend_on_order_folder_or_words(plan, tmp_path):
     assert ids == sorted(identity(run) for run in plan(text, title="Another", grid__targets=["qad", "qab"]))
     assert ids == sorted(identity(run) for run in plan(text, grid__seeds=[1, 0]))
     grid = text.partition("[grid]\n")[2].partition("\n\n")[0]
-    shuffled = "\n".join(reversed(grid.splitlines()))
-    assert ids == sorted(identity(run) for run in plan(text.replace(grid, shuffled)))
+    shuffled_text = "\n".join(reversed(grid.splitlines()))
+    assert ids == sorted(identity(run) for run in plan(text.replace(grid, shuffled_text)))
 
 
 @pytest.mark.parametrize(
@@ -356,8 +370,8 @@ def test_the_variance_of_runs_is_that_of_models_which_differ_in_their_seed_alone
     groups = [
         run.models for run in measures(plan(**changes, measure=[{"name": "run-variance"}]), "run-variance")
     ]
-    assert [[one.seed for one in group] for group in groups] == [[0, 1]] * 2
-    assert all(len({(one.label, one.task) for one in group}) == 1 for group in groups)
+    assert [[item.seed for item in group] for group in groups] == [[0, 1]] * 2
+    assert all(len({(example.label, example.task) for example in group}) == 1 for group in groups)
 
 
 @pytest.mark.parametrize(
@@ -378,13 +392,14 @@ def test_what_changes_a_result_changes_the_id(plan, change):
 
 def test_a_run_knows_its_encoder_by_name_and_fingerprint_not_by_place(plan, bert_folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    moved = shutil.copytree(bert_folder, tmp_path / "elsewhere" / bert_folder.name)
-    here, there = plan(encoder=str(bert_folder)), plan(encoder=str(moved))
-    assert [identity(run) for run in here] == [identity(run) for run in there]
-    assert str(bert_folder.parent) not in str([content(run) for run in here])
-    with (moved / "config.json").open("a") as config:
+    moved_folder = shutil.copytree(bert_folder, tmp_path / "elsewhere" / bert_folder.name)
+    folder = plan(encoder=str(bert_folder))
+    translations = plan(encoder=str(moved_folder))
+    assert [identity(run) for run in folder] == [identity(run) for run in translations]
+    assert str(bert_folder.parent) not in str([content(run) for run in folder])
+    with (moved_folder / "config.json").open("a") as config:
         config.write("\n")
-    assert not {identity(run) for run in here} & {identity(run) for run in plan(encoder=str(moved))}
+    assert not {identity(run) for run in folder} & {identity(run) for run in plan(encoder=str(moved_folder))}
 
 
 def test_data_are_known_by_their_fingerprint(plan, tmp_path):
@@ -398,10 +413,10 @@ def test_data_are_known_by_their_fingerprint(plan, tmp_path):
         "measure": [],
         "data": tmp_path / "data",
     }
-    before = [identity(run) for run in plan(**changes)]
-    assert before == [identity(run) for run in plan(**changes)]
+    identities_before = [identity(run) for run in plan(**changes)]
+    assert identities_before == [identity(run) for run in plan(**changes)]
     (folder / "dev-en.tsv").write_text("Otto\tB-PER\n\n")
-    assert not set(before) & {identity(run) for run in plan(**changes)}
+    assert not set(identities_before) & {identity(run) for run in plan(**changes)}
 
 
 def test_an_encoder_made_here_is_made_before_its_models(plan):
@@ -425,7 +440,8 @@ def test_encoders_alone_can_be_measured(plan):
 
 
 def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(plan):
-    shape, method = {"family": "deberta-v2"}, {"translation": 0.5}
+    shape = {"family": "deberta-v2"}
+    method = {"translation": 0.5}
     table = {
         "text": ["rawtext"],
         "languages": ["qaa"],
@@ -559,21 +575,23 @@ Indented lines continue the previous line.
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))
-def test_a_mistake_is_found_before_anything_is_made(refused, line):
-    changes, said = line.split(" -> ")
-    place, *facts = said.split(" … ")
-    message = refused(**dict(map(parse_change, changes.split("; "))))
+def test_a_mistake_is_found_before_anything_is_made(get_refusal, line):
+    changes, part = line.split(" -> ")
+    place, *facts = part.split(" … ")
+    message = get_refusal(**dict(parse_change(element) for element in changes.split("; ")))
     assert message.startswith(f"tiny.toml: {place}")
     assert [fact for fact in facts if fact not in message] == []
 
 
-def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
-    ids, patient = ({*map(identity, plan(grid__optimization__patience=count))} for count in (0, 2))
-    assert ids == {*map(identity, plan())}
+def test_patience_needs_a_dev_set_that_chooses(plan, get_refusal, monkeypatch):
+    ids, patient = (
+        {identity(entry) for entry in plan(grid__optimization__patience=count)} for count in (0, 2)
+    )
+    assert ids == {identity(entry) for entry in plan()}
     assert not ids & patient
     monkeypatch.setattr(SourceOnly, "reads", lambda _, source, __: Reads(train=source))
     assert plan()
-    assert refused(grid__optimization__patience=2) == (
+    assert get_refusal(grid__optimization__patience=2) == (
         "tiny.toml: grid.method[0]: patience: no dev set chooses the epoch of source-only, so none says when "
         "to stop. Remove patience, or let the method read a dev set."
     )
@@ -603,26 +621,26 @@ def test_runs_of_a_hub_encoder_are_its_commits(plan, hub_cache, bert_folder, dis
     commits = [hub_cache("some/bert", bert_folder), hub_cache("some/bert", distilbert_folder, revision="v2")]
     ids = []
     for name, commit in zip(("some/bert", "some/bert@v2"), commits, strict=True):
-        found = models(plan(encoder=name))
-        assert {(run.encoder.source, run.encoder.revision) for run in found} == {(name, commit)}
-        ids.append({identity(run) for run in found})
+        runs = models(plan(encoder=name))
+        assert {(run.encoder.source, run.encoder.revision) for run in runs} == {(name, commit)}
+        ids.append({identity(run) for run in runs})
     assert not ids[0] & ids[1]
 
 
 def test_an_updated_hub_encoder_makes_other_runs(plan, hub_cache, bert_folder, distilbert_folder):
     hub_cache("some/bert", bert_folder)
-    before = {identity(run) for run in models(plan(encoder="some/bert"))}
+    identities_before = {identity(run) for run in models(plan(encoder="some/bert"))}
     hub_cache("some/bert", distilbert_folder)
-    after = {identity(run) for run in models(plan(encoder="some/bert"))}
-    assert len(before) == len(after) == MODELS
-    assert not before & after
+    identities_after = {identity(run) for run in models(plan(encoder="some/bert"))}
+    assert len(identities_before) == len(identities_after) == MODELS
+    assert not identities_before & identities_after
 
 
 def test_two_revisions_of_one_encoder_stand_in_one_recipe(plan, hub_cache, bert_folder):
     hub_cache("some/bert", bert_folder, revision="step-20")
     hub_cache("some/bert", bert_folder, revision="step-40")
-    found = models(plan(encoder=["some/bert@step-20", "some/bert@step-40"]))
-    assert {run.encoder.label for run in found} == {"bert@step-20", "bert@step-40"}
+    runs = models(plan(encoder=["some/bert@step-20", "some/bert@step-40"]))
+    assert {run.encoder.label for run in runs} == {"bert@step-20", "bert@step-40"}
 
 
 def test_a_hub_encoder_of_an_unsupported_family_is_refused_in_the_plan(plan, hub_cache, tmp_path):
@@ -649,9 +667,9 @@ def test_no_more_processes_are_asked_for_than_the_plan_has_use_for(plan, monkeyp
     assert engine.default_jobs([]) == 1
 
 
-def test_no_password_of_a_url_is_written_into_a_plan(planned):
-    made = planned(title='"of https://me:s3cr3t@host"')
-    made.write("isogloss run --data https://me:s3cr3t@host/data?token=s3cr3t")
-    text = (made.store.root / "plan.json").read_text()
+def test_no_password_of_a_url_is_written_into_a_plan(plan_changed):
+    result = plan_changed(title='"of https://me:s3cr3t@host"')
+    result.write("isogloss run --data https://me:s3cr3t@host/data?token=s3cr3t")
+    text = (result.store.root / "plan.json").read_text()
     assert "s3cr3t" not in text
     assert "isogloss run --data https://***@host/data?token=***" in text

@@ -15,7 +15,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import HELD_OUT_INTERVAL, Pretrain, PretrainingText
 from says import says
-from tiny import of
+from tiny import select_kind
 
 PAPER = Path(__file__).parents[2] / "examples" / "pretrain_paper.toml"
 
@@ -74,7 +74,7 @@ encoders = ["joint"]
 """
 
 
-LINES = [f"mstari wa {number}" for number in range(250)]
+LINES = [f"mstari wa {index}" for index in range(250)]
 
 
 @pytest.fixture
@@ -88,155 +88,163 @@ def swahili(tmp_path):
 # Labels
 
 
-def test_methods_and_measurements_choose_encoders_by_label(planned):
-    plan = planned()
+def test_methods_and_measurements_choose_encoders_by_label(plan_changed):
+    plan = plan_changed()
     labels = plan.encoders
     assert sorted(labels.values()) == ["joint", "mono-qaa", "mono-qab"]
-    trained = {
-        (labels[run.encoder], run.method.name, run.source, run.target) for run in of(FineTune, plan.runs)
+    trained_labels = {
+        (labels[run.encoder], run.method.name, run.source, run.target)
+        for run in select_kind(FineTune, plan.runs)
     }
-    assert trained == {
+    assert trained_labels == {
         ("joint", "source-only", ("qaa",), ()),
         ("mono-qaa", "source-only", ("qaa",), ()),
         ("mono-qab", "target-only", (), ("qab",)),
     }
     looked_at = [
         (
-            one.diagnostic.name,
-            *(labels[getattr(part, "encoder", part)] for part in one.subjects),
-            one.languages,
+            run.diagnostic.name,
+            *(labels[getattr(part, "encoder", part)] for part in run.subjects),
+            run.languages,
         )
-        for one in of(Measure, plan.runs)
+        for run in select_kind(Measure, plan.runs)
     ]
     assert looked_at == [
         ("scores", "joint", ("qaa", "qab")),
         ("scores", "mono-qaa", ("qaa",)),
         ("scores", "mono-qab", ("qab",)),
-        ("retrieval", "joint", ("qaa", "qab")),  # of the encoder
-        ("retrieval", "joint", ("qaa", "qab")),  # of the one within its model
+        ("retrieval", "joint", ("qaa", "qab")),  # the encoder
+        ("retrieval", "joint", ("qaa", "qab")),  # the encoder within its model
     ]
 
 
-def test_titles_of_a_plan_say_which_encoder_where_there_are_several(planned):
-    plan = planned()
-    titles = [*plan.titles.values()]
+def test_titles_of_a_plan_say_which_encoder_where_there_are_several(plan_changed):
+    plan = plan_changed()
+    titles = list(plan.titles.values())
     assert "target-only: ud upos qab, seed 0 (mono-qab)" in titles
     assert len(set(titles)) == len(titles)
-    alone = planned(RECIPE.partition('[[encoder]]\nlabel = "mono-qaa"')[0])
-    assert not any("(joint)" in one for one in alone.titles.values())
+    single_result = plan_changed(RECIPE.partition('[[encoder]]\nlabel = "mono-qaa"')[0])
+    assert not any("(joint)" in title for title in single_result.titles.values())
 
 
-def test_a_label_is_no_part_of_an_encoders_id(planned):
-    ids = {identity(run) for run in of(Pretrain, planned().runs)}
-    assert {identity(run) for run in of(Pretrain, planned(RECIPE.replace("joint", "both")).runs)} == ids
+def test_a_label_is_no_part_of_an_encoders_id(plan_changed):
+    ids = {identity(run) for run in select_kind(Pretrain, plan_changed().runs)}
+    assert {
+        identity(run) for run in select_kind(Pretrain, plan_changed(RECIPE.replace("joint", "both")).runs)
+    } == ids
 
 
-def test_the_plan_notes_what_tables_are_to_call_encoders(planned):
-    plan = planned()
+def test_the_plan_notes_what_tables_are_to_call_encoders(plan_changed):
+    plan = plan_changed()
     plan.write("isogloss run study.toml")
-    noted = json.loads((plan.store.root / "plan.json").read_text(encoding="utf-8"))["labels"]
-    assert noted == {identity(encoder): label for encoder, label in plan.encoders.items()}
-    assert sorted(noted.values()) == ["joint", "mono-qaa", "mono-qab"]
+    noted_labels = json.loads((plan.store.root / "plan.json").read_text(encoding="utf-8"))["labels"]
+    assert noted_labels == {identity(encoder): label for encoder, label in plan.encoders.items()}
+    assert sorted(noted_labels.values()) == ["joint", "mono-qaa", "mono-qab"]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "right", "said"),
+    ("wrong", "right", "message"),
     [
         ('"mono-qab"\npretrain', '"joint"\npretrain', "encoder[0]:"),
         ('encoders = ["mono-qab"]', 'encoders = ["mono-qac"]', "recipe 'mono-qac'"),
         ('encoders = ["joint"]\n\n', 'encoders = ["jiont"]\n\n', "recipe 'jiont'"),
     ],
 )
-def test_labels_that_are_there_twice_or_not_at_all_are_refused(planned, wrong, right, said):
+def test_labels_that_are_there_twice_or_not_at_all_are_refused(plan_changed, wrong, right, message):
     assert wrong in RECIPE
-    with pytest.raises(ConfigError) as caught:
-        planned(RECIPE.replace(wrong, right))
-    assert said in str(caught.value).replace("unknown", "no")
+    with pytest.raises(ConfigError) as error:
+        plan_changed(RECIPE.replace(wrong, right))
+    assert message in str(error.value).replace("unknown", "no")
 
 
-def test_a_method_is_trained_from_its_own_sources(planned):
+def test_a_method_is_trained_from_its_own_sources(plan_changed):
     method = {"name": "source-only", "sources": ["qab"]}
-    plan = planned(grid__source=["qaa", "qab"], grid__method=[method], measure=[])
-    assert {run.source for run in of(FineTune, plan.runs)} == {("qab",)}
+    plan = plan_changed(grid__source=["qaa", "qab"], grid__method=[method], measure=[])
+    assert {run.source for run in select_kind(FineTune, plan.runs)} == {("qab",)}
     with pytest.raises(ConfigError, match=r"sources: .*'qad'"):
-        planned(grid__method=[{"name": "source-only", "sources": ["qad"]}], measure=[])
+        plan_changed(grid__method=[{"name": "source-only", "sources": ["qad"]}], measure=[])
 
 
 # Little text
 
 
-def test_lines_are_part_of_an_encoder_and_none_are_not(planned):
+def test_lines_are_part_of_an_encoder_and_none_are_not(plan_changed):
     def ids(lines):
-        return [identity(run) for run in of(Pretrain, planned(encoder__0__pretrain__lines=lines).runs)]
+        return [
+            identity(run)
+            for run in select_kind(Pretrain, plan_changed(encoder__0__pretrain__lines=lines).runs)
+        ]
 
-    assert ids({}) == [identity(run) for run in of(Pretrain, planned().runs)]
+    assert ids({}) == [identity(run) for run in select_kind(Pretrain, plan_changed().runs)]
     assert ids({"qaa": 100, "qab": 50}) == ids({"qab": 50, "qaa": 100})
     assert len({*ids({}), *ids({"qaa": 100}), *ids({"qaa": 101})}) == 2 + 3
 
 
-def test_lines_are_of_languages_however_these_are_written(planned):
-    said = {"encoder__0__pretrain__languages": ["qaa", "eng_Latn"], "encoder__0__pretrain__text": ["mine"]}
-    with pytest.raises(ConfigError) as told:
-        planned(**said, encoder__0__pretrain__lines={"eng_Latn": 5})
-    assert "pretrain.lines" not in str(told.value)  # It is the corpus that is not known.
+def test_lines_are_of_languages_however_these_are_written(plan_changed):
+    fields = {"encoder__0__pretrain__languages": ["qaa", "eng_Latn"], "encoder__0__pretrain__text": ["mine"]}
+    with pytest.raises(ConfigError) as error:
+        plan_changed(**fields, encoder__0__pretrain__lines={"eng_Latn": 5})
+    assert "pretrain.lines" not in str(error.value)  # It is the corpus that is not known.
 
 
-def test_translation_modelling_needs_a_second_language(planned):
+def test_translation_modelling_needs_a_second_language(plan_changed):
     table = {"text": ["rawtext"], "languages": ["qaa"], "bitext": "bitext", "method": {"translation": 0.5}}
     with pytest.raises(ConfigError, match="qaa"):
-        planned(encoder__0__pretrain=table)
+        plan_changed(encoder__0__pretrain=table)
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole")]
+    ("lines", "message"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole")]
 )
-def test_lines_that_cannot_be_are_refused(planned, lines, said):
-    with pytest.raises(ConfigError, match=said):
-        planned(encoder__0__pretrain__lines=lines)
+def test_lines_that_cannot_be_are_refused(plan_changed, lines, message):
+    with pytest.raises(ConfigError, match=message):
+        plan_changed(encoder__0__pretrain__lines=lines)
 
 
 @pytest.mark.slow
-def test_low_resource_text_is_part_of_the_text_and_the_held_out_text_stays(planned, swahili):
-    (full, *_), (little, *_) = (
-        of(Pretrain, planned(encoder__0__pretrain__lines=lines).runs) for lines in ({}, {"qaa": 40})
+def test_low_resource_text_is_part_of_the_text_and_the_held_out_text_stays(plan_changed, swahili):
+    (full_runs, *_), (little, *_) = (
+        select_kind(Pretrain, plan_changed(encoder__0__pretrain__lines=lines).runs)
+        for lines in ({}, {"qaa": 40})
     )
     assert little.lines == (("qaa", 40),)
     texts = [
         PretrainingText(replace(run, lines=lines), swahili, holds_out=True)
-        for run, lines in ((full, None), (little, (("sw", 40),)))
+        for run, lines in ((full_runs, None), (little, (("sw", 40),)))
     ]
-    all_lines, some = (list(text.train("sw")) for text in texts)
-    places = [all_lines.index(line) for line in some]
-    assert len(some) == 40
+    all_lines, trainings = (list(text.train("sw")) for text in texts)
+    places = [all_lines.index(line) for line in trainings]
+    assert len(trainings) == 40
     assert places == sorted(places)
     assert max(places) > len(all_lines) // 2  # Not the first lines: drawn from all.
     assert list(texts[0].held_out("sw")) == list(texts[1].held_out("sw"))
     another = PretrainingText(replace(little, lines=(("sw", 40),), seed=1), swahili, holds_out=True)
-    assert list(another.train("sw")) != some
+    assert list(another.train("sw")) != trainings
 
 
 # Held-out text
 
 
-def test_a_corpus_with_a_development_split_holds_that_out(planned, swahili, tmp_path):
+def test_a_corpus_with_a_development_split_holds_that_out(plan_changed, swahili, tmp_path):
     (tmp_path / "rawtext" / "sw" / "dev").mkdir()
     (tmp_path / "rawtext" / "sw" / "dev" / "b.txt").write_text("mwingine\n", encoding="utf-8")
-    (run, *_) = of(Pretrain, planned().runs)
+    (run, *_) = select_kind(Pretrain, plan_changed().runs)
     text = PretrainingText(run, swahili, holds_out=True)
     assert list(text.held_out("sw")) == ["mwingine"]
     assert list(text.train("sw")) == LINES
 
 
-def test_a_corpus_without_one_holds_out_one_line_in_a_hundred(planned, swahili):
-    (run, *_) = of(Pretrain, planned().runs)
+def test_a_corpus_without_one_holds_out_one_line_in_a_hundred(plan_changed, swahili):
+    (run, *_) = select_kind(Pretrain, plan_changed().runs)
     text = PretrainingText(run, swahili, holds_out=True)
-    held_out, train = list(text.held_out("sw")), list(text.train("sw"))
+    held_out = list(text.held_out("sw"))
+    train = list(text.train("sw"))
     assert held_out == LINES[::HELD_OUT_INTERVAL]
     assert sorted([*held_out, *train]) == sorted(LINES)
     assert list(PretrainingText(run, swahili, holds_out=False).train("sw")) == LINES
 
 
-def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_path):
+def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(plan_changed, tmp_path):
     folder = tmp_path / "rawtext" / "sw"
     (folder / "dev").mkdir(parents=True)
     (folder / "a.txt").write_text("mstari\n", encoding="utf-8")
@@ -248,13 +256,13 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_
         path = tmp_path / "sw.toml"
         path.write_text(text, encoding="utf-8")
         changes = {"encoder.0.pretrain.method": method}
-        planned = plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path, changes=changes)
-        return of(Pretrain, planned.runs)
+        plan = plan_recipe(str(path), out=tmp_path / "runs", data=tmp_path, changes=changes)
+        return select_kind(Pretrain, plan.runs)
 
-    before = [runs(0)[0].data, runs(10)[0].data]
+    runs_before = [runs(0)[0].data, runs(10)[0].data]
     (folder / "dev" / "b.txt").write_text("mwingine\n", encoding="utf-8")
-    after = [runs(0)[0].data, runs(10)[0].data]
-    assert before[0] == before[1] == after[0] != after[1]
+    runs_after = [runs(0)[0].data, runs(10)[0].data]
+    assert runs_before[0] == runs_before[1] == runs_after[0] != runs_after[1]
 
 
 # The paper's architecture
@@ -264,16 +272,16 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(planned, tmp_
 @pytest.mark.data
 def test_the_papers_encoders_can_be_planned(real_data):
     plan = plan_recipe(str(PAPER), data=real_data.path)
-    encoders = of(Pretrain, plan.runs)
+    encoders = select_kind(Pretrain, plan.runs)
     assert len(encoders) == 4
     for run in encoders:
         shape = run.architecture
         assert (shape.layers, shape.dim, shape.heads) == (8, 512, 8)
         assert (shape.feed_forward, shape.vocabulary) == (2048, 32000)
         assert run.method.training.evaluate_every == 10000
-    trained = {(plan.encoders[run.encoder], run.source) for run in of(FineTune, plan.runs)}
-    assert trained == {
-        *((label, (code,)) for label in ("joint", "joint, little French") for code in ("en", "fr")),
+    trained_encoders = {(plan.encoders[run.encoder], run.source) for run in select_kind(FineTune, plan.runs)}
+    assert trained_encoders == {
+        *((label, (language,)) for label in ("joint", "joint, little French") for language in ("en", "fr")),
         ("mono-en", ("en",)),
         ("mono-fr", ("fr",)),
     }
@@ -285,34 +293,36 @@ SEEDS = RECIPE.replace(
 )
 
 
-def test_a_model_starts_from_the_encoder_of_its_own_seed(planned):
-    runs = planned(SEEDS, grid__seeds=[0, 2]).runs
+def test_a_model_starts_from_the_encoder_of_its_own_seed(plan_changed):
+    runs = plan_changed(SEEDS, grid__seeds=[0, 2]).runs
     joint = [run for run in runs if isinstance(run, Pretrain) and len(run.languages) == 2]
     assert sorted(run.seed for run in joint) == [0, 1, 2]
     assert len({identity(replace(run, seed=0)) for run in joint}) == 1
     models = [run for run in runs if isinstance(run, FineTune)]
-    of_joint = [run for run in models if run.encoder in joint]
-    assert sorted((run.encoder.seed, run.seed) for run in of_joint) == [(0, 0), (2, 2)]
-    others = [run for run in models if run.encoder not in joint]
-    assert {(run.encoder.seed, run.seed) for run in others} == {(0, 0), (0, 2)}
+    joint_runs = [run for run in models if run.encoder in joint]
+    assert sorted((run.encoder.seed, run.seed) for run in joint_runs) == [(0, 0), (2, 2)]
+    other_runs = [run for run in models if run.encoder not in joint]
+    assert {(run.encoder.seed, run.seed) for run in other_runs} == {(0, 0), (0, 2)}
 
 
-def test_an_encoder_of_each_seed_is_adjusted_with_its_own_or_all_with_one(planned):
+def test_an_encoder_of_each_seed_is_adjusted_with_its_own_or_all_with_one(plan_changed):
     table = {"name": "procrustes", "bitext": "bitext", "pairs": ["qaa-qab"], "start": "joint"}
     method = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qab"]}
-    for seed, made in (([0, 2], [(0, 0), (2, 2)]), (5, [(5, 0), (5, 1), (5, 2)])):
+    for seed, result in (([0, 2], [(0, 0), (2, 2)]), (5, [(5, 0), (5, 1), (5, 2)])):
         grid = {"grid__method": [method], "grid__seeds": [0, 2]}
-        runs = planned(SEEDS, adjust=[{**table, "seed": seed}], measure=[], **grid).runs
-        assert [(run.seed, run.encoder.seed) for run in of(Adjust, runs)] == made
-        models = of(FineTune, runs)
+        runs = plan_changed(SEEDS, adjust=[{**table, "seed": seed}], measure=[], **grid).runs
+        assert [(run.seed, run.encoder.seed) for run in select_kind(Adjust, runs)] == result
+        models = select_kind(FineTune, runs)
         assert [run.seed for run in models] == [run.encoder.original.seed for run in models] == [0, 2]
 
 
-def test_a_seed_without_an_encoder_of_its_own_is_refused(planned):
+def test_a_seed_without_an_encoder_of_its_own_is_refused(plan_changed):
     with says(ConfigError, "grid.seeds:"):
-        planned(SEEDS, grid__seeds=[0, 3])
+        plan_changed(SEEDS, grid__seeds=[0, 3])
 
 
-def test_one_seed_as_a_list_is_that_seed(planned):
+def test_one_seed_as_a_list_is_that_seed(plan_changed):
     text = SEEDS.replace("seed = [0, 1, 2]", "seed = [0]")
-    assert [identity(run) for run in planned(text).runs] == [identity(run) for run in planned().runs]
+    assert [identity(run) for run in plan_changed(text).runs] == [
+        identity(run) for run in plan_changed().runs
+    ]

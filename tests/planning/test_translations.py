@@ -1,4 +1,4 @@
-"""A recipe's [translate] turns what is read in translation into runs; mistakes are found beforehand."""
+"""A recipe's [translate] turns what is read in translation into runs. Mistakes are found beforehand."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs
 from isogloss.runs.translate import TrainTranslator, Translate
 from says import says
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Translated"
@@ -49,16 +49,16 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def test_without_the_table_translations_are_read_from_files_and_ids_say_nothing_of_them(plan):
     runs = plan()
-    assert not of(Translate, runs)
-    assert all(run.translated is None for run in of(FineTune, runs) + of(Measure, runs))
-    (trained, *_) = (run for run in of(FineTune, runs) if run.method.name == "translate-train")
-    assert "translated" not in content(trained)
-    assert content(trained.method) == {"kind": "translate-train", "with_source": True}
+    assert not select_kind(Translate, runs)
+    assert all(run.translated is None for run in select_kind(FineTune, runs) + select_kind(Measure, runs))
+    (trained_run, *_) = (run for run in select_kind(FineTune, runs) if run.method.name == "translate-train")
+    assert "translated" not in content(trained_run)
+    assert content(trained_run.method) == {"kind": "translate-train", "with_source": True}
 
 
 def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
-    made = of(Translate, plan(translate=BUILT_IN))
-    assert Counter((run.languages, run.split, run.examples) for run in made) == {
+    runs = select_kind(Translate, plan(translate=BUILT_IN))
+    assert Counter((run.languages, run.split, run.examples) for run in runs) == {
         ("qaa-qab", "train", 16): 1,
         ("qaa-qad", "train", 16): 1,
         ("qaa-qab-qaa", "train", 0): 1,
@@ -80,9 +80,9 @@ def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
     ],
 )
 def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):
-    asked = {"grid__corpus": "wikiann", "grid__method": [method], "measure": [{"name": "scores"}]}
-    made = of(Translate, plan(translate=BUILT_IN, **asked))
-    assert {(run.tags, run.aligner) for run in made} == {(tags, None)}
+    request = {"grid__corpus": "wikiann", "grid__method": [method], "measure": [{"name": "scores"}]}
+    runs = select_kind(Translate, plan(translate=BUILT_IN, **request))
+    assert {(run.tags, run.aligner) for run in runs} == {(tags, None)}
 
 
 LINKED = {"name": "x-mixup", "label": "by links", "attends": "links"}
@@ -97,142 +97,144 @@ TAGGING = {
 
 def test_consistency_reads_links_in_tagging_alone(plan):
     method = {"grid__method": [{"name": "consistency"}], "measure": [{"name": "scores"}]}
-    in_tagging = of(Translate, plan(translate=BUILT_IN, **{**TAGGING, **method}))
-    assert {(run.links, run.tags) for run in in_tagging} == {("links", None)}
-    assert {(run.links, run.tags) for run in of(Translate, plan(translate=BUILT_IN, **method))} == {
+    tagging_runs = select_kind(Translate, plan(translate=BUILT_IN, **{**TAGGING, **method}))
+    assert {(run.links, run.tags) for run in tagging_runs} == {("links", None)}
+    assert {(run.links, run.tags) for run in select_kind(Translate, plan(translate=BUILT_IN, **method))} == {
         (None, None)
     }
 
 
 def test_links_are_kept_for_a_method_that_reads_them_and_nothing_else_changes(plan):
     methods = [{"name": "x-mixup"}, {"name": "translate-train", "labels": "teacher"}]
-    before = plan(translate=BUILT_IN, **TAGGING, grid__method=methods)
+    plan_before = plan(translate=BUILT_IN, **TAGGING, grid__method=methods)
     runs = plan(translate=BUILT_IN, **TAGGING, grid__method=[*methods, LINKED])
-    assert {*map(identity, before)} < {*map(identity, runs)}
-    assert all("links" not in content(run) for run in of(Translate, before))
-    added = [run for run in runs if identity(run) not in {*map(identity, before)}]
-    made = {run.languages: run for run in of(Translate, added)}
-    assert made.keys() == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
-    assert {(run.links, run.tags, run.aligner) for run in made.values()} == {("links", None, None)}
-    assert made["qaa-qad-qaa"].start == made["qaa-qad"]
-    (model,) = of(FineTune, added)
-    assert model.translated == (made["qaa-qad"], made["qaa-qad-qaa"])
-    assert {run.translated for run in of(Measure, added)} == {None, (made["qad-qaa"],)}
+    assert {identity(value) for value in plan_before} < {identity(value) for value in runs}
+    assert all("links" not in content(run) for run in select_kind(Translate, plan_before))
+    added_runs = [run for run in runs if identity(run) not in {identity(value) for value in plan_before}]
+    row = {run.languages: run for run in select_kind(Translate, added_runs)}
+    assert row.keys() == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+    assert {(run.links, run.tags, run.aligner) for run in row.values()} == {("links", None, None)}
+    assert row["qaa-qad-qaa"].start == row["qaa-qad"]
+    (model,) = select_kind(FineTune, added_runs)
+    assert model.translated == (row["qaa-qad"], row["qaa-qad-qaa"])
+    assert {run.translated for run in select_kind(Measure, added_runs)} == {None, (row["qad-qaa"],)}
 
 
 def test_a_translator_that_knows_no_links_has_them_from_the_recipes_aligner(plan):
     seq2seq = {"name": "seq2seq", "train": {**TRAIN, "pairs": ["qaa-qad"]}}
     runs = plan(translate=seq2seq, align={"name": "eflomal"}, **TAGGING, grid__method=[LINKED])
-    made = of(Translate, runs)
-    assert {(run.links, run.tags, run.aligner.name) for run in made} == {("alignment", None, "eflomal")}
-    assert {run.languages for run in made} == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
+    result = select_kind(Translate, runs)
+    assert {(run.links, run.tags, run.aligner.name) for run in result} == {("alignment", None, "eflomal")}
+    assert {run.languages for run in result} == {"qaa-qad", "qaa-qad-qaa", "qad-qaa"}
 
 
 def test_what_is_translated_back_was_translated_there(plan):
-    made = {run.languages: run for run in of(Translate, plan(translate=BUILT_IN))}
-    assert made["qaa-qab-qaa"].start == made["qaa-qab"]
-    assert needs(made["qaa-qab-qaa"]) == (made["qaa-qab"],)
-    assert made["qaa-qab-qaa"].translator == made["qaa-qab"].translator
+    runs = {run.languages: run for run in select_kind(Translate, plan(translate=BUILT_IN))}
+    assert runs["qaa-qab-qaa"].start == runs["qaa-qab"]
+    assert needs(runs["qaa-qab-qaa"]) == (runs["qaa-qab"],)
+    assert runs["qaa-qab-qaa"].translator == runs["qaa-qab"].translator
 
 
 def test_models_need_the_translations_they_read_and_no_files_of_them(plan):
     runs = plan(translate=BUILT_IN)
-    (mixed,) = (
+    (mixed_run,) = (
         run
-        for run in of(FineTune, runs)
+        for run in select_kind(FineTune, runs)
         if run.method.name == "x-mixup" and run.target == ("qab",) and not run.seed
     )
-    assert [one.languages for one in mixed.translated] == ["qaa-qab", "qaa-qab-qaa"]
-    assert set(mixed.translated) <= set(needs(mixed))
-    assert {(one.language, one.split) for one in mixed.splits_read} == {("qaa", "train"), ("qaa", "dev")}
-    (there, _) = mixed.translated
-    assert [(one.language, one.split, one.examples) for one in there.splits_read] == [("qaa", "train", 16)]
-    seen = set()
+    assert [item.languages for item in mixed_run.translated] == ["qaa-qab", "qaa-qab-qaa"]
+    assert set(mixed_run.translated) <= set(needs(mixed_run))
+    assert {(row.language, row.split) for row in mixed_run.splits_read} == {("qaa", "train"), ("qaa", "dev")}
+    (folder, _) = mixed_run.translated
+    assert [(row.language, row.split, row.examples) for row in folder.splits_read] == [("qaa", "train", 16)]
+    identities = set()
     for run in runs:
-        assert all(identity(part) in seen for part in needs(run))
-        seen.add(identity(run))
+        assert all(identity(part) in identities for part in needs(run))
+        identities.add(identity(run))
 
 
 def test_each_value_of_a_list_is_a_translator_and_models_are_measured_with_their_own(plan):
     noises = (0.0, 0.2)
-    measured = [
+    measurement = [
         {"name": "scores"},
         {"name": "scores", "inputs": "paired"},
         {"name": "scores", "inputs": "translated"},
     ]
     runs = plan(
         translate={**BUILT_IN, "noise": list(noises)},
-        measure=measured,
+        measure=measurement,
         grid__seeds=[0],
         grid__targets=["qad"],
     )
-    assert Counter(run.method.name for run in of(FineTune, runs)) == {
+    assert Counter(run.method.name for run in select_kind(FineTune, runs)) == {
         "source-only": 1,
         "translate-train": 2,
         "x-mixup": 2,
     }
-    looked_at = of(Measure, runs)
+    looked_at = select_kind(Measure, runs)
     assert len({run.title for run in looked_at}) == len(looked_at) == 5 + 2 + (2 + 2 + 2)
     for run in looked_at:
-        own = {one.translator for one in run.subjects[0].translated or ()}
-        inputs = {one.translator for one in run.translated or ()}
-        assert not own or not inputs or own == inputs
-    by_label = plan(
+        own_translators = {item.translator for item in run.subjects[0].translated or ()}
+        inputs = {item.translator for item in run.translated or ()}
+        assert not own_translators or not inputs or own_translators == inputs
+    plan_by_label = plan(
         translate={**BUILT_IN, "noise": list(noises)},
         measure=[{"name": "scores", "methods": ["translate-train (noise=0.2)"]}],
     )
-    assert {one.translator.noise for run in of(Measure, by_label) for one in run.subjects[0].translated} == {
-        0.2
-    }
+    assert {
+        item.translator.noise
+        for run in select_kind(Measure, plan_by_label)
+        for item in run.subjects[0].translated
+    } == {0.2}
 
 
 def test_answers_are_looked_for_in_training_and_leave_no_trace_where_models_are_tested(plan):
-    measured = [{"name": "scores", "inputs": inputs} for inputs in ("paired", "translated")]
+    measurement = [{"name": "scores", "inputs": inputs} for inputs in ("paired", "translated")]
     changes = {
         "grid__corpus": "squad",
         "grid__targets": ["qad"],
         "grid__seeds": [0],
         "translate__train": TRAIN,
     }
-    runs = plan(**changes, translate__name="seq2seq", measure=measured)
-    ways = {(run.languages, run.split, run.answers) for run in of(Translate, runs)}
+    runs = plan(**changes, translate__name="seq2seq", measure=measurement)
+    ways = {(run.languages, run.split, run.answers) for run in select_kind(Translate, runs)}
     assert ways == {
         ("qaa-qad", "train", ("marks", "alone")),
         ("qaa-qad-qaa", "train", ("marks", "alone")),
         ("qad-qaa", "dev", ()),
         ("qad-qaa", "dev", ("alone",)),
     }
-    (paired,) = (run for run in of(Measure, runs) if run.inputs == "paired")
-    assert [one.answers for one in paired.translated] == [()]
-    links = of(Translate, plan(**{**changes, "translate__train": {}}, translate__name="built-in"))
+    (paired_run,) = (run for run in select_kind(Measure, runs) if run.inputs == "paired")
+    assert [item.answers for item in paired_run.translated] == [()]
+    links = select_kind(Translate, plan(**{**changes, "translate__train": {}}, translate__name="built-in"))
     assert {run.answers for run in links if run.split == "train"} == {("links", "alone")}
 
 
 def test_answers_found_by_alignment_take_the_recipes_aligner_and_its_encoder(plan):
-    asked = {**BUILT_IN, "answers": ["alignment"]}
-    changes = {"grid__corpus": "squad", "align": {"name": "encoder"}, "translate": asked, "measure": []}
-    (there, *_) = of(Translate, plan(**changes))
-    assert there.aligner.name == "encoder"
-    assert isinstance(there.encoder, Pretrained)
-    nli = of(Translate, plan(**{**changes, "grid__corpus": "xnli"}))
+    request = {**BUILT_IN, "answers": ["alignment"]}
+    changes = {"grid__corpus": "squad", "align": {"name": "encoder"}, "translate": request, "measure": []}
+    (run, *_) = select_kind(Translate, plan(**changes))
+    assert run.aligner.name == "encoder"
+    assert isinstance(run.encoder, Pretrained)
+    nli = select_kind(Translate, plan(**{**changes, "grid__corpus": "xnli"}))
     assert all((run.aligner, run.encoder, run.answers) == (None, None, None) for run in nli)
 
 
 def test_a_translator_that_is_trained_serves_every_direction(plan):
     runs = plan(translate={"name": "seq2seq", "train": {**TRAIN, "steps": 7}, "scored": ["bitext"]})
-    (trained,) = of(TrainTranslator, runs)
-    assert trained.method.steps == 7
-    assert {run.model for run in of(Translate, runs)} == {trained}
-    scored = {run.languages for run in of(Translate, runs) if run.corpus == "bitext"}
-    assert scored == {"qaa-qab", "qab-qaa", "qaa-qad", "qad-qaa"}
-    assert [(one.language, one.split) for one in trained.splits_read] == [
+    (trained_run,) = select_kind(TrainTranslator, runs)
+    assert trained_run.method.steps == 7
+    assert {run.model for run in select_kind(Translate, runs)} == {trained_run}
+    scored_languages = {run.languages for run in select_kind(Translate, runs) if run.corpus == "bitext"}
+    assert scored_languages == {"qaa-qab", "qab-qaa", "qaa-qad", "qad-qaa"}
+    assert [(row.language, row.split) for row in trained_run.splits_read] == [
         ("qaa-qab", "train"),
         ("qaa-qad", "train"),
     ]
 
 
 def test_tags_come_from_a_teacher_where_translations_are_made(plan):
-    taught = [{"name": "source-only"}, {"name": "translate-train", "labels": "teacher"}]
+    taught_value = [{"name": "source-only"}, {"name": "translate-train", "labels": "teacher"}]
     changes = {
         "grid__corpus": "ud",
         "grid__task": "upos",
@@ -240,16 +242,20 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
         "grid__seeds": [0],
         "grid__targets": ["qad"],
     }
-    plain, trained = of(FineTune, plan(**changes, translate=BUILT_IN, grid__method=taught))
-    assert trained.teacher == plain
-    (trained,) = (run for run in of(FineTune, plan(**changes, grid__method=taught)) if run.teacher)
-    assert trained.translated is None
-    nli = of(FineTune, plan(translate=BUILT_IN, grid__method=taught, measure=[]))
+    plain_run, trained_run = select_kind(
+        FineTune, plan(**changes, translate=BUILT_IN, grid__method=taught_value)
+    )
+    assert trained_run.teacher == plain_run
+    (trained_run,) = (
+        run for run in select_kind(FineTune, plan(**changes, grid__method=taught_value)) if run.teacher
+    )
+    assert trained_run.translated is None
+    nli = select_kind(FineTune, plan(translate=BUILT_IN, grid__method=taught_value, measure=[]))
     assert all(run.teacher is None for run in nli)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"translate": {"name": "bulit-in"}},
@@ -327,10 +333,10 @@ def test_tags_come_from_a_teacher_where_translations_are_made(plan):
         ),
     ],
 )
-def test_mistakes_are_found_before_anything_is_made(plan, changes, said):
+def test_mistakes_are_found_before_anything_is_made(plan, changes, message):
     with pytest.raises(InputError) as error:
         plan(**changes)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "tiny.toml" in str(error.value)
 
 
@@ -342,5 +348,5 @@ def test_languages_a_translator_does_not_know_are_refused_at_once(plan, tmp_path
 @pytest.mark.parametrize("name", ["translate", "translation_noise"])
 def test_the_examples_for_the_built_in_languages_are_what_they_say(name):
     runs = plan_recipe(str(EXAMPLES / f"{name}.toml")).runs
-    assert of(Translate, runs)
+    assert select_kind(Translate, runs)
     assert {type(run).__name__ for run in runs} >= {"FineTune", "Measure", "Translate"}

@@ -20,7 +20,7 @@ from isogloss.using.predicting import PredictOptions, predict_file
 SENTENCES = 32
 
 IN_SLOW = ("doccano", "label-studio", "brat", "webanno")
-"""Tools that are tested every time; the others differ from these in their keys."""
+"""Tools that are tested every time. The others differ from these in their keys."""
 
 RECIPE = """
 title = "Our own names"
@@ -45,8 +45,8 @@ name = "source-only"
 )
 def test_a_tagger_of_annotated_texts_writes_spans_that_are_read_again(tmp_path, tool):
     texts = read_texts("qaa")
-    given, fields = write_annotated(tmp_path, tool, texts)
-    description = describe(tmp_path, tool, given, fields)
+    path, fields = write_annotated(tmp_path, tool, texts)
+    description = describe(tmp_path, tool, path, fields)
     gold = read_spans(description.read(None, "qaa", "test"))
     assert gold == expected_spans(texts)
     (tmp_path / "recipe.toml").write_text(RECIPE.replace("TOOL", tool), encoding="utf-8")
@@ -54,12 +54,12 @@ def test_a_tagger_of_annotated_texts_writes_spans_that_are_read_again(tmp_path, 
     (record,) = (record for record in result.records if record.kind == "fine-tune")
     model = load_model(tmp_path / "runs" / record.id)
     sentences = [example.words for example in description.read(None, "qaa", "test")]
-    predicted = [find_spans(tags) for tags in model.predict(sentences)]
-    found = sum(len({*spans} & {*right}) for spans, right in zip(predicted, gold, strict=True))
-    assert found
-    lines = list(predict_file(model, disk_file(given), PredictOptions()))
-    given.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    assert read_spans(description.read(None, "qaa", "test")) == predicted
+    predicted_spans = [find_spans(tags) for tags in model.predict(sentences)]
+    total = sum(len(set(spans) & set(right)) for spans, right in zip(predicted_spans, gold, strict=True))
+    assert total
+    lines = list(predict_file(model, disk_file(path), PredictOptions()))
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert read_spans(description.read(None, "qaa", "test")) == predicted_spans
 
 
 def read_texts(language: str) -> list[Marked]:
@@ -89,5 +89,5 @@ def describe(folder: Path, tool: str, file: Path, fields: str):
 
 
 def read_spans(sentences: Iterable[TaggedSentence]) -> list[list[Span]]:
-    """Return the spans of each sentence; of one without spans, whether or not it has tags."""
+    """Return the spans of each sentence, also where it has none, with or without tags."""
     return [find_spans(sentence.tags) for sentence in sentences]

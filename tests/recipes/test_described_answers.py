@@ -73,28 +73,31 @@ def text(sentence) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Names in a sentence; number of words that a pair shares; questions of built-in languages."""
+    """Names in a sentence. Number of words that a pair shares. Questions of built-in languages."""
     folder = tmp_path_factory.mktemp("answers")
-    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
+    for language, split in ((item, split) for item in ("qaa", "qab") for split in ("train", "dev", "test")):
         sentences = list(islice(examples("wikiann", language, split), 24))
-        named = [
-            {"text": text(one), "label": sorted({tag[2:] for tag in one.tags if tag != "O"})}
-            for one in sentences
+        names = [
+            {"text": text(sentence), "label": sorted({tag[2:] for tag in sentence.tags if tag != "O"})}
+            for sentence in sentences
         ]
         pairs = zip(sentences, sentences[1:] + sentences[:1], strict=True)
-        alike = [f"{text(a)}\t{text(b)}\t{len({*a.words} & {*b.words}) / 2}" for a, b in pairs]
-        asked = [
+        similar_texts = [f"{text(a)}\t{text(b)}\t{len({*a.words} & {*b.words}) / 2}" for a, b in pairs]
+        arguments = [
             {
-                "context": one.passage,
-                "question": one.question,
-                "answers": {"text": [t for _, t in one.answers], "answer_start": [s for s, _ in one.answers]},
+                "context": example.passage,
+                "question": example.question,
+                "answers": {
+                    "text": [t for _, t in example.answers],
+                    "answer_start": [s for s, _ in example.answers],
+                },
             }
-            for one in islice(examples("squad", language, split), 12)
+            for example in islice(examples("squad", language, split), 12)
         ]
-        for name, rows in (("named", named), ("asked", asked)):
+        for name, rows in (("named", names), ("asked", arguments)):
             lines = "".join(json.dumps(row) + "\n" for row in rows)
             (folder / f"{name}-{language}-{split}.jsonl").write_text(lines, encoding="utf-8")
-        table = "\n".join(["first\tsecond\tlabel", *alike]) + "\n"
+        table = "\n".join(["first\tsecond\tlabel", *similar_texts]) + "\n"
         (folder / f"alike-{language}-{split}.tsv").write_text(table, encoding="utf-8")
     for name, body in DESCRIBED.items():
         (folder / f"{name}.toml").write_text(body, encoding="utf-8")
@@ -113,7 +116,7 @@ def test_the_labels_of_many_are_part_of_a_run_and_numbers_have_none(folder):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"grid.corpus": "alike.toml"}, "consistency: .*'pair-regression'.*KL"),
         ({"grid.corpus": "asked.toml"}, "consistency: .*'qa'"),
@@ -127,8 +130,8 @@ def test_the_labels_of_many_are_part_of_a_run_and_numbers_have_none(folder):
         ),
     ],
 )
-def test_what_has_no_meaning_for_an_answer_is_refused_in_the_plan(folder, changes, said):
-    with pytest.raises(ConfigError, match=said):
+def test_what_has_no_meaning_for_an_answer_is_refused_in_the_plan(folder, changes, message):
+    with pytest.raises(ConfigError, match=message):
         plan_recipe(str(folder / "consistent.toml"), changes=changes)
 
 
@@ -141,8 +144,8 @@ def test_several_labels_of_a_text_may_be_consistent(folder):
 def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
     result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", report=False)
     assert not result.outcome.failed
-    every = result.frame("scores")
-    scores = every[every["main"]]
+    frame = result.frame("scores")
+    scores = frame[frame["main"]]
     assert dict(zip(scores["corpus"], scores["metric"], strict=True)) == METRICS
     assert set(scores["method"]) == {"source-only", "few-shot", "translate-train", "x-mixup"}
     assert scores["baseline"].notna().all()
@@ -152,17 +155,19 @@ def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
         for record in result.records
         if record.kind == "fine-tune" and record.run["method"]["kind"] == "source-only"
     }
-    plain = scores[(scores["method"] == "source-only") & (scores["language"] == "qab")]
+    plain_score = scores[(scores["method"] == "source-only") & (scores["language"] == "qab")]
     for name, model in models.items():
         (row,) = model.evaluate(name, ["qab"], data=str(folder))
-        assert row["score"] == pytest.approx(plain[plain["corpus"] == name]["score"].item(), abs=1e-6)
+        assert row["score"] == pytest.approx(
+            plain_score[plain_score["corpus"] == name]["score"].item(), abs=1e-6
+        )
     rows = [line.split("\t") for line in (folder / "alike-qab-test.tsv").read_text().splitlines()[1:]]
     numbers = models["alike"].predict([row[:2] for row in rows])
     expected = spearmanr([float(row[2]) for row in rows], numbers).statistic
-    known = plain[plain["corpus"] == "alike"]["score"].item()
-    assert known == pytest.approx(expected, abs=1e-6)
+    known_score = plain_score[plain_score["corpus"] == "alike"]["score"].item()
+    assert known_score == pytest.approx(expected, abs=1e-6)
     with pytest.raises(ConfigError, match="pair-regression"):
         models["alike"].predict([["a", "b"]], scores=True)
     (felt,) = models["named"].predict(["a b c"], scores=True)
-    assert felt.answer == tuple(name for name, one in felt.scores.items() if one > 0.5)
+    assert felt.answer == tuple(name for name, score in felt.scores.items() if score > 0.5)
     assert list(felt.scores) == ["LOC", "ORG", "PER"]

@@ -59,12 +59,12 @@ def test_lemmas_are_read_of_words_alone_and_make_the_rules(tmp_path):
     task = isogloss.tasks.find_task("lemmas", corpus.labels)
     numbers = task.label_numbers(sentences)
     pairs = [
-        (lemma_by(corpus.labels[number], word), lemma)
-        for sentence, of_words in zip(sentences, numbers, strict=True)
-        for word, lemma, number in zip(sentence.words, sentence.tags, of_words, strict=True)
+        (lemma_by(corpus.labels[index], word), lemma)
+        for sentence, words in zip(sentences, numbers, strict=True)
+        for word, lemma, index in zip(sentence.words, sentence.tags, words, strict=True)
         if lemma != "_"
     ]
-    assert len(pairs) == 18 and all(made == lemma for made, lemma in pairs)
+    assert len(pairs) == 18 and all(pair == lemma for pair, lemma in pairs)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_lemmas_are_described_by_their_column_or_as_what_is_predicted(tmp_path, 
     (tmp_path / "lemmas.toml").write_text(text, encoding="utf-8")
     corpus = describe_corpus(tmp_path / "lemmas.toml")
     assert corpus.tasks == ("lemmas",) and "lower |" in corpus.labels
-    first, *_ = corpus.read(None, "sw", "train")
-    assert first.tags in (("el", "ir", "nosotros"), ("dog", "null"))
+    first_example, *_ = corpus.read(None, "sw", "train")
+    assert first_example.tags in (("el", "ir", "nosotros"), ("dog", "null"))
 
 
 def test_what_lemmas_cannot_have_is_refused_and_a_missing_one_is_an_error(tmp_path):
@@ -94,9 +94,9 @@ def test_what_lemmas_cannot_have_is_refused_and_a_missing_one_is_an_error(tmp_pa
 
 
 def test_a_file_without_lemmas_is_unlabelled_and_rules_too_rare_are_counted(tmp_path):
-    bare = "1\tcats\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
-    (tmp_path / "sw.test.conllu").write_text(bare, encoding="utf-8")
-    (tmp_path / "sw.dev.conllu").write_text(bare.replace("\t_\tNOUN", "\tdog\tNOUN"), encoding="utf-8")
+    bare_text = "1\tcats\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "sw.test.conllu").write_text(bare_text, encoding="utf-8")
+    (tmp_path / "sw.dev.conllu").write_text(bare_text.replace("\t_\tNOUN", "\tdog\tNOUN"), encoding="utf-8")
     corpus = corpus_of(tmp_path, HAND_WRITTEN * 2)
     assert corpus.lacks_labels(None, "sw", "test") and not corpus.lacks_labels(None, "sw", "dev")
     remarks = {split.split: " ".join(split.remarks) for split in inspect_splits(corpus)}
@@ -170,11 +170,11 @@ def lemma_of(word: str) -> str:
 def folder(tmp_path_factory) -> Path:
     """Sentences of built-in languages, whose longer words lose a letter in their lemma."""
     folder = tmp_path_factory.mktemp("lemmas")
-    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
+    for language, split in ((item, split) for item in ("qaa", "qab") for split in ("train", "dev", "test")):
         sentences = [
             "".join(
-                f"{number}\t{word}\t{lemma_of(word)}\tX\t_\tEnd={word[-1]}\t0\troot\t_\t_\n"
-                for number, word in enumerate(sentence.words, start=1)
+                f"{index}\t{word}\t{lemma_of(word)}\tX\t_\tEnd={word[-1]}\t0\troot\t_\t_\n"
+                for index, word in enumerate(sentence.words, start=1)
             )
             for sentence in islice(examples("wikiann", language, split), 24)
         ]
@@ -189,7 +189,7 @@ def test_the_plan_has_rules_as_labels_and_translations_without_lemmas(folder):
     runs = plan_recipe(str(folder / "own.toml")).runs
     models = [run for run in runs if isinstance(run, FineTune)]
     assert {run.task for run in models} == {"lemmas"}
-    assert all({"?", "lower |", "lower | -1"} <= {*run.labels} for run in models)
+    assert all({"?", "lower |", "lower | -1"} <= set(run.labels) for run in models)
     assert {run.tags for run in runs if isinstance(run, Translate)} == {None}
 
 
@@ -208,12 +208,12 @@ def test_methods_and_measurements_work_on_lemmas(folder, tmp_path):
     assert set(scores["task"]) == {"lemmas"} and set(scores["metric"]) == {"accuracy"}
     assert len(set(scores["method"])) == 6
     assert (len(result.frame("interpolation")), len(result.frame("plane"))) == (4, 8)
-    (trained,) = (
+    (trained_model,) = (
         record.id
         for record in result.records
         if record.kind == "fine-tune" and record.run["method"]["kind"] == "bilingual"
     )
-    model = load_model(tmp_path / "runs" / trained)
+    model = load_model(tmp_path / "runs" / trained_model)
     (row,) = model.evaluate("lemmas", ["qab"], data=str(folder))
     bilingual = scores[(scores["method"] == "bilingual + alignment-loss") & (scores["language"] == "qab")]
     assert row["score"] == bilingual["score"].item() and row["baseline"] > 0

@@ -24,7 +24,7 @@ def cache(tmp_path, monkeypatch):
 def dataset():
     datasets = pytest.importorskip("datasets")
     features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=[*LABELS])}
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=list(LABELS))}
     )
     return datasets.Dataset.from_list(
         [{**row, "label": LABELS.index(row["label"])} for row in ROWS], features
@@ -33,18 +33,18 @@ def dataset():
 
 @pytest.mark.parametrize("make", [lambda: ROWS, lambda: iter(ROWS), dataset, lambda: pd.DataFrame(ROWS)])
 def test_rows_of_any_kind_are_the_same_corpus(make, cache):
-    told = {"name": "own-news", "kind": "text", "labels": [*LABELS]}
-    corpus = isogloss.corpus(told, rows={"sw": {"train": make(), "test": ROWS[:1]}})
+    facts = {"name": "own-news", "kind": "text", "labels": list(LABELS)}
+    corpus = isogloss.corpus(facts, rows={"sw": {"train": make(), "test": ROWS[:1]}})
     assert (corpus.name, corpus.labels, dict(corpus.languages)) == ("own-news", LABELS, {"sw": "sw"})
     assert Sources().examples("own-news", "sw", "train") == READ
     assert Sources().examples("own-news", "sw", "test") == READ[:1]
-    first = Sources().fingerprint("own-news", "sw", "train")
-    again = isogloss.corpus(told, rows={"sw": {"train": ROWS, "test": ROWS[:1]}})
+    first_fingerprint = Sources().fingerprint("own-news", "sw", "train")
+    again = isogloss.corpus(facts, rows={"sw": {"train": ROWS, "test": ROWS[:1]}})
     assert again == corpus
-    assert Sources().fingerprint("own-news", "sw", "train") == first
+    assert Sources().fingerprint("own-news", "sw", "train") == first_fingerprint
     assert len(list(cache.glob("isogloss/corpora/*"))) == 1
-    isogloss.corpus(told, rows={"sw": {"train": ROWS[::-1], "test": ROWS[:1]}})
-    assert Sources().fingerprint("own-news", "sw", "train") != first
+    isogloss.corpus(facts, rows={"sw": {"train": ROWS[::-1], "test": ROWS[:1]}})
+    assert Sources().fingerprint("own-news", "sw", "train") != first_fingerprint
 
 
 def test_columns_and_lists_of_named_labels():
@@ -52,47 +52,49 @@ def test_columns_and_lists_of_named_labels():
     tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER"]))
     features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), "ner_tags": tags})
     rows = datasets.Dataset.from_list([{"tokens": ["Ana", "Li", "anaimba"], "ner_tags": [1, 2, 0]}], features)
-    told = {"name": "own-names", "kind": "tagging", "columns": {"words": "tokens", "labels": "ner_tags"}}
-    corpus = isogloss.corpus(told, rows={"sw": {"train": rows}})
+    facts = {"name": "own-names", "kind": "tagging", "columns": {"words": "tokens", "labels": "ner_tags"}}
+    corpus = isogloss.corpus(facts, rows={"sw": {"train": rows}})
     assert corpus.tasks == ("span-tagging",)
     expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
     assert Sources().examples("own-names", "sw", "train") == [expected]
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("streamed_value", [False, True])
 @pytest.mark.parametrize("label", ["ner_tags", "upos", "pos_tags", "labels"])
-def test_a_dataset_dict_needs_no_table_of_columns_and_no_other_names_of_splits(label, streamed):
+def test_a_dataset_dict_needs_no_table_of_columns_and_no_other_names_of_splits(label, streamed_value):
     datasets = pytest.importorskip("datasets")
     tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER"]))
     features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), label: tags})
     rows = datasets.Dataset.from_list([{"tokens": ["Ana", "Li", "anaimba"], label: [1, 2, 0]}], features)
-    rows = rows.to_iterable_dataset() if streamed else rows
+    rows = rows.to_iterable_dataset() if streamed_value else rows
     splits = {"train": rows, "validation": rows, "test": rows}
-    splits = datasets.IterableDatasetDict(splits) if streamed else datasets.DatasetDict(splits)
-    corpus = isogloss.corpus({"name": f"own-{label}-{streamed}", "kind": "tagging"}, rows={"en": splits})
+    splits = datasets.IterableDatasetDict(splits) if streamed_value else datasets.DatasetDict(splits)
+    corpus = isogloss.corpus(
+        {"name": f"own-{label}-{streamed_value}", "kind": "tagging"}, rows={"en": splits}
+    )
     expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
     for split in ("train", "dev", "test"):
         assert Sources().examples(corpus.name, "en", split) == [expected]
 
 
 def test_pairs_have_the_names_of_the_field_too():
-    for number, (first, second) in enumerate([("premise", "hypothesis"), ("sentence1", "sentence2")]):
-        rows = [{first: "Jua.", second: "Mvua.", "label": "contradiction"}]
-        isogloss.corpus({"name": f"own-pairs-{number}", "kind": "pair"}, rows={"sw": {"validation": rows}})
-        (pair,) = Sources().examples(f"own-pairs-{number}", "sw", "dev")
+    for index, (first_name, second) in enumerate([("premise", "hypothesis"), ("sentence1", "sentence2")]):
+        rows = [{first_name: "Jua.", second: "Mvua.", "label": "contradiction"}]
+        isogloss.corpus({"name": f"own-pairs-{index}", "kind": "pair"}, rows={"sw": {"validation": rows}})
+        (pair,) = Sources().examples(f"own-pairs-{index}", "sw", "dev")
         assert (pair.first, pair.second, pair.label) == ("Jua.", "Mvua.", "contradiction")
 
 
 def test_names_that_are_first_in_use_change_no_identity(tmp_path):
     """The names of parts that were the only ones go before others, in rows and in the digest of a corpus."""
-    both = [{"words": ["a"], "tokens": ["b"], "labels": ["X"], "ner_tags": ["Y"]}]
-    told = {"name": "own-both", "kind": "tagging"}
-    corpus = isogloss.corpus(told, rows={"sw": {"train": both}})
+    pair = [{"words": ["a"], "tokens": ["b"], "labels": ["X"], "ner_tags": ["Y"]}]
+    facts = {"name": "own-both", "kind": "tagging"}
+    corpus = isogloss.corpus(facts, rows={"sw": {"train": pair}})
     assert Sources().examples("own-both", "sw", "train")[0].words == ("a",)
     columns = {"words": "words", "labels": "labels"}
-    named = replace(corpus, columns=columns)
-    assert named._digest == corpus._digest
-    assert named != corpus
+    names = replace(corpus, columns=columns)
+    assert names._digest == corpus._digest
+    assert names != corpus
 
 
 def test_two_names_of_one_split_are_refused():
@@ -113,14 +115,17 @@ def test_questions_and_several_labels_of_a_dataset():
     felt = datasets.List(datasets.ClassLabel(names=["fear", "joy"]))
     features = datasets.Features({"text": datasets.Value("string"), "label": felt})
     rows = datasets.Dataset.from_list([{"text": "a", "label": [1, 0]}, {"text": "b", "label": []}], features)
-    told = {"name": "own-felt", "kind": "text", "predicts": "labels"}
-    corpus = isogloss.corpus(told, rows={"sw": {"train": rows}})
+    facts = {"name": "own-felt", "kind": "text", "predicts": "labels"}
+    corpus = isogloss.corpus(facts, rows={"sw": {"train": rows}})
     assert corpus.labels == ("fear", "joy")
-    assert [one.label for one in Sources().examples("own-felt", "sw", "train")] == [("joy", "fear"), ()]
+    assert [example.label for example in Sources().examples("own-felt", "sw", "train")] == [
+        ("joy", "fear"),
+        (),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("told", "rows", "error", "message"),
+    ("messages", "rows", "error", "message"),
     [
         ({"kind": "text"}, None, ConfigError, "mapping"),
         (
@@ -151,24 +156,24 @@ def test_questions_and_several_labels_of_a_dataset():
         ({"kind": "text", "label": []}, {"sw": {"train": ROWS}}, ConfigError, "'labels'"),
     ],
 )
-def test_what_is_no_corpus_is_said_with_its_place(told, rows, error, message):
+def test_what_is_no_corpus_is_said_with_its_place(messages, rows, error, message):
     with pytest.raises(error, match=message):
-        isogloss.corpus(told, rows=rows)
+        isogloss.corpus(messages, rows=rows)
     with pytest.raises(ConfigError, match="Give either"):
         isogloss.corpus("topics.toml", rows={"sw": {"train": ROWS}})
 
 
 @pytest.mark.parametrize("format_name", ["pandas", "numpy", "arrow", "torch"])
-@pytest.mark.parametrize("streamed", [False, True])
-def test_a_formatted_dataset_has_the_rows_of_one_without_a_format(format_name, streamed):
+@pytest.mark.parametrize("streamed_value", [False, True])
+def test_a_formatted_dataset_has_the_rows_of_one_without_a_format(format_name, streamed_value):
     rows = dataset()
-    rows = rows.to_iterable_dataset() if streamed else rows
+    rows = rows.to_iterable_dataset() if streamed_value else rows
     try:
         rows = rows.with_format(format_name)
     except ValueError:
         pytest.skip(f"no format {format_name} here")
     corpus = isogloss.corpus(
-        {"name": f"own-{format_name}-{streamed}", "kind": "text"}, rows={"sw": {"train": rows}}
+        {"name": f"own-{format_name}-{streamed_value}", "kind": "text"}, rows={"sw": {"train": rows}}
     )
     assert Sources().examples(corpus.name, "sw", "train") == READ
 
@@ -179,13 +184,13 @@ def test_labels_have_the_name_of_transformers_too(kind, column):
     texts = {"text": {"text": "Jua."}, "pair": {"first": "Jua.", "second": "Mvua."}}[kind]
     rows = [{**texts, column: "yes"}, {**texts, column: "no"}]
     corpus = isogloss.corpus({"name": f"own-{kind}-{column}", "kind": kind}, rows={"sw": {"train": rows}})
-    assert [one.label for one in Sources().examples(corpus.name, "sw", "train")] == ["yes", "no"]
+    assert [example.label for example in Sources().examples(corpus.name, "sw", "train")] == ["yes", "no"]
 
 
 def test_languages_may_be_stated_where_they_are_those_of_the_rows():
-    for stated in ("sw", ["sw"], ["swh_Latn"]):
-        told = {"name": "own-stated", "kind": "text", "languages": stated}
-        assert [*isogloss.corpus(told, rows={"sw": {"train": ROWS}}).languages] == ["sw"]
-    for stated in (["sw", "en"], ["en"], 1):
+    for stated_language in ("sw", ["sw"], ["swh_Latn"]):
+        facts = {"name": "own-stated", "kind": "text", "languages": stated_language}
+        assert list(isogloss.corpus(facts, rows={"sw": {"train": ROWS}}).languages) == ["sw"]
+    for stated_language in (["sw", "en"], ["en"], 1):
         with pytest.raises(ConfigError, match=r"languages: .*sw"):
-            isogloss.corpus({"kind": "text", "languages": stated}, rows={"sw": {"train": ROWS}})
+            isogloss.corpus({"kind": "text", "languages": stated_language}, rows={"sw": {"train": ROWS}})

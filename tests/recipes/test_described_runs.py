@@ -124,12 +124,12 @@ inputs = "paired"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Sentences of built-in languages: what is named in them is their topic; persons are called dates."""
+    """Sentences of built-in languages: what is named in them is their topic. Persons are called dates."""
     folder = tmp_path_factory.mktemp("described")
-    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
+    for language, split in ((item, split) for item in ("qaa", "qab") for split in ("train", "dev", "test")):
         sentences = list(islice(examples("wikiann", language, split), 24))
         topics = folder / f"topics-{language}-{split}.tsv"
-        rows = [f"{_topic(one.tags)}\t{' '.join(one.words)}" for one in sentences]
+        rows = [f"{_topic(sentence.tags)}\t{' '.join(sentence.words)}" for sentence in sentences]
         topics.write_text("\n".join(["label\ttext", *rows]) + "\n", encoding="utf-8")
         (folder / language).mkdir(exist_ok=True)
         lines = [
@@ -147,13 +147,15 @@ def folder(tmp_path_factory) -> Path:
 def choices(tmp_path_factory) -> Path:
     """Sentences of built-in languages: which of two to four continues the first?"""
     folder = tmp_path_factory.mktemp("choices")
-    for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
-        texts = [" ".join(one.words) for one in islice(examples("wikiann", language, split), 60)]
+    for language, split in ((item, split) for item in ("qaa", "qab") for split in ("train", "dev", "test")):
+        texts = [" ".join(example.words) for example in islice(examples("wikiann", language, split), 60)]
         rows = [
             {"premise": texts[n], "asks": "next", "options": texts[12 + 4 * n :][: 2 + n % 3], "label": n % 2}
             for n in range(12)
         ]
-        (folder / f"{language}-{split}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        (folder / f"{language}-{split}.jsonl").write_text(
+            "\n".join(json.dumps(value) for value in rows), encoding="utf-8"
+        )
     (folder / "picks.toml").write_text(PICKS, encoding="utf-8")
     (folder / "own.toml").write_text(CHOICES, encoding="utf-8")
     return folder
@@ -163,13 +165,13 @@ def _topic(tags) -> str:
     return next((tag[2:].lower() for tag in tags if tag != "O"), "none")
 
 
-def of(kind, runs):
+def select_kind(kind, runs):
     return [run for run in runs if isinstance(run, kind)]
 
 
 def test_the_plan_knows_tasks_labels_and_names(folder):
     runs = plan_recipe(str(folder / "own.toml")).runs
-    models = of(FineTune, runs)
+    models = select_kind(FineTune, runs)
     assert {(run.corpus, run.task) for run in models} == {
         ("topics", "text-classification"),
         ("dates", "span-tagging"),
@@ -179,7 +181,7 @@ def test_the_plan_knows_tasks_labels_and_names(folder):
     }
     assert {run.labels for run in models if run.corpus == "topics"} == {("loc", "none", "org", "per")}
     assert not any(str(folder) in repr(run) for run in runs)
-    assert {(run.corpus, run.languages, run.tags) for run in of(Translate, runs)} == {
+    assert {(run.corpus, run.languages, run.tags) for run in select_kind(Translate, runs)} == {
         ("topics", "qaa-qab", None),
         ("topics", "qaa-qab-qaa", None),
         ("dates", "qaa-qab", None),  # x-mixup, whose teacher labels it
@@ -190,23 +192,24 @@ def test_the_plan_knows_tasks_labels_and_names(folder):
 
 def test_several_recipes_on_described_corpora_are_planned_together(folder, tmp_path):
     recipe = str(folder / "own.toml")
-    alone, both = plan_recipe(recipe), plan_recipes([recipe, recipe], out=tmp_path)
-    assert both.sources.described == alone.sources.described
-    assert both.runs == alone.runs
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
+    single_plan = plan_recipe(recipe)
+    recipes = plan_recipes([recipe, recipe], out=tmp_path)
+    assert recipes.sources.described == single_plan.sources.described
+    assert recipes.runs == single_plan.runs
+    other_folder = tmp_path / "other"
+    shutil.copytree(folder, other_folder)
     with says(isogloss.IsoglossError, "'topics'"):
-        plan_recipes([recipe, str(other / "own.toml")], out=tmp_path)
+        plan_recipes([recipe, str(other_folder / "own.toml")], out=tmp_path)
 
 
 def test_what_does_not_fit_is_refused_in_the_plan(folder):
-    for change, said in (
+    for change, message in (
         ({"grid.corpus": "topic.toml"}, r"topic\.toml:"),
         ({"grid.task": "ner"}, "'topics'.*'ner'.*text-classification"),
         ({"grid.corpus": "topics.toml+dates.toml"}, "task"),
         ({"grid.targets": ["qac"]}, "'topics'.*'qac'"),
     ):
-        with pytest.raises(isogloss.IsoglossError, match=said):
+        with pytest.raises(isogloss.IsoglossError, match=message):
             plan_recipe(str(folder / "own.toml"), changes=change)
 
 
@@ -239,8 +242,8 @@ def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp
     table = "first\tsecond\tlabel\na\tb\tneutral\n"
     labels = '["contradiction", "entailment", "neutral"]'
     files = {
-        **{f"nli-{code}.tsv": table for code in ("qaa", "qab")},
-        **{f"test.{code}": f"{code}\n" for code in ("qaa", "qab")},
+        **{f"nli-{language}.tsv": table for language in ("qaa", "qab")},
+        **{f"test.{language}": f"{language}\n" for language in ("qaa", "qab")},
         "own-nli.toml": f'kind = "pair"\nfiles = {{ test = "nli-{{language}}.tsv" }}\nlabels = {labels}\n',
         "own-lines.toml": 'kind = "bitext"\nfiles = { test = "test.{language}" }\nformat = "lines"\n',
         "own.toml": MEASURED,
@@ -248,8 +251,8 @@ def test_models_of_xnli_are_measured_on_described_nli_and_on_lines_of_bitext(tmp
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     runs = plan_recipe(str(tmp_path / "own.toml")).runs
-    assert {(run.task, run.labels) for run in of(FineTune, runs)} == {("nli", None)}
-    assert {run.diagnostic.name: run.corpus for run in of(Measure, runs)} == {
+    assert {(run.task, run.labels) for run in select_kind(FineTune, runs)} == {("nli", None)}
+    assert {run.diagnostic.name: run.corpus for run in select_kind(Measure, runs)} == {
         "scores": "own-nli",
         "retrieval": "own-lines",
     }
@@ -277,19 +280,19 @@ def test_a_recipe_runs_in_other_processes_and_its_models_are_used(folder, tmp_pa
         "O", "B-LOC", "I-LOC", "B-ORG", "I-ORG", "B-DATE", "I-DATE",
     }  # fmt: skip
     (row,) = topics.evaluate("topics", ["qab"])
-    known = scores[
+    known_score = scores[
         (scores["corpus"] == "topics")
         & (scores["language"] == "qab")
         & (scores["method"] == "bilingual")
         & scores["main"]
     ]
-    assert row["score"] == known["score"].item()
+    assert row["score"] == known_score["score"].item()
     with says(ConfigError, "'dates'"):
         topics.evaluate("dates", ["qab"])
 
 
 def test_a_plan_of_choices_refuses_what_mixes_parts_of_pairs(choices):
-    (corpus,) = {run.corpus for run in of(FineTune, plan_recipe(str(choices / "own.toml")).runs)}
+    (corpus,) = {run.corpus for run in select_kind(FineTune, plan_recipe(str(choices / "own.toml")).runs)}
     assert corpus == "picks"
     with says(ConfigError, "'mixed-first'", "translated"):
         plan_recipe(str(choices / "own.toml"), changes={"measure.0.inputs": "mixed-first"})
@@ -305,18 +308,21 @@ def test_methods_and_measurements_work_on_choices(choices, tmp_path):
     assert set(scores["metric"]) == {"accuracy"}
     assert set(scores["method"]) == {"source-only", "consistency", "x-mixup"}
     assert (len(result.frame("interpolation")), len(result.frame("cka"))) == (4, 5)
-    (trained,) = (
+    (trained_model,) = (
         record.id
         for record in result.records
         if record.kind == "fine-tune" and record.run["method"]["kind"] == "source-only"
     )
-    model = load_model(tmp_path / "runs" / trained)
-    plain = scores[(scores["method"] == "source-only") & (scores["language"] == "qab")]
+    model = load_model(tmp_path / "runs" / trained_model)
+    plain_score = scores[(scores["method"] == "source-only") & (scores["language"] == "qab")]
     (row,) = model.evaluate("picks", ["qab"], data=str(choices))
-    assert row["score"] in set(plain["score"])
+    assert row["score"] in set(plain_score["score"])
     rows = [
         json.loads(line) for line in (choices / "qab-test.jsonl").read_text(encoding="utf-8").splitlines()
     ]
-    items = [{"context": one["premise"], "prompt": "next", "options": one["options"]} for one in rows]
-    found = model.predict(items)
-    assert row["score"] == sum(one == item["label"] for one, item in zip(found, rows, strict=True)) / 12
+    items = [{"context": item["premise"], "prompt": "next", "options": item["options"]} for item in rows]
+    predictions = model.predict(items)
+    assert (
+        row["score"]
+        == sum(prediction == item["label"] for prediction, item in zip(predictions, rows, strict=True)) / 12
+    )

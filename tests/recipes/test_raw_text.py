@@ -54,8 +54,8 @@ class CountsWords(Diagnostic):
         words = {
             language: sum(len(line.split()) for line in look.text(language)) for language in look.languages
         }
-        kept = {"numbers": torch.arange(3), "halves": torch.ones(2, dtype=torch.bfloat16)}
-        look.keep_tensors("kept", kept, {"languages": len(words)})
+        kept_values = {"numbers": torch.arange(3), "halves": torch.ones(2, dtype=torch.bfloat16)}
+        look.keep_tensors("kept", kept_values, {"languages": len(words)})
         scores = model.get_output_embeddings().weight.shape[0]
         return [
             Counted(language=language, words=count, same=scores == len(tokenizer))
@@ -64,7 +64,7 @@ class CountsWords(Diagnostic):
 
 
 @pytest.fixture(autouse=True)
-def _known(monkeypatch):
+def _register_diagnostic(monkeypatch):
     monkeypatch.setitem(DIAGNOSTICS.places, "counts-words", f"{__name__}:CountsWords")
 
 
@@ -78,11 +78,11 @@ def test_every_encoder_is_looked_at_on_the_text_of_its_languages(plan, bert_fold
     runs = [run for run in plan(encoder=entries) if isinstance(run, Measure)]
     assert [run.corpus for run in runs] == ["rawtext"] * 3
     assert {run.languages for run in runs} == {("qaa", "qab")}
-    *_, own = plan(
+    *_, own_plan = plan(
         RECIPE.replace('languages = ["qaa", "qab"]', "").replace('corpus = "rawtext"', ""),
         encoder={"pretrain": table},
     )
-    assert (own.corpus, own.languages) == ("rawtext", ("qab", "qac"))
+    assert (own_plan.corpus, own_plan.languages) == ("rawtext", ("qab", "qac"))
 
 
 def test_one_language_is_enough(plan):
@@ -91,7 +91,7 @@ def test_one_language_is_enough(plan):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "error", "said"),
+    ("old_name", "new_name", "error", "message"),
     [
         ('corpus = "rawtext"', "", ConfigError, r"measure\[0\]: counts-words"),
         (
@@ -116,9 +116,9 @@ def test_one_language_is_enough(plan):
         ("examples = 4", "tasks = []", ConfigError, "tasks: .*counts-words"),
     ],
 )
-def test_what_cannot_be_read_is_refused_before_anything_runs(plan, old, new, error, said):
-    with pytest.raises(error, match=said):
-        plan(RECIPE.replace(old, new))
+def test_what_cannot_be_read_is_refused_before_anything_runs(plan, old_name, new_name, error, message):
+    with pytest.raises(error, match=message):
+        plan(RECIPE.replace(old_name, new_name))
 
 
 def test_an_encoder_without_head_is_refused_before_anything_runs(plan, bert_folder, tmp_path):
@@ -139,14 +139,15 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
 
 
 def test_text_is_what_the_corpus_holds_and_each_call_begins_anew(plan, tmp_path):
-    context, (run,) = RunContext(store=Store(tmp_path), sources=Sources()), plan()
-    lines = [one.text for one in Sources().examples("rawtext", "qaa", "dev", examples=4)]
+    context = RunContext(store=Store(tmp_path), sources=Sources())
+    (run,) = plan()
+    lines = [example.text for example in Sources().examples("rawtext", "qaa", "dev", examples=4)]
     assert list(text_of(context, run, "qaa")) == list(text_of(context, run, "qaa")) == lines
     assert len(list(text_of(context, replace(run, examples=0), "qaa"))) > len(lines)
 
 
 def test_text_on_disk_is_read_once_before_anything_runs(plan):
-    assert [(one.language, one.examples) for one in plan()[0].splits_read] == [("qaa", 4), ("qab", 4)]
+    assert [(row.language, row.examples) for row in plan()[0].splits_read] == [("qaa", 4), ("qab", 4)]
 
 
 @pytest.mark.nightly
@@ -157,8 +158,8 @@ def test_a_measurement_leaves_rows_and_tensors(tmp_path):
     (record,) = result.records
     assert [(row["language"], row["same"]) for row in record.rows] == [("qaa", True), ("qab", True)]
     assert all(row["words"] > 4 for row in record.rows)
-    tensors, about = read_tensors(tmp_path / "runs" / record.id / "kept.safetensors")
-    assert about == {"languages": 2}
+    tensors, tensor = read_tensors(tmp_path / "runs" / record.id / "kept.safetensors")
+    assert tensor == {"languages": 2}
     assert tensors["numbers"].tolist() == [0, 1, 2]
     assert tensors["halves"].tolist() == [1, 1]
     assert (tmp_path / "runs" / record.id / RECORD).exists()

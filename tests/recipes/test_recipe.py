@@ -89,8 +89,8 @@ Indented lines continue the previous line.
 
 @pytest.mark.parametrize("line", lines(MISTAKES))
 def test_a_wrong_field_type_or_range_is_refused_by_name(line):
-    changes, said = line.split(" -> ")
-    place, *facts = said.split(" … ")
+    changes, part = line.split(" -> ")
+    place, *facts = part.split(" … ")
     message = refusal(**dict([parse_change(changes)]))
     assert message.startswith(place)
     assert [fact for fact in facts if fact not in message] == []
@@ -155,9 +155,12 @@ def test_whole_numbers_do_for_rates():
 
 
 def test_a_scale_changes_what_it_names_and_nothing_else():
-    small = read_recipe(TINY, scale="least")
-    assert (small.grid.seeds, small.grid.examples) == ((0,), 4)
-    assert (small.grid.dev_examples, small.grid.optimization) == (8, body()["grid"]["optimization"])
+    small_recipe = read_recipe(TINY, scale="least")
+    assert (small_recipe.grid.seeds, small_recipe.grid.examples) == ((0,), 4)
+    assert (small_recipe.grid.dev_examples, small_recipe.grid.optimization) == (
+        8,
+        body()["grid"]["optimization"],
+    )
 
 
 def test_a_change_goes_over_a_scale():
@@ -247,30 +250,30 @@ def test_what_encoders_have_in_common_is_said_once_and_what_they_say_themselves_
 
 
 def test_changes_reach_every_encoder_through_what_they_have_in_common():
-    changed = read(SHARED, pretrain__method__steps=2)
-    assert [entry.pretrain.method["steps"] for entry in changed.encoder] == [2, 2, 2]
+    changed_examples = read(SHARED, pretrain__method__steps=2)
+    assert [entry.pretrain.method["steps"] for entry in changed_examples.encoder] == [2, 2, 2]
 
 
 def test_common_fields_work_for_one_encoder_and_leave_those_that_exist_alone():
-    one = read(SHARED.partition("[[encoder]]")[0] + "[encoder.pretrain]\nseed = 3")
-    assert (one.encoder.pretrain.seed, one.encoder.pretrain.text) == (3, ("rawtext",))
-    both = read(SHARED + '\n[[encoder]]\nlabel = "there"\npretrained = "shipped"\n')
-    assert both.encoder[-1].pretrain is None
+    examples = read(SHARED.partition("[[encoder]]")[0] + "[encoder.pretrain]\nseed = 3")
+    assert (examples.encoder.pretrain.seed, examples.encoder.pretrain.text) == (3, ("rawtext",))
+    both_examples = read(SHARED + '\n[[encoder]]\nlabel = "there"\npretrained = "shipped"\n')
+    assert both_examples.encoder[-1].pretrain is None
 
 
 def test_common_fields_that_nobody_reads_are_refused():
     message = refusal(SHARED, pretrain__langauges=["qaa"])
     assert "r.toml: pretrain: langauges:" in message
     assert "'languages'" in message
-    alone = SHARED.partition("[[encoder]]")[0]
-    assert "recipe" in refusal(alone)
+    single_part = SHARED.partition("[[encoder]]")[0]
+    assert "recipe" in refusal(single_part)
     assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")
 
 
 class Counted(int):
     """A number that counts how often it is compared."""
 
-    compared = 0
+    comparison_count = 0
     __hash__ = int.__hash__
 
     def __eq__(self, other):
@@ -279,7 +282,7 @@ class Counted(int):
 
 
 def test_many_values_are_not_compared_each_with_each():
-    refuse_empty_or_twice([Counted(number) for number in range(3000)], "seeds")
+    refuse_empty_or_twice([Counted(index) for index in range(3000)], "seeds")
     assert Counted.compared < 3000
     with pytest.raises(ConfigError, match=r"seeds: .*7"):
         refuse_empty_or_twice([Counted(7), Counted(8), Counted(7)], "seeds")
@@ -299,9 +302,9 @@ def test_a_key_of_very_many_parts_is_refused(form, part, parts):
 
 def test_keys_and_lists_of_usual_size_are_read():
     text = ".".join("a" * 50) + " = 1\n"
-    numbers = ", ".join(f"{number / 100:.2f}" for number in range(400))
-    dotted = "... " * 200
-    assert from_toml(f'{text}alphas = [{numbers}]\ntitle = "{dotted}"\n')["title"] == dotted
+    numbers = ", ".join(f"{index / 100:.2f}" for index in range(400))
+    dotted_text = "... " * 200
+    assert from_toml(f'{text}alphas = [{numbers}]\ntitle = "{dotted_text}"\n')["title"] == dotted_text
 
 
 def test_a_recipe_of_any_size_is_refused(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_up_rows import Row, delta, measured, path, plane, score
+from made_up_rows import Row, delta, make_measurements, path, plane, score
 
 from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.reports.report import CLAIMS
@@ -46,35 +46,35 @@ class Trial:
 
 def verdict(claim: str, frames: Frames) -> Verdict:
     """Judge one claim."""
-    m = measured(answers_of(frames), **frames)
-    (outcome,) = judge([one for one in CLAIMS if one.id == claim], m)
+    measurements = make_measurements(answers_of(frames), **frames)
+    (outcome,) = judge([example for example in CLAIMS if example.id == claim], measurements)
     return outcome.verdict
 
 
 ANSWERS = "answers"
 """Column of the rows of paths and planes: which examples were right at a point."""
 
-IDS = tuple(map(str, range(EXAMPLES)))
+IDS = tuple(str(index) for index in range(EXAMPLES))
 
 COORDINATES = {"interpolation": ("alpha",), "plane": ("alpha_first", "alpha_second")}
 
 
 def answers_of(frames: Frames) -> dict[str, dict[str, StoredPredictions]]:
     """Return the records that paths and planes keep of their examples."""
-    stored: dict[str, dict[str, StoredPredictions]] = {}
+    stored_value: dict[str, dict[str, StoredPredictions]] = {}
     for name, coordinates in COORDINATES.items():
         for row in frames.get(name, ()):
             if ANSWERS in row:
-                key = measure_at(row["metric"], [row[of] for of in coordinates])
-                of_run = stored.setdefault(row["run"], {})
+                key = measure_at(row["metric"], [row[coordinate] for coordinate in coordinates])
+                run_value = stored_value.setdefault(row["run"], {})
                 right = row[ANSWERS]
-                examples = of_run.setdefault(row["language"], StoredPredictions(ids=IDS[: len(right)]))
+                examples = run_value.setdefault(row["language"], StoredPredictions(ids=IDS[: len(right)]))
                 examples.measures[key] = (right, np.ones_like(right))
-    return stored
+    return stored_value
 
 
-def answered(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
-    """Return the right examples along a curve of true scores; some are redrawn at each point."""
+def answer_along(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
+    """Return the right examples along a curve of true scores. Some are redrawn at each point."""
     points = []
     for accuracy in curve:
         again = rng.random(EXAMPLES) < REDRAWN
@@ -88,21 +88,23 @@ def paths(
     """Return a path for each seed along a curve, moved up or down from seed to seed."""
     rows: list[Row] = []
     for seed in range(seeds):
-        moved = rng.normal(0, spread)
-        rows += path_of(answered(rng, (curve(at) + moved for at in ALPHAS)), seed=seed, **facts)
+        moved_samples = rng.normal(0, spread)
+        rows += path_of(
+            answer_along(rng, (curve(alpha) + moved_samples for alpha in ALPHAS)), seed=seed, **facts
+        )
     return rows
 
 
 def path_of(answers: list[npt.NDArray[np.float64]], **facts: Any) -> list[Row]:
     """Return the path of a run whose models answer so at each α."""
-    scores = {at: float(right.mean()) for at, right in zip(ALPHAS, answers, strict=True)}
+    scores = {alpha: float(right.mean()) for alpha, right in zip(ALPHAS, answers, strict=True)}
     return with_answers(path(scores, **facts), answers)
 
 
 def with_answers(points: list[Row], answers: Iterable[npt.NDArray[np.float64]]) -> list[Row]:
     """Return points of a path or plane with their answers, as in a separate run."""
-    about = ("encoder", "role", "part", "seed", "start", "first")
-    run = " ".join(str(points[0].get(name)) for name in about)
+    texts = ("encoder", "role", "part", "seed", "start", "first")
+    run = " ".join(str(points[0].get(name)) for name in texts)
     return [{**row, "run": run, ANSWERS: right} for row, right in zip(points, answers, strict=True)]
 
 
@@ -111,14 +113,17 @@ def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) ->
     grid = (0.0, 0.25, 0.5, 0.75, 1.0)
     rows = []
     for seed in range(seeds):
-        points = [(first, second) for first in grid for second in grid]
-        true = (min(0.99, start + slope * (1 - first)) for first, _ in points)
-        answers = answered(rng, true)
-        scores = {at: float(right.mean()) for at, right in zip(points, answers, strict=True)}
-        made = plane(
-            lambda first, second, scores=scores: scores[first, second], grid=grid, seed=seed, **facts
+        points = [(first_part, second) for first_part in grid for second in grid]
+        true_value = (min(0.99, start + slope * (1 - first_point)) for first_point, _ in points)
+        answers = answer_along(rng, true_value)
+        scores = {point: float(right.mean()) for point, right in zip(points, answers, strict=True)}
+        result = plane(
+            lambda first_part, second, scores=scores: scores[first_part, second],
+            grid=grid,
+            seed=seed,
+            **facts,
         )
-        rows += with_answers(made, answers)
+        rows += with_answers(result, answers)
     return rows
 
 
@@ -131,12 +136,13 @@ def spreads(rng: Rng, seeds: int, source: float, target: float) -> Frames:
     return {"scores": rows}
 
 
-def ends(rng: Rng, seeds: int, first: float, last: float) -> Frames:
+def ends(rng: Rng, seeds: int, first_item: float, last_value: float) -> Frames:
     """Return paths whose ends vary over seeds by two standard deviations."""
     rows = []
     for seed in range(seeds):
-        start, end = 0.4 + rng.normal(0, first), 0.7 + rng.normal(0, last)
-        rows += path({at: start + at * (end - start) for at in ALPHAS}, seed=seed)
+        start = 0.4 + rng.normal(0, first_item)
+        end = 0.7 + rng.normal(0, last_value)
+        rows += path({alpha: start + alpha * (end - start) for alpha in ALPHAS}, seed=seed)
     return {"interpolation": rows}
 
 
@@ -155,41 +161,51 @@ def parts(rng: Rng, seeds: int, encoder: float, head: float) -> Frames:
     rows = []
     for seed in range(seeds):
         start = 0.5 + rng.normal(0, 0.01)
-        first = answered(rng, [start])
+        first_points = answer_along(rng, [start])
         for part, gain in gains.items():
-            others = answered(rng, (start + gain * at for at in ALPHAS[1:]))
-            rows += path_of([*first, *others], seed=seed, part=part)
+            other_points = answer_along(rng, (start + gain * alpha for alpha in ALPHAS[1:]))
+            rows += path_of([*first_points, *other_points], seed=seed, part=part)
     return {"interpolation": rows}
 
 
 def encoders(rng: Rng, seeds: int, better: float, worse: float, make: Callable[..., list[Row]]) -> list[Row]:
     """Return the target's slope on two encoders, with better transfer in the first."""
-    about = {"source": "qaa"}
+    options = {"source": "qaa"}
     rows = []
     for name, start, slope in (("better", 0.6, better), ("worse", 0.45, worse)):
         if make is paths:
-            curve = lambda at, start=start, slope=slope: start + slope * at  # noqa: E731
-            rows += paths(rng, seeds, curve, about={**about, "encoder": name})
+            curve = lambda position, start=start, slope=slope: start + slope * position  # noqa: E731
+            rows += paths(rng, seeds, curve, about={**options, "encoder": name})
         else:
             rows += planes(rng, seeds, slope, start, encoder=name)
     return rows
 
 
-def along(rng: Rng, seeds: int, drop: float, rise: float, **facts: object) -> Frames:
+def make_paths(rng: Rng, seeds: int, drop: float, rise: float, **facts: object) -> Frames:
     """Return paths of Eq. 2: the target drops by a share of the last score, the source rises."""
-    last = 0.8
-    stays = paths(rng, seeds, lambda at: last * (1 + drop * (1 - at)), 0.005, start="target-only", **facts)
-    rises = paths(rng, seeds, lambda at: 0.5 + rise * at, role="source", start="target-only", **facts)
+    last_value = 0.8
+    stays = paths(
+        rng,
+        seeds,
+        lambda position: last_value * (1 + drop * (1 - position)),
+        0.005,
+        start="target-only",
+        **facts,
+    )
+    rises = paths(
+        rng, seeds, lambda position: 0.5 + rise * position, role="source", start="target-only", **facts
+    )
     return {"interpolation": stays + rises}
 
 
 def slopes(rng: Rng, seeds: int, target: float) -> Frames:
     """Return paths and planes of a flat source and a target that rises."""
-    flat, rising = (0.97, 0.0), (0.6, target)
+    flat = (0.97, 0.0)
+    rising = (0.6, target)
     rows = {"interpolation": [], "plane": []}
     for role, (start, slope) in (("source", flat), ("target", rising)):
         rows["interpolation"] += paths(
-            rng, seeds, lambda at, start=start, slope=slope: start + slope * at, 0.003, role=role
+            rng, seeds, lambda position, start=start, slope=slope: start + slope * position, 0.003, role=role
         )
         rows["plane"] += planes(rng, seeds, slope, start, role=role)
     return rows
@@ -199,14 +215,16 @@ TRIALS = (
     Trial(
         "1a",
         lambda rng, n: {
-            "interpolation": paths(rng, n, lambda at: 0.9 * (1 + 0.03 * (1 - at)), 0.005, role="source")
+            "interpolation": paths(
+                rng, n, lambda position: 0.9 * (1 + 0.03 * (1 - position)), 0.005, role="source"
+            )
         },
         lambda rng, n: {"interpolation": paths(rng, n, lambda _: 0.9, 0.005, role="source")},
     ),
     Trial(
         "1b",
         lambda rng, n: {"interpolation": paths(rng, n, lambda _: 0.7)},
-        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * at)},
+        lambda rng, n: {"interpolation": paths(rng, n, lambda position: 0.5 + 0.3 * position)},
     ),
     Trial("1c", lambda rng, n: spreads(rng, n, 0.01, 0.03), lambda rng, n: spreads(rng, n, 0.001, 0.05)),
     Trial("1d", lambda rng, n: deltas(rng, n, 1.25, 55), lambda rng, n: deltas(rng, n, 1.0, 55)),
@@ -217,13 +235,13 @@ TRIALS = (
     ),
     Trial(
         "1f",
-        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * (at > 0.5))},
-        lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * at)},
+        lambda rng, n: {"interpolation": paths(rng, n, lambda position: 0.5 + 0.3 * (position > 0.5))},
+        lambda rng, n: {"interpolation": paths(rng, n, lambda position: 0.5 + 0.3 * position)},
     ),
     Trial("1g", lambda rng, n: deltas(rng, n, 1, 65), lambda rng, n: deltas(rng, n, 1, 55)),
     Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005), seeds=9),
     Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=10),
-    Trial("1j", lambda rng, n: along(rng, n, 0.03, 0.0), lambda rng, n: along(rng, n, 0.0, 0.3)),
+    Trial("1j", lambda rng, n: make_paths(rng, n, 0.03, 0.0), lambda rng, n: make_paths(rng, n, 0.0, 0.3)),
     Trial("1k", lambda rng, n: slopes(rng, n, 0.0), lambda rng, n: slopes(rng, n, 0.3)),
     Trial(
         "1l",
@@ -258,7 +276,7 @@ def generators(trial: Trial, seeds: int, draws: int) -> Iterator[Rng]:
         yield from repeat(rng, min(BLOCK, draws - block))
 
 
-def tried(trial: Trial, seeds: int, draws: int) -> Tally:
+def try_draws(trial: Trial, seeds: int, draws: int) -> Tally:
     """Judge draws of a claim's frames, each once with its effect and once without."""
     pairs = [
         tuple(verdict(trial.claim, make(rng, seeds)) for make in (trial.absent, trial.present))

@@ -74,7 +74,7 @@ class World:
         """Return the noise of the runs of the other system."""
         return self.numbers(*shape)
 
-    def observed(self, scores: Array) -> Array:
+    def observe(self, scores: Array) -> Array:
         """Return scores as they are measured."""
         return scores
 
@@ -105,7 +105,7 @@ class Ties(World):
 
     name = "ties"
 
-    def observed(self, scores: Array) -> Array:
+    def observe(self, scores: Array) -> Array:
         return np.round(scores, 2)
 
 
@@ -116,8 +116,8 @@ class Failing(World):
     lift = 0.0
 
     def ours(self, *shape: int) -> Array:
-        failed = self.rng.random(shape) < FAILING
-        return self.numbers(*shape) - DEPTH * failed + self.lift
+        is_failed = self.rng.random(shape) < FAILING
+        return self.numbers(*shape) - DEPTH * is_failed + self.lift
 
 
 class FailingOnAverage(Failing):
@@ -175,7 +175,7 @@ class Ceiling(World):
 
 
 class TwoFamilies(World):
-    """Languages of two families, which differ in both numbers; within a family nothing is related."""
+    """Languages of two families, which differ in both numbers. Within a family nothing is related."""
 
     name = "two families"
     families: Sequence[str] = ("Indo-European", "Turkic")
@@ -220,18 +220,18 @@ class Part:
         """Return the number for a strength: 0 where the statement is just false, 1 where it is true."""
         return self.false + strength * (self.true - self.false)
 
-    def capped(self, strength: float) -> float:
+    def cap(self, strength: float) -> float:
         """Return a strength that does not leave a range at its other end."""
         return min(strength, 1.0) if {"above", "below"} <= self.bounds.keys() else strength
 
 
 def system_scores(world: World, seeds: int, value: float, spread: float, sign: float) -> tuple[Array, Array]:
-    """Return the scores of two systems with each seed; a failure makes the statement look true or false."""
+    """Return the scores of two systems with each seed. A failure makes the statement look true or false."""
     common = SHARED**0.5 * world.rng.normal(size=seeds)
-    alone = (1 - SHARED) ** 0.5
-    ours = 0.5 + value + spread * sign * (common + alone * world.ours(seeds))
-    theirs = 0.5 + spread * sign * (common + alone * world.theirs(seeds))
-    return world.observed(ours), world.observed(theirs)
+    single_difference = (1 - SHARED) ** 0.5
+    ours = 0.5 + value + spread * sign * (common + single_difference * world.ours(seeds))
+    theirs = 0.5 + spread * sign * (common + single_difference * world.theirs(seeds))
+    return world.observe(ours), world.observe(theirs)
 
 
 def sign_of(bounds: Bounds) -> float:
@@ -246,46 +246,46 @@ def draw(part: Part, world: World, seeds: int, strength: float) -> list[Check]:
     return DRAWS[part.kind](part, world, seeds, value, sign)
 
 
-def paired(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+def check_pairs(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
     ours, theirs = system_scores(world, seeds, value, part.spread, sign)
     return [check_of(ours - theirs, "paired", part.bounds)]
 
 
 def independent(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    ours = world.observed(0.5 + value + part.spread * sign * world.ours(seeds))
-    theirs = world.observed(0.5 + part.spread * sign * world.theirs(seeds))
+    ours = world.observe(0.5 + value + part.spread * sign * world.ours(seeds))
+    theirs = world.observe(0.5 + part.spread * sign * world.theirs(seeds))
     return [check_independent(ours, theirs, "independent", part.bounds, "pretraining seed")]
 
 
 def mean(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    numbers = value + part.spread * sign * of_seeds(part, world, seeds)
+    numbers = value + part.spread * sign * draw_seed_noise(part, world, seeds)
     return [check_of(numbers, "mean", {**part.bounds, "of_median": part.median})]
 
 
-def of_seeds(part: Part, world: World, seeds: int) -> Array:
+def draw_seed_noise(part: Part, world: World, seeds: int) -> Array:
     """Return the noise of seeds, whose median is 0 where the statement is about the median seed."""
     return world.ours(seeds) - (world.median if part.median else 0.0)
 
 
 def path(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    noise = part.spread * sign * of_seeds(part, world, seeds)
+    noise = part.spread * sign * draw_seed_noise(part, world, seeds)
     numbers = value + noise + EXAMPLE_ERROR * world.rng.normal()
-    estimate = crossed_estimate([*numbers], example_error=EXAMPLE_ERROR, examples=EXAMPLES)
+    estimate = crossed_estimate(list(numbers), example_error=EXAMPLE_ERROR, examples=EXAMPLES)
     bounds = {**part.bounds, "of_median": part.median}
-    return [Check(about="path", values=[*numbers], statistic=estimate, examples=EXAMPLES, **bounds)]
+    return [Check(about="path", values=list(numbers), statistic=estimate, examples=EXAMPLES, **bounds)]
 
 
 def curves(world: World, seeds: int, rises: Array, spread: float, sign: float) -> Array:
     """Return the scores of seeds along a series of systems [seed system]."""
-    alone = world.ours(seeds, len(rises))
-    return world.observed(0.5 + rises + spread * sign * alone)
+    single_output = world.ours(seeds, len(rises))
+    return world.observe(0.5 + rises + spread * sign * single_output)
 
 
 def rhos(scores: Array) -> list[float]:
-    """Return Spearman's ρ of the order of systems and the score with each seed; 0 for a level one."""
+    """Return Spearman's ρ of the order of systems and the score with each seed. 0 for a level one."""
     order = np.arange(scores.shape[1])
-    found = [spearman([*order], [*row]).rho for row in scores]
-    return [*np.nan_to_num(found)]
+    result = [spearman(list(order), list(row)).rho for row in scores]
+    return list(np.nan_to_num(result))
 
 
 def trend(scores: Array, bounds: Bounds) -> Check:
@@ -297,7 +297,7 @@ def curve(part: Part, world: World, seeds: int, value: float, sign: float) -> li
     """Draw a path whose scores wander, as neighbouring models answer most examples alike."""
     wander = np.cumsum(world.numbers(seeds, len(ALPHAS)), axis=1) * part.spread / 3
     rises = value + part.spread * sign * world.ours(seeds, 1)
-    scores = world.observed(0.5 + rises * np.array(ALPHAS) + wander)
+    scores = world.observe(0.5 + rises * np.array(ALPHAS) + wander)
     return [trend(scores, part.bounds), check_of(scores[:, -1] - scores[:, 0], "gain", HELPS)]
 
 
@@ -315,56 +315,62 @@ def layers(part: Part, world: World, seeds: int, value: float, sign: float) -> l
 
 
 def ratio(part: Part, world: World, seeds: int, value: float, _: float) -> list[Check]:
-    """Draw scores of two models of each seed; the first ones vary more by a ratio."""
+    """Draw scores of two models of each seed. The first ones vary more by a ratio."""
     high, low = (0.985, 0.65) if isinstance(world, Ceiling) else (0.8, 0.5)
     common = SHARED**0.5 * world.rng.normal(size=seeds)
-    alone = (1 - SHARED) ** 0.5
-    wide, narrow = (common + alone * world.numbers(seeds) for _ in range(2))
+    single_difference = (1 - SHARED) ** 0.5
+    wide, narrow = (common + single_difference * world.numbers(seeds) for _ in range(2))
     if isinstance(world, Ceiling):
         wide, narrow = from_logit(to_logit(low) + 0.25 * wide), from_logit(to_logit(high) + 0.25 * narrow)
     else:
         wide, narrow = low + part.spread * value * wide, high + part.spread * narrow
-    table = pd.DataFrame({"wide": world.observed(wide), "narrow": world.observed(narrow)})
+    table = pd.DataFrame({"wide": world.observe(wide), "narrow": world.observe(narrow)})
     return check_spreads("spread", table[["wide"]], table[["narrow"]], part.bounds["above"])
 
 
-def family_codes(families: Sequence[str], each: int) -> dict[str, str]:
+def family_codes(families: Sequence[str], index: int) -> dict[str, str]:
     """Return languages of some families with their family, the same number of each."""
-    by_family: dict[str, list[str]] = {}
-    for code, facts in sorted(all_language_facts().items()):
-        by_family.setdefault(facts.family, []).append(code)
-    return {code: family for family in families for code in by_family[family][:each]}
+    values_by_family: dict[str, list[str]] = {}
+    for language, facts in sorted(all_language_facts().items()):
+        values_by_family.setdefault(facts.family, []).append(language)
+    return {
+        language_code: family for family in families for language_code in values_by_family[family][:index]
+    }
 
 
-def distant_codes(number: int) -> dict[str, str]:
+def distant_codes(index: int) -> dict[str, str]:
     """Return languages from as many families as possible."""
     turns: dict[str, list[str]] = {}
-    for code, facts in sorted(all_language_facts().items()):
+    for language, facts in sorted(all_language_facts().items()):
         if facts.family != "unknown":
-            turns.setdefault(facts.family, []).append(code)
-    ordered = sorted((place, family, code) for family, of in turns.items() for place, code in enumerate(of))
-    return {code: family for _, family, code in ordered[:number]}
+            turns.setdefault(facts.family, []).append(language)
+    ordered_places = sorted(
+        (place, family, language_code)
+        for family, turn in turns.items()
+        for place, language_code in enumerate(turn)
+    )
+    return {language_code: family for _, family, language_code in ordered_places[:index]}
 
 
 def languages(part: Part, world: World, _: int, value: float, __: float) -> list[Check]:
     """Draw two numbers of languages with a correlation. Families differ in both."""
-    number = 100 if "below" in part.bounds else 12
+    index = 100 if "below" in part.bounds else 12
     if isinstance(world, TwoFamilies):
-        codes = family_codes(world.families, number // len(world.families))
+        codes = family_codes(world.families, index // len(world.families))
     else:
-        codes = distant_codes(number)
+        codes = distant_codes(index)
     pairs = world.rng.multivariate_normal([0, 0], [[1, value], [value, 1]], len(codes))
     if isinstance(world, TwoFamilies):
         places = [world.families.index(family) for family in codes.values()]
         pairs = 4 * world.rng.normal(size=(len(world.families), 2))[places] + pairs
     if isinstance(world, Ties):
         pairs = np.round(pairs)
-    x, y = (pd.Series(side, index=[*codes]) for side in pairs.T)
+    x, y = (pd.Series(side, index=list(codes)) for side in pairs.T)
     return check_correlation("ρ", x, y, part.bounds)
 
 
 DRAWS: Mapping[str, Callable[[Part, World, int, float, float], list[Check]]] = {
-    "paired": paired,
+    "paired": check_pairs,
     "independent": independent,
     "mean": mean,
     "path": path,
@@ -483,10 +489,10 @@ def rates(part: Part, world: type[World], seeds: int, draws: int, strength: floa
     The other statements of a claim, if clearly true, change neither rate: all have to be supported without a
     correction, and Holm's correction multiplies the largest p by 1.
     """
-    found = []
-    for number in range(draws):
-        rng = np.random.default_rng([*map(ord, part.kind + world.name), seeds, number])
+    verdicts = []
+    for index in range(draws):
+        rng = np.random.default_rng([*(ord(item) for item in part.kind + world.name), seeds, index])
         verdict, _ = weigh_checks(draw(part, world(rng), seeds, strength))
-        found.append(verdict)
-    wrong = sum(found.count(verdict) for verdict in ("contradicted", "mixed", "differs from print"))
-    return Rates(found.count("supported") / draws, wrong / draws)
+        verdicts.append(verdict)
+    wrong = sum(verdicts.count(verdict) for verdict in ("contradicted", "mixed", "differs from print"))
+    return Rates(verdicts.count("supported") / draws, wrong / draws)

@@ -25,19 +25,22 @@ def golden(study: str) -> dict[str, Any]:
 
 
 def the_same(
-    new: pd.DataFrame, old: Sequence[Mapping[str, Any]], keys: Mapping[str, str], values: Mapping[str, str]
+    new_table: pd.DataFrame,
+    old_value: Sequence[Mapping[str, Any]],
+    keys: Mapping[str, str],
+    values: Mapping[str, str],
 ) -> int:
-    """Assert equal numbers under equal keys (columns of new: of old); return the number of rows."""
-    mine = {_key(row, keys): row for row in new.to_dict("records")}
-    theirs = {_key(row, keys.values()): row for row in old}
-    assert len(mine) == len(new) and len(theirs) == len(old)
-    assert set(mine) == set(theirs)
+    """Assert equal numbers under equal keys (new column: old column). Return the number of rows."""
+    mine_rows = {_key(row, keys): row for row in new_table.to_dict("records")}
+    theirs = {_key(row, keys.values()): row for row in old_value}
+    assert len(mine_rows) == len(new_table) and len(theirs) == len(old_value)
+    assert set(mine_rows) == set(theirs)
     for key, row in theirs.items():
-        for name, other in values.items():
-            there = None if pd.isna(mine[key][name]) else mine[key][name]
-            assert there == (None if row[other] is None else pytest.approx(row[other], rel=1e-6, abs=1e-9)), (
-                key
-            )
+        for name, other_item in values.items():
+            folder = None if pd.isna(mine_rows[key][name]) else mine_rows[key][name]
+            assert folder == (
+                None if row[other_item] is None else pytest.approx(row[other_item], rel=1e-6, abs=1e-9)
+            ), key
     return len(theirs)
 
 
@@ -53,8 +56,10 @@ def plain(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def same_rows(new: pd.DataFrame, old: pd.DataFrame, names: Sequence[str]) -> int:
-    """Assert equal rows of some columns in any order; return how many."""
-    one, other = (data[[*names]].sort_values([*names]).reset_index(drop=True) for data in (new, old))
-    pd.testing.assert_frame_equal(one, other, check_dtype=False, rtol=1e-6)
-    return len(one)
+def same_rows(new_table: pd.DataFrame, old_table: pd.DataFrame, names: Sequence[str]) -> int:
+    """Assert equal rows of some columns in any order. Return how many."""
+    table, other_table = (
+        data[list(names)].sort_values(list(names)).reset_index(drop=True) for data in (new_table, old_table)
+    )
+    pd.testing.assert_frame_equal(table, other_table, check_dtype=False, rtol=1e-6)
+    return len(table)

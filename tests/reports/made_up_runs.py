@@ -27,25 +27,30 @@ NONE: Facts = MappingProxyType({})
 def pretrain(
     languages: Sequence[str] = ("qaa", "qad"), *, seed: int = 0, modules: str = "", **more: Any
 ) -> Content:
-    own = {"kind": "Modules", "fields": {"kind": modules, "reduction": 4}} if modules else None
+    own_part = {"kind": "Modules", "fields": {"kind": modules, "reduction": 4}} if modules else None
     return {
         "kind": "pretrain",
         "text": ["rawtext"],
         "languages": list(languages),
         "architecture": {"kind": "Architecture", "family": "bert", "layers": 4, "dim": 32},
         "method": {"kind": "masked-language-modelling", "steps": 20, **more},
-        "modules": own,
+        "modules": own_part,
         "seed": seed,
     }
 
 
 def adjust(encoder: Content = SHIPPED, *, pairs: str = "qaa-qad", size: int = 0, seed: int = 0) -> Content:
-    aligned = {"kind": "align", "bitext": "bitext", "languages": pairs, "aligner": {"kind": "fast-align"}}
+    aligned_words = {
+        "kind": "align",
+        "bitext": "bitext",
+        "languages": pairs,
+        "aligner": {"kind": "fast-align"},
+    }
     return {
         "kind": "adjust",
         "encoder": encoder,
         "method": {"kind": "cross-lingual-adjustment", "stay": 1.0, "layer": -1},
-        "aligned": [{**aligned, "split": "train", "examples": size, "seed": 0}],
+        "aligned": [{**aligned_words, "split": "train", "examples": size, "seed": 0}],
         "seed": seed,
     }
 
@@ -60,44 +65,67 @@ def model(
     fields: Facts = NONE,
     **more: Any,
 ) -> Content:
-    """Return a fine-tuning; ``fields`` are the method's, ``more`` what else of it is not as usual."""
+    """Return a fine-tuning. ``fields`` are the method's, ``more`` what else of it is not as usual."""
     content = {
-        **{"kind": "fine-tune", "encoder": encoder, "corpus": "ud", "task": "upos"},
+        "kind": "fine-tune",
+        "encoder": encoder,
+        "corpus": "ud",
+        "task": "upos",
         "method": {"kind": method, **fields},
-        **{"source": [] if method == "target-only" else ["qaa"], "target": list(target)},
+        "source": [] if method == "target-only" else ["qaa"],
+        "target": list(target),
         "optimization": {**OPTIMIZATION, **optimization},
-        **{"treebanks": [], "examples": 160, "seed": seed, "data": "fedcba9876543210"},
+        "treebanks": [],
+        "examples": 160,
+        "seed": seed,
+        "data": "fedcba9876543210",
     }
     return content | more
 
 
 def measure(diagnostic: str, subjects: Sequence[Content], **more: Any) -> Content:
-    about = {"languages": ["qaa", "qad"], "corpus": "ud", "split": "test", "treebanks": [], "examples": 40}
+    options = {"languages": ["qaa", "qad"], "corpus": "ud", "split": "test", "treebanks": [], "examples": 40}
     return {
         "kind": "measure",
         "diagnostic": {"kind": diagnostic},
         "subjects": list(subjects),
-        **about,
+        **options,
         **more,
     }
 
 
-def scores(of: Content, by_language: Mapping[str, float], *, split: str = "test") -> list[dict[str, Any]]:
-    about = {"model": identity(of), "split": split, "metric": "accuracy", "baseline": 0.2, "examples": 40}
-    return [{**about, "main": True, "language": code, "score": score} for code, score in by_language.items()]
+def scores(
+    content: Content, values_by_language: Mapping[str, float], *, split: str = "test"
+) -> list[dict[str, Any]]:
+    options = {
+        "model": identity(content),
+        "split": split,
+        "metric": "accuracy",
+        "baseline": 0.2,
+        "examples": 40,
+    }
+    return [
+        {**options, "main": True, "language": language, "score": score}
+        for language, score in values_by_language.items()
+    ]
 
 
 def path(
-    start: Content, end: Content, by_alpha: Mapping[float, float], language: str = "qad"
+    start: Content, end: Content, values_by_alpha: Mapping[float, float], language: str = "qad"
 ) -> Iterator[dict[str, Any]]:
-    about = {"start": identity(start), "end": identity(end), "part": "all", "language": language}
-    for alpha, score in by_alpha.items():
+    options = {"start": identity(start), "end": identity(end), "part": "all", "language": language}
+    for alpha, score in values_by_alpha.items():
         role = "source" if language == "qaa" else "target"
-        yield {**about, "alpha": alpha, "role": role, "split": "dev", "metric": "accuracy", "score": score}
+        yield {**options, "alpha": alpha, "role": role, "split": "dev", "metric": "accuracy", "score": score}
 
 
 def write(
-    out: Path, content: Content, rows: Iterable[Facts] = (), *, title: str = "", warnings: Sequence[str] = ()
+    folder: Path,
+    content: Content,
+    rows: Iterable[Facts] = (),
+    *,
+    title: str = "",
+    warnings: Sequence[str] = (),
 ) -> str:
     """Write a finished run and return its id."""
     name = identity(content)
@@ -109,34 +137,36 @@ def write(
         rows=list(rows),
         warnings=tuple(warnings),
     )
-    (out / name).mkdir(parents=True, exist_ok=True)
-    write_text(out / name, "made.json", json.dumps({"seconds": 1.5, "device": "cpu", "threads": 1}))
-    write_record(out / name, record)
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    write_text(folder / name, "made.json", json.dumps({"seconds": 1.5, "device": "cpu", "threads": 1}))
+    write_record(folder / name, record)
     return name
 
 
-def keep_predictions(out: Path, run: str, by_language: Mapping[str, float], *, examples: int = 200) -> None:
+def keep_predictions(
+    folder: Path, run: str, values_by_language: Mapping[str, float], *, examples: int = 200
+) -> None:
     """Write predictions, this share of them right."""
     write_predictions(
-        out / run / PREDICTIONS,
+        folder / run / PREDICTIONS,
         [
             Predictions(
-                language=code,
-                ids=[f"{code}-{number}" for number in range(examples)],
+                language=language,
+                ids=[f"{language}-{index}" for index in range(examples)],
                 predicted=["0"] * examples,
                 contributions={"accuracy": (_right(share, examples, run), np.ones(examples))},
             )
-            for code, share in by_language.items()
+            for language, share in values_by_language.items()
         ],
     )
 
 
-def keep_sentences(out: Path, run: str, sentences: Sequence[Content], *, language: str = "qad") -> None:
+def keep_sentences(folder: Path, run: str, sentences: Sequence[Content], *, language: str = "qad") -> None:
     """Write sentences as a path stores them: units, gold labels, and the labels at each α."""
-    predicted = [json.dumps(sentence, ensure_ascii=False) for sentence in sentences]
-    ids = [str(number) for number in range(len(predicted))]
-    kept = Predictions(language=language, ids=ids, predicted=predicted, contributions={})
-    write_predictions(out / run / PREDICTIONS, [kept])
+    predicted_texts = [json.dumps(sentence, ensure_ascii=False) for sentence in sentences]
+    ids = [str(index) for index in range(len(predicted_texts))]
+    kept_predictions = Predictions(language=language, ids=ids, predicted=predicted_texts, contributions={})
+    write_predictions(folder / run / PREDICTIONS, [kept_predictions])
 
 
 def changing_sentence(*words: str) -> Content:
@@ -147,26 +177,27 @@ def changing_sentence(*words: str) -> Content:
 
 
 def _right(share: float, examples: int, run: str) -> Any:
-    drawn = np.random.default_rng(int(run, 16) % 2**32).random(examples)
-    return (drawn < share).astype(float)
+    samples = np.random.default_rng(int(run, 16) % 2**32).random(examples)
+    return (samples < share).astype(float)
 
 
-def write_plan(out: Path, runs: Sequence[str], **about: Any) -> None:
+def write_plan(folder: Path, runs: Sequence[str], **options: Any) -> None:
     body = {"title": "A study", "recipe": "title = 'A study'", "command": "isogloss run study.toml"}
-    write_text(out, "plan.json", json.dumps({**body, "labels": {}, **about, "runs": list(runs)}))
+    write_text(folder, "plan.json", json.dumps({**body, "labels": {}, **options, "runs": list(runs)}))
 
 
-def small_study(out: Path, *, seeds: int = 3) -> list[str]:
+def small_study(folder: Path, *, seeds: int = 3) -> list[str]:
     """Write source-only and bilingual models of some seeds, their scores, and the paths between them."""
-    made = []
+    names = []
     for seed in range(seeds):
-        alone, both = model(seed=seed), model("bilingual", target=["qad"], seed=seed)
-        for one, (source, target) in ((alone, (0.9, 0.6)), (both, (0.9, 0.8))):
+        single_content = model(seed=seed)
+        contents = model("bilingual", target=["qad"], seed=seed)
+        for item, (source, target) in ((single_content, (0.9, 0.6)), (contents, (0.9, 0.8))):
             epoch = {"epoch": 1, "step": 9, "language": "qaa", "split": "dev", "metric": "accuracy"}
-            made.append(write(out, one, [{**epoch, "score": 0.9, "chosen": True}], title="fine-tuned"))
-            rows = scores(one, {"qaa": source + seed / 100, "qad": target + seed / 50})
-            made.append(write(out, measure("scores", [one]), rows))
-        points = path(alone, both, {0.0: 0.6, 0.5: 0.7, 1.0: 0.8})
-        made.append(write(out, measure("interpolation", [alone, both]), points))
-    write_plan(out, made)
-    return made
+            names.append(write(folder, item, [{**epoch, "score": 0.9, "chosen": True}], title="fine-tuned"))
+            rows = scores(item, {"qaa": source + seed / 100, "qad": target + seed / 50})
+            names.append(write(folder, measure("scores", [item]), rows))
+        points = path(single_content, contents, {0.0: 0.6, 0.5: 0.7, 1.0: 0.8})
+        names.append(write(folder, measure("interpolation", [single_content, contents]), points))
+    write_plan(folder, names)
+    return names

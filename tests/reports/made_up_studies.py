@@ -14,7 +14,7 @@ from isogloss.reports.verdicts import Claim, ClaimOutcome, judge
 Rows = list[dict[str, Any]]
 
 UP = (0.050, 0.052, 0.048, 0.051, 0.049)
-DOWN = tuple(-one for one in UP)
+DOWN = tuple(-item for item in UP)
 NOISY = (0.09, -0.08, 0.02, -0.06, 0.05)
 FLAT = (0.001, -0.001, 0.0, 0.0005, -0.0005)
 
@@ -38,15 +38,15 @@ CONTINUAL = {
 ENCODER = {"kind": "encoder", "task": "", "source": "", "method": "", "way": ""}
 
 
-def scores(gains: Sequence[float], at: float = 0.5, **facts: Any) -> Rows:
+def scores(gains: Sequence[float], position: float = 0.5, **facts: Any) -> Rows:
     """Give a score for each seed: where all start, and the seed's gain."""
-    rows = [{**MODEL, "seed": seed, "score": at + gain, **facts} for seed, gain in enumerate(gains)]
-    if facts.get("encoder.adjusted"):  # Each fine-tuning seed has an adjusted encoder of its own.
+    rows = [{**MODEL, "seed": seed, "score": position + gain, **facts} for seed, gain in enumerate(gains)]
+    if facts.get("encoder.adjusted"):  # Each fine-tuning seed has a separate adjusted encoder.
         rows = [{**row, "encoder.run": f"{row['encoder.run']}-{row['seed']}"} for row in rows]
     return [{**row, "run": f"{row['encoder']}-{row['task']}-{row['way']}-{row['seed']}"} for row in rows]
 
 
-def adjusted(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
+def adjusted_facts(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
     """Give the facts of an adjusted encoder."""
     name = f"adjusted-{size}-{pulled}"
     facts = {"encoder.size": size, "encoder.adjusted.pulled": pulled, "encoder": name, "encoder.run": name}
@@ -56,16 +56,16 @@ def adjusted(size: int | None = 300, pulled: str = "all") -> dict[str, Any]:
 def gains(task: str, values: Sequence[float], **facts: Any) -> Rows:
     """Give scores of the original and of an adjusted encoder that is better by these values."""
     original = scores([0.0] * len(values), task=task, **facts)
-    return [*original, *scores(values, task=task, **{**adjusted(), **facts})]
+    return [*original, *scores(values, task=task, **{**adjusted_facts(), **facts})]
 
 
 def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, **facts: Any) -> Rows:
     """Give distances of related words (5 with this change) and unrelated ones (9), and AUC, for each seed."""
     aucs = auc or [0.0] * len(values)
-    about = {**MODEL, "first": "qaa", "second": "qad", "layer": -1, "distance": "l2", "task": task, **facts}
+    options = {**MODEL, "first": "qaa", "second": "qad", "layer": -1, "distance": "l2", "task": task, **facts}
     return [
-        {**about, "seed": seed, "related_mean": 5 + one, "unrelated_mean": 9 + one, "auc": 0.7 + two}
-        for seed, (one, two) in enumerate(zip(values, aucs, strict=True))
+        {**options, "seed": seed, "related_mean": 5 + item, "unrelated_mean": 9 + item, "auc": 0.7 + two}
+        for seed, (item, two) in enumerate(zip(values, aucs, strict=True))
     ]
 
 
@@ -93,21 +93,21 @@ class Judged(Mapping[str, ClaimOutcome]):
 
 def old_claim(name: str, letter: str) -> str:
     """Return the numbers of an old claim."""
-    return str(next(one["number"] for one in golden(name)["claims"] if one["letter"] == letter))
+    return str(next(claim["number"] for claim in golden(name)["claims"] if claim["letter"] == letter))
 
 
 # Encoders pretrained here.
 
 
-def pretrained(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> dict[str, Any]:
+def pretrained_facts(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> dict[str, Any]:
     """Give the facts of an encoder pretrained from scratch."""
     name = f"{modules or 'plain'}-{languages}-{'-'.join(map(str, facts.values()))}"
-    about = {"languages": languages, "modules": modules, "method": "masked-language-modelling", "lines": ""}
-    about |= {"layers": 4, "text": "made", "method.steps": 100}
-    about |= {"method.inner_step": None, "method.second_order": None}
-    about |= {one.replace("__", "."): value for one, value in facts.items()}
+    options = {"languages": languages, "modules": modules, "method": "masked-language-modelling", "lines": ""}
+    options |= {"layers": 4, "text": "made", "method.steps": 100}
+    options |= {"method.inner_step": None, "method.second_order": None}
+    options |= {item.replace("__", "."): value for item, value in facts.items()}
     return {
-        **{f"encoder.{one}": value for one, value in about.items()},
+        **{f"encoder.{item}": value for item, value in options.items()},
         **{"encoder": name, "encoder.original": name, "encoder.kind": "pretrain"},
     }
 
@@ -115,28 +115,29 @@ def pretrained(modules: str = "", languages: str = "qaa+qad", **facts: Any) -> d
 def meta(**facts: Any) -> dict[str, Any]:
     """Give the facts of meta-learned adapters, by Algorithm 1 unless said."""
     paper = {"method": "meta-learning", "method__inner_step": "plain", "method__second_order": "exact"}
-    return pretrained("adapter", **{**paper, **facts})
+    return pretrained_facts("adapter", **{**paper, **facts})
 
 
-def seeds(encoder: dict[str, Any], values: Sequence[float], at: float = 0.5, **facts: Any) -> Rows:
+def seeds(encoder: dict[str, Any], values: Sequence[float], position: float = 0.5, **facts: Any) -> Rows:
     """Give a score for each pretraining seed: where all start, and the seed's gain."""
     return [
         {**row, "encoder.seed": row["seed"], "encoder.run": f"{row['encoder']}-{row['seed']}"}
-        for row in scores(values, at, **{"task": "upos", **encoder, **facts})
+        for row in scores(values, position, **{"task": "upos", **encoder, **facts})
     ]
 
 
-WITHIN, ZERO_SHOT = {"language": "qaa"}, {"language": "qad"}
+WITHIN = {"language": "qaa"}
+ZERO_SHOT = {"language": "qad"}
 
 
-def halves(encoder: dict[str, Any], within: Sequence[float], zero_shot: Sequence[float]) -> Rows:
+def halves(encoder: dict[str, Any], inner_value: Sequence[float], zero_shot: Sequence[float]) -> Rows:
     """Give scores of an encoder within a language and zero-shot."""
-    return [*seeds(encoder, within, **WITHIN), *seeds(encoder, zero_shot, **ZERO_SHOT)]
+    return [*seeds(encoder, inner_value, **WITHIN), *seeds(encoder, zero_shot, **ZERO_SHOT)]
 
 
 def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], float], **facts: Any) -> Rows:
     """Return the cosine of two languages by layer and module, and .8 of each with itself."""
-    about = {
+    options = {
         **MODEL,
         **ENCODER,
         **encoder,
@@ -146,37 +147,47 @@ def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], flo
     pairs = [("qaa", "qaa"), ("qaa", "qad"), ("qad", "qad")]
     return [
         {
-            **{**about, "layer": layer, "module": module, "first": first, "second": second, "draw": draw},
-            **{"cosine": value if first != second else 0.8, "correlation": value if first != second else 0.8},
+            **{
+                **options,
+                "layer": layer,
+                "module": module,
+                "first": first_pair,
+                "second": second,
+                "draw": draw,
+            },
+            **{
+                "cosine": value if first_pair != second else 0.8,
+                "correlation": value if first_pair != second else 0.8,
+            },
             **{"overlap": 0.5, "within": 0.8, **facts},
         }
-        for ((layer, module), value), (first, second), draw in product(parts.items(), pairs, range(3))
+        for ((layer, module), value), (first_pair, second), draw in product(parts.items(), pairs, range(3))
     ]
 
 
-def layered(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
+def layer_cosines(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
     """Give cosines that change with the layer, and are higher in attention."""
     layers = {(float(layer), "all"): 0.5 + slope * layer for layer in (1, 2, 3, 4)}
     return {**layers, (np.nan, "attention"): 0.3 + attention, (np.nan, "feed-forward"): 0.3}
 
 
-def by_kind(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
+def kind_cosines(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float]:
     """Give the same with each kind of module apart, as gates are compared."""
-    whole = layered(slope, attention)
+    whole_layer_cosines = layer_cosines(slope, attention)
     layers = {
         (layer, kind): value
-        for (layer, one), value in whole.items()
-        if one == "all"
+        for (layer, name), value in whole_layer_cosines.items()
+        if name == "all"
         for kind in ("attention", "feed-forward")
     }
-    return {**layers, **{part: value for part, value in whole.items() if part[1] != "all"}}
+    return {**layers, **{part: value for part, value in whole_layer_cosines.items() if part[1] != "all"}}
 
 
 def right_or_wrong(share: float, examples: int = 400) -> dict[str, StoredPredictions]:
     """Return predictions, this share of them right."""
     right = (np.arange(examples) < round(share * examples)).astype(float)
-    ids = tuple(map(str, range(examples)))
+    ids = tuple(str(index) for index in range(examples))
     return {
-        code: StoredPredictions(ids=ids, measures={"accuracy": (right, np.ones(examples))})
-        for code in ("qaa", "qad")
+        language: StoredPredictions(ids=ids, measures={"accuracy": (right, np.ones(examples))})
+        for language in ("qaa", "qad")
     }

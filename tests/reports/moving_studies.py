@@ -30,34 +30,40 @@ TAGS = ("NOUN", "VERB", "ADJ")
 WORDS = ("tuki", "mirne", "baboza", "vuso")
 
 
-def moving_study(out: Path, number: int, *grids: str) -> None:
-    """Write a study with a pair of languages for each grid of α; scores and sentences are drawn by number."""
-    random = np.random.default_rng(number)
+def moving_study(folder: Path, index: int, *grids: str) -> None:
+    """Write a study with a pair of languages for each grid of α. Scores and sentences are drawn by number."""
+    random = np.random.default_rng(index)
     runs = []
-    for seed in range(1 + number % 3):
-        alone = model(seed=seed)
+    for seed in range(1 + index % 3):
+        single_model = model(seed=seed)
         targets = dict(zip(("qab", "qad", "qae"), grids, strict=False))
-        runs += _scored(out, alone, {code: random.uniform(0.3, 0.99) for code in ("qaa", *targets)})
+        runs += _write_scores(
+            folder, single_model, {language: random.uniform(0.3, 0.99) for language in ("qaa", *targets)}
+        )
         for target, grid in targets.items():
-            both = model("bilingual", target=[target], seed=seed)
-            runs += _scored(out, both, {code: random.uniform(0.5, 0.99) for code in ("qaa", target)})
+            models = model("bilingual", target=[target], seed=seed)
+            runs += _write_scores(
+                folder, models, {language: random.uniform(0.5, 0.99) for language in ("qaa", target)}
+            )
             rows = [
                 row
-                for code in ("qaa", target)
-                for row in path(alone, both, {alpha: random.uniform(0.2, 1) for alpha in ALPHAS[grid]}, code)
+                for language in ("qaa", target)
+                for row in path(
+                    single_model, models, {alpha: random.uniform(0.2, 1) for alpha in ALPHAS[grid]}, language
+                )
             ]
-            content = measure("interpolation", [alone, both], languages=["qaa", target])
-            runs.append(write(out, content, rows))
+            content = measure("interpolation", [single_model, models], languages=["qaa", target])
+            runs.append(write(folder, content, rows))
             sentences = [_sentence(random, ALPHAS[grid]) for _ in range(2)]
-            keep_sentences(out, runs[-1], sentences, language=target)
-    write_plan(out, list(dict.fromkeys(runs)))
+            keep_sentences(folder, runs[-1], sentences, language=target)
+    write_plan(folder, list(dict.fromkeys(runs)))
 
 
-def _scored(out: Path, content: Content, by_language: dict[str, float]) -> list[str]:
+def _write_scores(folder: Path, content: Content, samples_by_language: dict[str, float]) -> list[str]:
     """Write a model and its scores, with predictions, this share of them right."""
-    measured = measure("scores", [content], languages=[*by_language])
-    runs = [write(out, content), write(out, measured, scores(content, by_language))]
-    keep_predictions(out, runs[-1], by_language, examples=40)
+    measurement = measure("scores", [content], languages=list(samples_by_language))
+    runs = [write(folder, content), write(folder, measurement, scores(content, samples_by_language))]
+    keep_predictions(folder, runs[-1], samples_by_language, examples=40)
     return runs
 
 
@@ -65,8 +71,8 @@ def _sentence(random: np.random.Generator, alphas: list[float]) -> Content:
     """Return a sentence with drawn gold tags, and tags that change between some neighbouring points."""
     gold = random.choice(TAGS, 4)
     tags = random.choice(TAGS, 4)
-    predicted = []
+    predicted_alphas = []
     for alpha in alphas:
         tags = random.choice(TAGS, 4) if random.random() < 0.6 else tags
-        predicted.append([alpha, tags.tolist()])
-    return {"units": WORDS, "gold": gold.tolist(), "predicted": predicted}
+        predicted_alphas.append([alpha, tags.tolist()])
+    return {"units": WORDS, "gold": gold.tolist(), "predicted": predicted_alphas}

@@ -47,8 +47,8 @@ class Node:
 
     def one(self, tag: str = "", within: str = "", **attributes: str) -> "Node":
         """Return the only one of these elements."""
-        (found,) = self.all(tag, within, **attributes)
-        return found
+        (result,) = self.all(tag, within, **attributes)
+        return result
 
 
 class _Reader(HTMLParser):
@@ -74,7 +74,7 @@ class _Reader(HTMLParser):
 
 
 def tree_of(html: str) -> Node:
-    """Parse a page; AssertionError where an element is not closed."""
+    """Parse a page. AssertionError where an element is not closed."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

@@ -8,8 +8,9 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_rows import facts, frame, model_of, shuffled
+from made_up_rows import facts, frame, model_of, shuffle_rows
 
+from each import each
 from isogloss.core.records import PREDICTIONS
 from isogloss.data.result_files import Predictions, write_predictions
 from isogloss.metrics.expected_score import expected_score
@@ -83,14 +84,14 @@ def scores(seeds=SEEDS, languages=LANGUAGES, **about):
     ]
 
 
-def measured(free, scored=(), runs=(), **frames):
+def make_measurements(free, scored=(), runs=(), **frames):
     made = {"label-free": free, "scores": scored, **frames}
     return Measurements(runs=list(runs), _frames={name: frame(one) for name, one in made.items() if one})
 
 
 @pytest.mark.slow
 def test_candidates_have_their_signals_by_language():
-    (one,) = all_candidates(measured(rows(), scores()))
+    (one,) = all_candidates(make_measurements(rows(), scores()))
     assert one.languages == LANGUAGES
     assert one.names == tuple(f"source-only, seed {seed}" for seed in SEEDS)
     assert {*one.signals} == {"confidence", "entropy", "atc", SOURCE}
@@ -107,8 +108,8 @@ def test_candidates_have_their_signals_by_language():
 
 def test_the_order_of_rows_changes_nothing():
     tables = [
-        choice_data(all_candidates(measured(free, scored))[0])
-        for free, scored in ((rows(), scores()), (shuffled(rows()), shuffled(scores(), 1)))
+        choice_data(all_candidates(make_measurements(free, scored))[0])
+        for free, scored in ((rows(), scores()), (shuffle_rows(rows()), shuffle_rows(scores(), 1)))
     ]
     pd.testing.assert_frame_equal(*tables)
 
@@ -122,7 +123,7 @@ def test_similarity_of_states_counts_where_it_was_measured():
         for layer, value in ((1, seed / 10), (4, seed / 5))
     ]
     encoder = [{**cka[0], "model": "an encoder", "cka": 0.9}]
-    (one,) = all_candidates(measured(rows(), cka=cka + encoder))
+    (one,) = all_candidates(make_measurements(rows(), cka=cka + encoder))
     assert one.signals["cka"][:, 0] == pytest.approx([0.15 * seed for seed in SEEDS])
 
 
@@ -140,7 +141,7 @@ def natural_study(seeds=(0, 1), examples=100, source_examples=400, labelled=NATU
             free += [signal(seed, code, name, score + 0.03 * seed, **own) for name in ("atc", "doc")]
         for row in scores([seed], labelled, **own) if labelled else []:
             scored.append({**row, "examples": examples})
-    (candidates,) = all_candidates(measured(free, scored))
+    (candidates,) = all_candidates(make_measurements(free, scored))
     return choice_data(candidates).set_index("language")
 
 
@@ -175,7 +176,7 @@ def test_too_little_to_expect_a_score_is_stated(changes, doubt):
 
 
 def test_the_choice_is_held_against_the_truth():
-    (one,) = all_candidates(measured(rows(), scores()))
+    (one,) = all_candidates(make_measurements(rows(), scores()))
     data = choice_data(one).set_index("language")
     assert data["expected"].isna().all() and data["doubts"].str.contains("4 families").all()
     for code, row in data.iterrows():
@@ -193,7 +194,7 @@ def test_the_choice_is_held_against_the_truth():
 def test_of_candidates_that_a_signal_does_not_tell_apart_the_mean_is_lost():
     """A choice of the first would depend on what candidates are called."""
     level = [row if row["signal"] != "score" else {**row, "value": 0.9} for row in rows()]
-    (one,) = all_candidates(measured(level, scores()))
+    (one,) = all_candidates(make_measurements(level, scores()))
     found = regret_data(one).set_index("by")
     assert found.loc[SOURCE, "regret"] == pytest.approx(found.loc[RANDOM, "regret"]) == pytest.approx(0.045)
     assert found.loc[SOURCE, "best"] == 0
@@ -201,31 +202,31 @@ def test_of_candidates_that_a_signal_does_not_tell_apart_the_mean_is_lost():
 
 def test_candidates_that_signals_rank_rightly_are_chosen_without_regret():
     told = [row for row in rows() if row["signal"] != "score"]
-    data = choice_data(*all_candidates(measured(told, scores()))).set_index("language")
+    data = choice_data(*all_candidates(make_measurements(told, scores()))).set_index("language")
     assert (data["choice"] == "source-only, seed 3").all()
     assert data["regret"].abs().max() == 0
-    (regrets,) = regret_tables(measured(told, scores()))
+    (regrets,) = regret_tables(make_measurements(told, scores()))
     assert [cell.text for cell in regrets.rows[0]][:1] == [RULE]
 
 
 def test_without_labels_elsewhere_the_choice_has_no_score_at_all():
-    m = measured(rows(), scores(languages=("qab",)))
+    m = make_measurements(rows(), scores(languages=("qab",)))
     data = choice_data(*all_candidates(m)).set_index("language")
     assert data["regret"].notna().to_dict() == {code: code == "qab" for code in LANGUAGES}
     assert data["other_languages"].to_dict() == {code: int(code != "qab") for code in LANGUAGES}
-    (bare,) = choice_tables(measured(rows()))
+    (bare,) = choice_tables(make_measurements(rows()))
     assert [cell.text for cell in bare.rows[0]][3:] == [DO_NOT_KNOW, "–", "–", "–"]
-    assert regret_tables(measured(rows())) == []
+    assert regret_tables(make_measurements(rows())) == []
 
 
 def test_the_ensemble_has_all_models_that_read_their_inputs_as_they_are():
     translated = [{**row, "inputs": "translated"} for row in rows(seeds=(0, 1))]
-    (one,) = all_candidates(measured([*rows(), *translated]))
+    (one,) = all_candidates(make_measurements([*rows(), *translated]))
     plain = {model_row(seed)["model"] for seed in SEEDS}
     assert len(one.models) == 6
     data = choice_data(one)
     assert [{*models} for models in data["ensemble"]] == [plain] * len(LANGUAGES)
-    trees = choice_data(*all_candidates(measured(rows(task="parsing"))))
+    trees = choice_data(*all_candidates(make_measurements(rows(task="parsing"))))
     assert {*trees["ensemble"]} == {()}
 
 
@@ -237,7 +238,7 @@ def test_models_made_for_a_language_are_candidates_there_alone():
     bilingual = [
         row for row in rows(seeds=(0, 1), method="bilingual", target="qab") if row["language"] in LANGUAGES
     ]
-    (one,) = all_candidates(measured([*rows(), *bilingual], scores()))
+    (one,) = all_candidates(make_measurements([*rows(), *bilingual], scores()))
     assert len(one.names) == 6
     there = ~np.isnan(one.ranked)
     assert [len(one.ensemble(column)) for column in range(5)] == [6, 4, 4, 4, 4]
@@ -257,7 +258,7 @@ def test_one_model_of_a_language_is_nothing_to_choose_among():
     ]
     in_the_source = [row for row in rows() if row["language"] == "qaa"]
     for own in (rows(seeds=(0,)), each_for_its_own, in_the_source):
-        assert choice_tables(measured(own)) == []
+        assert choice_tables(make_measurements(own)) == []
     assert all_candidates(Measurements(runs=[])) == []
 
 
@@ -277,7 +278,7 @@ def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
         keep(tmp_path / str(seed), {code: {"1": answers[seed], "2": ["B"]} for code in LANGUAGES})
         name = f"free {model_row(seed)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=tmp_path / str(seed)))
-    (one,) = all_candidates(measured(rows(), scores(), runs=runs))
+    (one,) = all_candidates(make_measurements(rows(), scores(), runs=runs))
     # Of three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
     expected = [(3 + 2 + 1) / 9, (3 + 2 + 1) / 9, (2 + 2 + 2) / 9, (1 + 1 + 2) / 9]
     for column in range(len(LANGUAGES)):
@@ -306,14 +307,14 @@ def parallel_study(folder, consistency, *, examples=120, **about):
         keep(folder / str(seed), answers)
         name = f"free {model_row(seed, **about)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=folder / str(seed)))
-    (candidates,) = all_candidates(measured(free, scored, runs=runs))
+    (candidates,) = all_candidates(make_measurements(free, scored, runs=runs))
     return candidates
 
 
 def test_consistency_of_a_parallel_split_is_the_share_of_ids_with_one_label(tmp_path):
     shares = {code: round(120 * score) / 120 for code, score in NATURAL.items()}
     candidates = parallel_study(tmp_path, shares)
-    for column, code in enumerate(candidates.languages):
+    for column, code in each(enumerate(candidates.languages)):
         assert candidates.consistency[:, column] == pytest.approx(shares[code])
         assert (candidates.pairs[:, column] == 120).all()
 

@@ -101,7 +101,7 @@ def studies(task):
         yield Study(task, count, labelled, several, lacking, ties=number % 2 == 1)
 
 
-def shown(m):
+def show_choices(m):
     """Return all that is printed: texts of both tables, their rows, and the ranking in each language."""
     texts = [
         (table.title, table.caption, *(cell.text for row in (table.header, *table.rows) for cell in row))
@@ -115,8 +115,8 @@ def shown(m):
 
 def check_no_level(study):
     """Signals moved and scaled together rank alike, so nothing that is shown may change."""
-    before = shown(study.measurements())
-    after = shown(study.measurements(change=lambda _, value: 0.25 + value / 2))
+    before = show_choices(study.measurements())
+    after = show_choices(study.measurements(change=lambda _, value: 0.25 + value / 2))
     assert before[0] == after[0]
     for tables in zip(before[1] + before[2], after[1] + after[2], strict=True):
         pd.testing.assert_frame_equal(*tables, check_exact=True)
@@ -141,9 +141,9 @@ def check_no_interval_of_few_languages(study):
 def check_no_leak(study):
     """Check that labels of a language change only its score and regret, and the mean for the others."""
     own = ["score", "regret"]
-    before = shown(study.measurements())
+    before = show_choices(study.measurements())
     for code in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
-        after = shown(study.measurements(labels_of=code, labels=0.125))
+        after = show_choices(study.measurements(labels_of=code, labels=0.125))
         for one, other in zip(before[1], after[1], strict=True):
             here, there = (data[data["language"] == code].drop(columns=own) for data in (one, other))
             pd.testing.assert_frame_equal(here, there, check_exact=True)

@@ -1,5 +1,5 @@
 import pytest
-from made_up_rows import measured
+from made_up_rows import make_measurements
 from made_up_studies import (
     CONTINUAL,
     DOWN,
@@ -9,7 +9,7 @@ from made_up_studies import (
     UP,
     Judged,
     Rows,
-    adjusted,
+    adjusted_facts,
     distances,
     gains,
     old_claim,
@@ -19,43 +19,51 @@ from made_up_studies import (
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.verdicts import check_rows, judge
 
-CLAIMS = [one for one in ALL if one.paper == 3]
+CLAIMS = [item for item in ALL if item.paper == 3]
 
 
-def helped(nli: tuple[float, ...], ner: tuple[float, ...], qa: tuple[float, ...] | None = FLAT) -> Rows:
+def gains_of_tasks(
+    nli: tuple[float, ...], ner: tuple[float, ...], qa: tuple[float, ...] | None = FLAT
+) -> Rows:
     return [*gains("nli", nli), *gains("ner", ner), *(gains("qa", qa) if qa else [])]
 
 
-def sized(task: str, end: tuple[float, ...]) -> Rows:
+def scores_by_size(task: str, end: tuple[float, ...]) -> Rows:
     parts = [
-        scores([k * one for one in (*end, *end)], task=task, **adjusted(size))
+        scores([k * item for item in (*end, *end)], task=task, **adjusted_facts(size))
         for k, size in enumerate((5, 30, 250))
     ]
     return [row for part in parts for row in part]
 
 
 def fine_tuned(change: tuple[float, ...], tasks: tuple[str, ...] = ("nli", "ner", "qa")) -> Rows:
-    before = distances("", (0.0,), **ENCODER)
-    return [*before, *(row for task in tasks for row in distances(task, change))]
+    distances_before = distances("", (0.0,), **ENCODER)
+    return [*distances_before, *(row for task in tasks for row in distances(task, change))]
 
 
 def continual(auc: tuple[float, ...], gain: tuple[float, ...], tasks: tuple[str, ...]) -> dict[str, Rows]:
-    plain, kept = adjusted(), {**adjusted(), **CONTINUAL}
+    plain_adjusted_facts = adjusted_facts()
+    kept_values = {**adjusted_facts(), **CONTINUAL}
     none = [0.0] * len(auc)
     return {
-        "scores": [row for task in tasks for one, how in ((none, plain), (gain, kept))
-                   for row in scores(one, task=task, **how)],
-        "word_distance": [row for task in ("nli", "ner", "qa") for one, how in ((none, plain), (auc, kept))
-                          for row in distances(task, none, one, **how)],
+        "scores": [row for task in tasks
+                   for item, options in ((none, plain_adjusted_facts), (gain, kept_values))
+                   for row in scores(item, task=task, **options)],
+        "word_distance": [row for task in ("nli", "ner", "qa")
+                          for item, options in ((none, plain_adjusted_facts), (auc, kept_values))
+                          for row in distances(task, none, item, **options)],
     }  # fmt: skip
 
 
-def mixed(nli: tuple[float, ...], qa: tuple[float, ...] | None = UP) -> Rows:
-    asked = {"mixed": ("nli", nli)} | (
+def mixup_scores(nli: tuple[float, ...], qa: tuple[float, ...] | None = UP) -> Rows:
+    fields = {"mixed": ("nli", nli)} | (
         {"mixed-question": ("qa", qa), "mixed-passage": ("qa", qa)} if qa else {}
     )
-    plain = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
-    return [*plain, *(row for how, (task, gain) in asked.items() for row in gains(task, gain, inputs=how))]
+    plain_rows = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
+    return [
+        *plain_rows,
+        *(row for name, (task, gain) in fields.items() for row in gains(task, gain, inputs=name)),
+    ]
 
 
 def spanish(ner: tuple[float, ...], qa: tuple[float, ...]) -> Rows:
@@ -63,7 +71,7 @@ def spanish(ner: tuple[float, ...], qa: tuple[float, ...]) -> Rows:
     return [*gains("ner", ner, **es), *gains("qa", qa, **es)]
 
 
-def at_home(qa: tuple[float, ...] | None, nli: tuple[float, ...] = FLAT) -> Rows:
+def home_gains(qa: tuple[float, ...] | None, nli: tuple[float, ...] = FLAT) -> Rows:
     return [*gains("nli", nli, language="qaa"), *(gains("qa", qa, language="qaa") if qa else [])]
 
 
@@ -72,42 +80,42 @@ def opening(nli: tuple[float, ...], ner: tuple[float, ...] | None = UP) -> Rows:
     return [
         row
         for task, gain in tasks.items()
-        for one, pulled in ((gain, "all"), ([0.0] * 5, "opening"))
-        for row in scores(one, task=task, **adjusted(pulled=pulled))
+        for item, pulled_language in ((gain, "all"), ([0.0] * 5, "opening"))
+        for row in scores(item, task=task, **adjusted_facts(pulled=pulled_language))
     ]
 
 
 CASES = [
-    ("3a", {"scores": helped(UP, UP)}, "supported"),
-    ("3a", {"scores": helped(UP, DOWN)}, "mixed"),
-    ("3a", {"scores": helped(UP, NOISY)}, "undecided"),
-    ("3a", {"scores": helped(UP, UP, UP)}, "mixed"),
-    ("3b", {"scores": [*sized("nli", UP), *sized("ner", UP)]}, "supported"),
-    ("3b", {"scores": [*sized("nli", UP), *sized("ner", DOWN)]}, "mixed"),
-    ("3b", {"scores": sized("nli", UP)}, "not tested"),
+    ("3a", {"scores": gains_of_tasks(UP, UP)}, "supported"),
+    ("3a", {"scores": gains_of_tasks(UP, DOWN)}, "mixed"),
+    ("3a", {"scores": gains_of_tasks(UP, NOISY)}, "undecided"),
+    ("3a", {"scores": gains_of_tasks(UP, UP, UP)}, "mixed"),
+    ("3b", {"scores": [*scores_by_size("nli", UP), *scores_by_size("ner", UP)]}, "supported"),
+    ("3b", {"scores": [*scores_by_size("nli", UP), *scores_by_size("ner", DOWN)]}, "mixed"),
+    ("3b", {"scores": scores_by_size("nli", UP)}, "not tested"),
     ("3d", continual(UP, UP, ("nli",)), "supported"),
     ("3d", continual(UP, DOWN, ("nli",)), "mixed"),
     ("3d", continual(UP, NOISY, ("nli",)), "undecided"),
-    ("3e", {"scores": mixed(UP)}, "supported"),
-    ("3e", {"scores": mixed(DOWN)}, "mixed"),
-    ("3e", {"scores": mixed(UP, None)}, "not tested"),
+    ("3e", {"scores": mixup_scores(UP)}, "supported"),
+    ("3e", {"scores": mixup_scores(DOWN)}, "mixed"),
+    ("3e", {"scores": mixup_scores(UP, None)}, "not tested"),
     ("3f", {"scores": spanish(FLAT, DOWN)}, "supported"),
     ("3f", {"scores": spanish(FLAT, UP)}, "mixed"),
     ("3f", {"scores": spanish(FLAT, NOISY)}, "undecided"),
-    ("3g", {"scores": at_home(FLAT)}, "supported"),
-    ("3g", {"scores": at_home(DOWN)}, "mixed"),
-    ("3g", {"scores": at_home(NOISY)}, "undecided"),
-    ("3g", {"scores": at_home(None)}, "not tested"),
-    ("3h", {"scores": sized("qa", DOWN)}, "supported"),
-    ("3h", {"scores": sized("qa", UP)}, "contradicted"),
-    ("3h", {"scores": sized("nli", UP)}, "not tested"),
+    ("3g", {"scores": home_gains(FLAT)}, "supported"),
+    ("3g", {"scores": home_gains(DOWN)}, "mixed"),
+    ("3g", {"scores": home_gains(NOISY)}, "undecided"),
+    ("3g", {"scores": home_gains(None)}, "not tested"),
+    ("3h", {"scores": scores_by_size("qa", DOWN)}, "supported"),
+    ("3h", {"scores": scores_by_size("qa", UP)}, "contradicted"),
+    ("3h", {"scores": scores_by_size("nli", UP)}, "not tested"),
     ("3i", {"scores": opening(UP)}, "supported"),
     ("3i", {"scores": opening(DOWN)}, "mixed"),
     ("3i", {"scores": opening(UP, None)}, "not tested"),
     ("3j", continual(UP, DOWN, ("ner", "qa")), "supported"),
     ("3j", continual(UP, UP, ("ner", "qa")), "mixed"),
     ("3j", continual(UP, NOISY, ("ner", "qa")), "undecided"),
-    *(("3c", {"scores": helped(UP, UP), "word_distance": fine_tuned(change, tasks)}, verdict)
+    *(("3c", {"scores": gains_of_tasks(UP, UP), "word_distance": fine_tuned(change, tasks)}, verdict)
       for change, tasks, verdict in (
           (DOWN, ("nli", "ner", "qa"), "supported"),
           (UP, ("nli", "ner", "qa"), "contradicted"),
@@ -117,10 +125,10 @@ CASES = [
 ]  # fmt: skip
 
 
-def other_adjustment(**other: str) -> Rows:
-    theirs = {**adjusted(), "encoder": "other", "encoder.run": "other", **other}
+def other_adjustment(**other_item: str) -> Rows:
+    theirs = {**adjusted_facts(), "encoder": "other", "encoder.run": "other", **other_item}
     worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **theirs)]
-    return [*helped(UP, UP), *worse]
+    return [*gains_of_tasks(UP, UP), *worse]
 
 
 def entities() -> Rows:
@@ -129,13 +137,13 @@ def entities() -> Rows:
 
 
 def gains_at_any_size() -> Rows:
-    rows = [*scores([0.0] * 5, **adjusted(250)), *scores(UP, **adjusted(None))]
+    rows = [*scores([0.0] * 5, **adjusted_facts(250)), *scores(UP, **adjusted_facts(None))]
     return [*rows, *({**row, "task": "ner"} for row in rows)]
 
 
 def gains_with_fewer_examples() -> Rows:
     """Return an original encoder that is better on a third of the examples, as from a different recipe."""
-    rows = [{**row, "optimization.examples": 3000} for row in helped(UP, UP)]
+    rows = [{**row, "optimization.examples": 3000} for row in gains_of_tasks(UP, UP)]
     better = [row for task in ("nli", "ner") for row in scores([0.3] * 5, task=task)]
     return [*rows, *({**row, "optimization.examples": 1000} for row in better)]
 
@@ -143,15 +151,15 @@ def gains_with_fewer_examples() -> Rows:
 ELSEWHERE = [*gains("nli", DOWN, language="qab"), *gains("nli", DOWN, language="qaa")]
 
 RULES = {
-    "an unmeasured half saves nothing that is contradicted": ("3a", helped(UP, DOWN, None), "mixed"),
-    "no significant gain is not yet no gain": ("3a", helped(UP, UP, NOISY), "undecided"),
-    "a loss in question answering is no help either": ("3a", helped(UP, UP, DOWN), "supported"),
-    "few seeds refute no small gain": ("3a", helped((0.017, 0.03, 0.002), UP[:3]), "undecided"),
+    "an unmeasured half saves nothing that is contradicted": ("3a", gains_of_tasks(UP, DOWN, None), "mixed"),
+    "no significant gain is not yet no gain": ("3a", gains_of_tasks(UP, UP, NOISY), "undecided"),
+    "a loss in question answering is no help either": ("3a", gains_of_tasks(UP, UP, DOWN), "supported"),
+    "few seeds refute no small gain": ("3a", gains_of_tasks((0.017, 0.03, 0.002), UP[:3]), "undecided"),
     "another loss decides nothing": (
         "3a", other_adjustment(**{"encoder.adjusted": "contrastive-alignment"}), "supported"),
     "[CLS] alone decides nothing": (
         "3a", other_adjustment(**{"encoder.adjusted.pulled": "opening"}), "supported"),
-    "only languages adjusted to count": ("3a", [*helped(UP, UP), *ELSEWHERE], "supported"),
+    "only languages adjusted to count": ("3a", [*gains_of_tasks(UP, UP), *ELSEWHERE], "supported"),
     "entities are judged by words where they were measured": ("3a", entities(), "supported"),
     "all translations are more than any number": ("3b", gains_at_any_size(), "supported"),
     "models that read fewer examples decide nothing": ("3a", gains_with_fewer_examples(), "supported"),
@@ -160,207 +168,225 @@ RULES = {
 
 def test_part_of_speech_tags_decide_nothing_about_distances() -> None:
     rows = [*fine_tuned(DOWN), *distances("upos", UP)]
-    found = Judged(CLAIMS, measured(scores=helped(UP, UP), word_distance=rows))["3c"]
-    assert found.verdict == "supported"
-    assert "upos: related words 5.00 → 5.05" in found.checks[-1].note
+    outcome = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP), word_distance=rows))["3c"]
+    assert outcome.verdict == "supported"
+    assert "upos: related words 5.00 → 5.05" in outcome.checks[-1].note
 
 
 def test_an_unmeasured_half_is_no_support() -> None:
-    found = Judged(CLAIMS, measured(scores=helped(UP, UP, None)))["3a"]
-    assert (found.verdict, "qa: not measured" in found.found) == ("not tested", True)
+    outcome = Judged(CLAIMS, make_measurements(scores=gains_of_tasks(UP, UP, None)))["3a"]
+    assert (outcome.verdict, "qa: not measured" in outcome.found) == ("not tested", True)
 
 
 def test_holm_corrects_what_contradicts_and_not_what_supports() -> None:
     barely = (0.014, 0.03, 0.05, 0.002, 0.02)  # p = .04 by itself
-    up, down = (
-        Judged(CLAIMS, measured(scores=helped(change, change)))["3a"]
+    upper_outcome, lower_outcome = (
+        Judged(CLAIMS, make_measurements(scores=gains_of_tasks(change, change)))["3a"]
         for change in (barely, [-change for change in barely])
     )
-    assert 0.025 < up.checks[0].p_value < 0.05
-    assert (up.verdict, down.verdict) == ("supported", "undecided")
-    assert "would have been seen" in down.found
+    assert 0.025 < upper_outcome.checks[0].p_value < 0.05
+    assert (upper_outcome.verdict, lower_outcome.verdict) == ("supported", "undecided")
+    assert "would have been seen" in lower_outcome.found
 
 
 def test_what_would_have_been_seen_is_of_the_corrected_level() -> None:
-    claims = [one for one in CLAIMS if one.id == "3a"]
-    (outcome,) = judge(claims, measured(scores=helped(NOISY, NOISY)))
+    claims = [claim for claim in CLAIMS if claim.id == "3a"]
+    (outcome,) = judge(claims, make_measurements(scores=gains_of_tasks(NOISY, NOISY)))
     tests = len(outcome.checks)
-    seen = check_rows([outcome])["smallest_seen"]
-    corrected = [100 * one.estimate.smallest_seen(0.05 / tests) for one in outcome.checks]
-    assert [*seen] == pytest.approx(corrected)
+    smallest_seen = check_rows([outcome])["smallest_seen"]
+    corrected_value = [100 * check.estimate.smallest_seen(0.05 / tests) for check in outcome.checks]
+    assert list(smallest_seen) == pytest.approx(corrected_value)
     assert all(
-        corrected > 100 * one.estimate.smallest_seen()
-        for one, corrected in zip(outcome.checks, seen, strict=True)
+        corrected_result > 100 * check.estimate.smallest_seen()
+        for check, corrected_result in zip(outcome.checks, smallest_seen, strict=True)
     )
 
 
 def test_continual_models_are_not_credited_with_the_adjustment() -> None:
     frames = continual(UP, FLAT, ("nli",))
     frames["scores"] += scores([-0.2] * 5)  # the original encoder is far worse than the adjusted one
-    found = Judged(CLAIMS, measured(**frames))["3d"]
-    assert found.verdict == "undecided"
-    assert found.checks[-1].estimate.mean == pytest.approx(0.0)
+    outcome = Judged(CLAIMS, make_measurements(**frames))["3d"]
+    assert outcome.verdict == "undecided"
+    assert outcome.checks[-1].estimate.mean == pytest.approx(0.0)
 
 
 def test_continual_models_of_the_original_encoder_are_beside_the_claim() -> None:
     rows = [*gains("nli", UP), *scores(DOWN, **CONTINUAL)]
-    found = Judged(CLAIMS, measured(scores=rows))["3d"]
-    assert found.verdict == "not tested"
-    assert "a source-only one, in nli, ner, qa" in found.found
-    assert "nli made qad: continual − source-only −5.0" in found.checks[-1].note
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3d"]
+    assert outcome.verdict == "not tested"
+    assert "a source-only one, in nli, ner, qa" in outcome.found
+    assert "nli made qad: continual − source-only −5.0" in outcome.checks[-1].note
 
 
 def test_all_words_are_not_the_opening_alone_where_only_one_was_pulled() -> None:
-    unsaid = [
+    unsaid_value = [
         {key: value for key, value in row.items() if key != "encoder.adjusted.pulled"}
-        for row in helped(UP, UP)
+        for row in gains_of_tasks(UP, UP)
     ]
-    for rows in (unsaid, helped(UP, UP), opening(UP)[5:10]):
-        found = Judged(CLAIMS, measured(scores=rows))["3i"]
-        assert (found.verdict, [check.values for check in found.checks]) == ("not tested", [(), ()])
+    for rows in (unsaid_value, gains_of_tasks(UP, UP), opening(UP)[5:10]):
+        outcome = Judged(CLAIMS, make_measurements(scores=rows))["3i"]
+        assert (outcome.verdict, [check.values for check in outcome.checks]) == ("not tested", [(), ()])
 
 
 def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
-    other = {**adjusted(), "encoder": "to-qab", "encoder.run": "to-qab", "encoder.pairs": "qaa-qab"}
-    rows = [*helped(UP, UP), *scores([0.0] * 5, language="qab")]
-    rows += [*scores(UP, language="qab", **other), *scores(DOWN, **other)]
-    found = Judged(CLAIMS, measured(scores=rows))["3a"]
-    assert found.checks[0].comparison is not None
-    assert found.checks[0].comparison.languages == ("qab", "qad")
-    assert found.checks[0].estimate.mean == pytest.approx(0.05)
+    other_item = {
+        **adjusted_facts(),
+        "encoder": "to-qab",
+        "encoder.run": "to-qab",
+        "encoder.pairs": "qaa-qab",
+    }
+    rows = [*gains_of_tasks(UP, UP), *scores([0.0] * 5, language="qab")]
+    rows += [*scores(UP, language="qab", **other_item), *scores(DOWN, **other_item)]
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert outcome.checks[0].comparison is not None
+    assert outcome.checks[0].comparison.languages == ("qab", "qad")
+    assert outcome.checks[0].estimate.mean == pytest.approx(0.05)
 
 
 def test_distances_that_are_free_of_scale_decide() -> None:
     """Larger states increase the L2 distance of words, but not the cosine distance."""
-    grown = fine_tuned(UP)
-    turned = [{**row, "distance": "cosine"} for row in fine_tuned(DOWN)]
-    scores_of = helped(UP, UP)
+    grown_rows = fine_tuned(UP)
+    turned_value = [{**row, "distance": "cosine"} for row in fine_tuned(DOWN)]
+    scores_of = gains_of_tasks(UP, UP)
     verdicts = [
-        Judged(CLAIMS, measured(scores=scores_of, word_distance=rows))["3c"].verdict
-        for rows in (grown, [*grown, *turned])
+        Judged(CLAIMS, make_measurements(scores=scores_of, word_distance=rows))["3c"].verdict
+        for rows in (grown_rows, [*grown_rows, *turned_value])
     ]
     assert verdicts == ["contradicted", "supported"]
 
 
 def test_of_several_settings_of_the_adjustment_the_papers_is_judged() -> None:
-    held = {**adjusted(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
-    rows = [{"encoder.adjusted.stay": 1.0, **row} for row in helped(UP, UP)]
-    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held)]
-    both, alone = (
-        Judged(CLAIMS, measured(scores=[*part, *worse]))["3a"]
+    held_value = {**adjusted_facts(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.stay": 9.0}
+    rows = [{"encoder.adjusted.stay": 1.0, **row} for row in gains_of_tasks(UP, UP)]
+    worse = [row for task in ("nli", "ner") for row in scores(DOWN, task=task, **held_value)]
+    outcomes, single_outcome = (
+        Judged(CLAIMS, make_measurements(scores=[*part, *worse]))["3a"]
         for part in (rows, [row for row in rows if not row["encoder.adjusted"]])
     )
-    assert (both.verdict, alone.verdict) == ("supported", "contradicted")
+    assert (outcomes.verdict, single_outcome.verdict) == ("supported", "contradicted")
 
 
 def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
-    held = {**adjusted(), "encoder": "held", "encoder.run": "held", "encoder.adjusted.form": "mean"}
-    rows = [{"encoder.adjusted.stay": 9.0, **row} for row in helped(UP, UP)]
-    found = Judged(CLAIMS, measured(scores=[*rows, *scores(DOWN, **held)]))["3a"]
-    assert found.verdict == "mixed"
-    assert "stay 9.0" in found.found
+    held_value = {
+        **adjusted_facts(),
+        "encoder": "held",
+        "encoder.run": "held",
+        "encoder.adjusted.form": "mean",
+    }
+    rows = [{"encoder.adjusted.stay": 9.0, **row} for row in gains_of_tasks(UP, UP)]
+    outcome = Judged(CLAIMS, make_measurements(scores=[*rows, *scores(DOWN, **held_value)]))["3a"]
+    assert outcome.verdict == "mixed"
+    assert "stay 9.0" in outcome.found
 
 
-def of_second_encoder(rows: Rows) -> Rows:
+def second_encoder_rows(rows: Rows) -> Rows:
     """Return the same rows for a second encoder and its adjusted versions."""
-    other = {"encoder.original": "large", "encoder.name": "large"}
-    names = [{one: f"large {row[one]}" for one in ("encoder", "encoder.run", "run")} for row in rows]
-    bare = [
+    other_item = {"encoder.original": "large", "encoder.name": "large"}
+    names = [{name: f"large {row[name]}" for name in ("encoder", "encoder.run", "run")} for row in rows]
+    bare_value = [
         {"encoder": "large", "encoder.run": "large"} if row["encoder.adjusted"] == "" else {} for row in rows
     ]
-    return [{**row, **other, **name, **own} for row, name, own in zip(rows, names, bare, strict=True)]
+    return [
+        {**row, **other_item, **name, **own_part}
+        for row, name, own_part in zip(rows, names, bare_value, strict=True)
+    ]
 
 
-def two_encoders(first: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
+def two_encoders(first_continual: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
     return {
         name: [{**row, "run": f"{name} {row.get('run')}", "encoder.name": "small"} for row in rows]
-        + of_second_encoder([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
-        for name, rows in first.items()
+        + second_encoder_rows([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
+        for name, rows in first_continual.items()
     }
 
 
 @pytest.mark.slow
 def test_encoders_are_never_averaged() -> None:
-    """One encoder's words are drawn together, the other's apart; one gains, the other loses."""
+    """One encoder's words are drawn together, the other's apart. One gains, the other loses."""
     frames = [
-        {"scores": helped(gain, UP), "word_distance": fine_tuned(change)}
+        {"scores": gains_of_tasks(gain, UP), "word_distance": fine_tuned(change)}
         for gain, change in ((UP, DOWN), (DOWN, UP))
     ]
-    drawn = Judged(CLAIMS, measured(**two_encoders(*frames)))
-    means = {one.about: round(one.estimate.mean, 2) for one in drawn["3c"].checks}
+    drawn_row = Judged(CLAIMS, make_measurements(**two_encoders(*frames)))
+    means = {check.about: round(check.estimate.mean, 2) for check in drawn_row["3c"].checks}
     assert means["nli, small: related words 5.00 → 4.95, mean distance"] == -0.05
     assert means["nli, large: related words 5.00 → 5.05, mean distance"] == 0.05
-    assert drawn["3c"].verdict == "mixed"
-    gained = {one.about for one in drawn["3a"].checks}
+    assert drawn_row["3c"].verdict == "mixed"
+    gained_values = {check.about for check in drawn_row["3a"].checks}
     assert {
-        f"nli made qad, {one}: adjusted − original" in about for one in ("small", "large") for about in gained
+        f"nli made qad, {name}: adjusted − original" in gained_value
+        for name in ("small", "large")
+        for gained_value in gained_values
     }
-    assert len(gained) == len(drawn["3a"].checks)
-    kept = Judged(
-        CLAIMS, measured(**two_encoders(continual(UP, UP, ("nli",)), continual(DOWN, UP, ("nli",))))
+    assert len(gained_values) == len(drawn_row["3a"].checks)
+    kept_row = Judged(
+        CLAIMS, make_measurements(**two_encoders(continual(UP, UP, ("nli",)), continual(DOWN, UP, ("nli",))))
     )
-    assert [round(one.estimate.mean, 2) for one in kept["3d"].checks[:2]] == [-0.05, 0.05]
+    assert [round(check.estimate.mean, 2) for check in kept_row["3d"].checks[:2]] == [-0.05, 0.05]
 
 
 def test_one_adjusted_encoder_is_one_draw_however_often_it_is_fine_tuned() -> None:
-    rows = [{**row, "encoder.run": row["encoder"]} for row in helped(UP, UP)]
-    found = Judged(CLAIMS, measured(scores=rows))["3a"]
-    assert (found.verdict, "one adjusting seed" in found.found) == ("undecided", True)
+    rows = [{**row, "encoder.run": row["encoder"]} for row in gains_of_tasks(UP, UP)]
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert (outcome.verdict, "one adjusting seed" in outcome.found) == ("undecided", True)
 
 
 def test_fine_tuning_seeds_are_averaged_within_each_adjusted_encoder() -> None:
-    adjusted_once = [row for row in helped(UP, UP) if row["encoder.adjusted"]]
-    rows = [row for row in helped(UP, UP) if not row["encoder.adjusted"]]
+    adjusted_once = [row for row in gains_of_tasks(UP, UP) if row["encoder.adjusted"]]
+    rows = [row for row in gains_of_tasks(UP, UP) if not row["encoder.adjusted"]]
     rows += [
         {**row, "encoder.run": f"{row['encoder']}-draw-{draw}", "score": row["score"] + gain}
         for draw, gain in enumerate((0.0, 0.3, -0.3))
         for row in adjusted_once
     ]
-    found = Judged(CLAIMS, measured(scores=rows))["3a"]
-    assert [len(check.values) for check in found.checks[:2]] == [3, 3]
-    assert found.verdict == "undecided"
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3a"]
+    assert [len(check.values) for check in outcome.checks[:2]] == [3, 3]
+    assert outcome.verdict == "undecided"
 
 
 def test_one_adjusted_encoder_of_each_size_is_one_rank_correlation() -> None:
-    rows = [{**row, "encoder.run": row["encoder"]} for row in sized("nli", UP) + sized("ner", UP)]
-    found = Judged(CLAIMS, measured(scores=rows))["3b"]
-    assert found.verdict == "undecided"
-    assert {check.unit for check in found.checks} == {"adjusting seed"}
-    assert {len(check.values) for check in found.checks} == {1}
+    rows = [
+        {**row, "encoder.run": row["encoder"]}
+        for row in scores_by_size("nli", UP) + scores_by_size("ner", UP)
+    ]
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
+    assert outcome.verdict == "undecided"
+    assert {check.unit for check in outcome.checks} == {"adjusting seed"}
+    assert {len(check.values) for check in outcome.checks} == {1}
 
 
 def test_two_sizes_have_no_rank_correlation_of_their_own() -> None:
-    rows = [row for row in sized("nli", UP) + sized("ner", UP) if row["encoder.size"] != 30]
-    found = Judged(CLAIMS, measured(scores=rows))["3b"]
-    assert (found.verdict, "ρ" in found.found) == ("supported", False)
+    rows = [row for row in scores_by_size("nli", UP) + scores_by_size("ner", UP) if row["encoder.size"] != 30]
+    outcome = Judged(CLAIMS, make_measurements(scores=rows))["3b"]
+    assert (outcome.verdict, "ρ" in outcome.found) == ("supported", False)
 
 
 def everything() -> dict[str, Rows]:
     frames = continual(UP, UP, ("nli",))
-    return {**frames, "scores": [*frames["scores"], *helped(UP, NOISY)]}
+    return {**frames, "scores": [*frames["scores"], *gains_of_tasks(UP, NOISY)]}
 
 
 def test_a_folder_without_adjustment_is_not_asked() -> None:
-    assert Judged(CLAIMS, measured(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
+    assert Judged(CLAIMS, make_measurements(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
-    found = Judged(CLAIMS, study("adjustment"))
+    row = Judged(CLAIMS, study("adjustment"))
     assert "nli: qad −1.7" in old_claim("adjustment", "f")
-    assert [f"{100 * found[one].checks[0].estimate.mean:.1f}" for one in ("3a", "3b")] == ["-1.7", "-1.7"]
-    moves = [check.about for check in found["3c"].checks]
-    assert moves[0] == "nli: related words 0.43 → 0.43, mean distance"
-    assert len(moves) == 5 and moves[-1] == "qa: not measured"
-    told = old_claim("adjustment", "i")
+    assert [f"{100 * row[name].checks[0].estimate.mean:.1f}" for name in ("3a", "3b")] == ["-1.7", "-1.7"]
+    abouts = [check.about for check in row["3c"].checks]
+    assert abouts[0] == "nli: related words 0.43 → 0.43, mean distance"
+    assert len(abouts) == 5 and abouts[-1] == "qa: not measured"
+    messages = old_claim("adjustment", "i")
     for words in ("AUC nli 0.866 fine-tuned, 0.899 continual", "AUC ner 0.846 fine-tuned, 0.851 continual"):
-        assert words in told
+        assert words in messages
         _, task, numbers = words.split(" ", 2)
-        assert f"{task}: AUC {numbers}" in found["3d"].checks[0].note
-    assert "nli: qad −0.8" in told
-    assert "nli xnli qad: continual − source-only −0.8" in found["3d"].checks[0].note
+        assert f"{task}: AUC {numbers}" in row["3d"].checks[0].note
+    assert "nli: qad −0.8" in messages
+    assert "nli xnli qad: continual − source-only −0.8" in row["3d"].checks[0].note
     assert "gain +1.7 points mixed, −1.7 points plain, p = 0.2697, n = 3" in old_claim("adjustment", "j")
-    mixed = found["3e"].checks[0]
-    assert "gain +1.7 mixed, -1.7 plain" in mixed.about
-    assert (mixed.unit, len(mixed.values)) == ("adjusting seed", 1)
+    mixed_check = row["3e"].checks[0]
+    assert "gain +1.7 mixed, -1.7 plain" in mixed_check.about
+    assert (mixed_check.unit, len(mixed_check.values)) == ("adjusting seed", 1)

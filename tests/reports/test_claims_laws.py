@@ -10,7 +10,7 @@ import test_claims_adjustment as adjustment
 import test_claims_interference as interference
 import test_claims_mixup as mixup
 import test_claims_transfer as transfer
-from made_up_rows import Row, measured, score, shuffled
+from made_up_rows import Row, make_measurements, score, shuffle_rows
 
 from isogloss.reports.measurements import FRAMES, Measurements
 from isogloss.reports.report import CLAIMS
@@ -29,19 +29,19 @@ def test_a_claim_says_where_it_stands_and_how_it_is_judged(claim: Claim) -> None
 
 
 def test_claims_are_lettered_in_order_and_say_different_things() -> None:
-    letters = {paper: [one.id[1] for one in CLAIMS if one.paper == paper] for paper in PAPERS}
-    assert {paper: "".join(own) for paper, own in letters.items()} == {
+    letters = {paper: [claim.id[1] for claim in CLAIMS if claim.paper == paper] for paper in PAPERS}
+    assert {paper: "".join(own_letter) for paper, own_letter in letters.items()} == {
         1: "abcdefghijkl",
         2: "abcdefghijklm",
         3: "abcdefghij",
         4: "abcdefghijklm",
     }
-    assert len({one.says for one in CLAIMS}) == len(CLAIMS) == 48
+    assert len({claim.says for claim in CLAIMS}) == len(CLAIMS) == 48
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_says_whose_its_threshold_is(claim: Claim) -> None:
-    """Ranges other than "more" and "less" are ours, with the paper's words; only such have alternatives."""
+    """Ranges other than "more" and "less" are ours, with the paper's words. Only such have alternatives."""
     assert re.match("Ours: .*|The paper's", claim.threshold)
     if claim.threshold.startswith("Ours"):
         assert re.search("“.+”", claim.threshold)
@@ -51,23 +51,25 @@ def test_a_claim_says_whose_its_threshold_is(claim: Claim) -> None:
 BILINGUAL = score(0.5, about={"method": "bilingual", "target": "qad"})
 
 
-@pytest.mark.parametrize("m", [Measurements(runs=[]), measured(scores=[BILINGUAL])], ids=["nothing", "other"])
-def test_measurements_of_something_else_judge_no_claim(m: Measurements) -> None:
-    own = [one for one in CLAIMS if one.paper < 3 or not m._frames]
-    assert judge(own, m) == []
+@pytest.mark.parametrize(
+    "measurements", [Measurements(runs=[]), make_measurements(scores=[BILINGUAL])], ids=["nothing", "other"]
+)
+def test_measurements_of_something_else_judge_no_claim(measurements: Measurements) -> None:
+    own_claims = [claim for claim in CLAIMS if claim.paper < 3 or not measurements._frames]
+    assert judge(own_claims, measurements) == []
 
 
 def cases() -> dict[str, Any]:
     """Give each paper's cases by name: a claim, rows by frame, and the verdict on them."""
-    found = {
+    claims = {
         f"{claim}-{verdict}": (claim, frames, verdict)
         for paper in (transfer, mixup)
         for (claim, verdict), frames in paper.CASES.items()
     }
     for paper in (adjustment, interference):
-        found |= {f"{one[0]}-{one[2]}-{number}": one for number, one in enumerate(paper.CASES)}
+        claims |= {f"{item[0]}-{item[2]}-{index}": item for index, item in enumerate(paper.CASES)}
     rules = adjustment.RULES.items()
-    return found | {name: (claim, {"scores": rows}, verdict) for name, (claim, rows, verdict) in rules}
+    return claims | {name: (claim, {"scores": rows}, verdict) for name, (claim, rows, verdict) in rules}
 
 
 CASES = cases()
@@ -79,29 +81,31 @@ SLOW = {name for name, (claim, _, _) in CASES.items() if claim[0] in "23"}
 )
 def test_a_verdict_follows_the_rule(name: str) -> None:
     claim, frames, verdict = CASES[name]
-    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
+    (outcome,) = judge([example for example in CLAIMS if example.id == claim], make_measurements(**frames))
     assert outcome.verdict == verdict
     rows = check_rows([outcome])
-    judged = rows[rows["judged"].eq(True)]
-    worst = min(judged["verdict"], key=get_args(Verdict).index)
-    assert worst == ("contradicted" if verdict == "mixed" else verdict)
-    tested = judged.dropna(subset="p")
-    assert tested["mean"].between(tested["low"] - 1e-9, tested["high"].fillna(np.inf) + 1e-9).all()
-    assert (tested["p_holm"] >= tested["p"]).all()
-    assert_thresholds_are_marked(outcome.claim, judged)
+    judged_row = rows[rows["judged"].eq(True)]
+    worst_verdict = min(judged_row["verdict"], key=get_args(Verdict).index)
+    assert worst_verdict == ("contradicted" if verdict == "mixed" else verdict)
+    tested_row = judged_row.dropna(subset="p")
+    assert (
+        tested_row["mean"].between(tested_row["low"] - 1e-9, tested_row["high"].fillna(np.inf) + 1e-9).all()
+    )
+    assert (tested_row["p_holm"] >= tested_row["p"]).all()
+    assert_thresholds_are_marked(outcome.claim, judged_row)
 
 
 PAPERS_BOUNDS = (0, 1)
-"""Bounds of "more" and "less": of a difference 0, of a ratio 1."""
+"""Bounds of "more" and "less": 0 for a difference, 1 for a ratio."""
 
 
-def assert_thresholds_are_marked(claim: Claim, judged: pd.DataFrame) -> None:
+def assert_thresholds_are_marked(claim: Claim, judged_table: pd.DataFrame) -> None:
     """Assert that other bounds quote the paper's words, are ours by the claim, and contradict nothing."""
-    bounds = judged[["above", "below"]]
-    ours = judged[(bounds.notna() & ~bounds.isin(PAPERS_BOUNDS)).any(axis=1)]
+    bounds = judged_table[["above", "below"]]
+    ours = judged_table[(bounds.notna() & ~bounds.isin(PAPERS_BOUNDS)).any(axis=1)]
     assert ours["printed"].str.len().gt(0).all()
     assert "contradicted" not in set(ours["verdict"])
-    assert not judged.loc[judged.index.difference(ours.index), "printed"].any()
+    assert not judged_table.loc[judged_table.index.difference(ours.index), "printed"].any()
     if len(ours):
         assert "ours" in claim.threshold.lower()
         assert "“" in claim.threshold
@@ -109,14 +113,14 @@ def assert_thresholds_are_marked(claim: Claim, judged: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
-    verdicts = {verdict for one, _, verdict in CASES.values() if one == claim.id}
+    verdicts = {verdict for item, _, verdict in CASES.values() if item == claim.id}
     assert verdicts >= {"supported"} and verdicts & {"contradicted", "mixed", "differs from print"}
     assert claim.paper > 2 or "undecided" in verdicts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "rows", "count"),
+    ("index", "rows", "count"),
     [
         (1, transfer.everything(), 10),
         (2, mixup.everything(), 13),
@@ -124,12 +128,15 @@ def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
         (4, interference.everything(), 8),
     ],
 )
-def test_the_order_of_rows_changes_nothing(number: int, rows: dict[str, list[Row]], count: int) -> None:
-    own = [claim for claim in CLAIMS if claim.paper == number]
-    frames = rows, {name: shuffled(some) for name, some in rows.items()}
-    before, after = (
-        {one.claim.id: (one.verdict, one.found) for one in judge(own, measured(**one_order))}
+def test_the_order_of_rows_changes_nothing(index: int, rows: dict[str, list[Row]], count: int) -> None:
+    own_claims = [claim for claim in CLAIMS if claim.paper == index]
+    frames = rows, {name: shuffle_rows(row) for name, row in rows.items()}
+    verdicts_before, verdicts_after = (
+        {
+            outcome.claim.id: (outcome.verdict, outcome.found)
+            for outcome in judge(own_claims, make_measurements(**one_order))
+        }
         for one_order in frames
     )
-    assert before == after
-    assert len(before) == count
+    assert verdicts_before == verdicts_after
+    assert len(verdicts_before) == count

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import pytest
-from made_up_rows import Row, measured
+from made_up_rows import Row, make_measurements
 from test_claims_laws import CASES
 from test_claims_mixup import bench
 
@@ -109,23 +109,23 @@ def is_tuned(row: Row) -> bool:
     return is_model(row) and not is_adjusted(row)
 
 
-def of_encoder(modules: str = "", languages: str = "", method: str = "") -> Callable[[Row], bool]:
+def match_encoder(modules: str = "", languages: str = "", method: str = "") -> Callable[[Row], bool]:
     """Return whether a row is of an encoder with these modules, languages and method."""
-    wanted = {"encoder.modules": modules, "encoder.languages": languages, "encoder.method": method}
-    return lambda row: all(row.get(name) == value for name, value in wanted.items() if value)
+    request = {"encoder.modules": modules, "encoder.languages": languages, "encoder.method": method}
+    return lambda row: all(row.get(name) == value for name, value in request.items() if value)
 
 
-META = of_encoder(method="meta-learning")
-FFN = of_encoder("feed-forward")
+META = match_encoder(method="meta-learning")
+FFN = match_encoder("feed-forward")
 TREATED: Mapping[str, Callable[[Row], bool]] = {
-    "4a": of_encoder(languages="qaa"),
-    **dict.fromkeys(("4b", "4c", "4f"), of_encoder()),
+    "4a": match_encoder(languages="qaa"),
+    **dict.fromkeys(("4b", "4c", "4f"), match_encoder()),
     **dict.fromkeys(("4d", "4h"), FFN),
     **dict.fromkeys(("4e", "4g", "4i"), META),
-    "4j": of_encoder("shared-adapter"),
+    "4j": match_encoder("shared-adapter"),
     "4k": lambda row: row["encoder.lines"] != "" and "+" in row["encoder.languages"],
-    "4l": of_encoder(languages="qaa+qab"),
-    "4m": of_encoder(languages="qaa+qad+qab"),
+    "4l": match_encoder(languages="qaa+qab"),
+    "4m": match_encoder(languages="qaa+qad+qab"),
 }
 """The encoders that a claim of the fourth paper is about, one of whose facts is changed."""
 
@@ -144,19 +144,21 @@ Stranger = tuple[str, str, Changes, Callable[[Row], bool], int]
 """Claim, name, changes, mask of rows of systems to change, and number of their seeds in the folder."""
 
 
-def of_pretraining(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
+def pretraining_strangers(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
     """Return the strangers of a claim of the fourth paper: another training, architecture, modules."""
-    treated, seeds = TREATED[claim], 2 if claim in ("4b", "4c", "4f") else SEEDS
+    treated_value = TREATED[claim]
+    seeds = 2 if claim in ("4b", "4c", "4f") else SEEDS
     changes = PRETRAINED | FINE_TUNED
-    changes |= {"a third language": {"encoder.languages": "qaa+qad+qaz"}} if claim != "4m" else {}
+    if claim != "4m":
+        changes["a third language"] = {"encoder.languages": "qaa+qad+qaz"}
     meta = changed_fields("encoder.method", MetaLearning)
     modules = changed_fields("encoder.modules", Modules)
-    everything = {name: (change, treated, seeds) for name, change in changes.items()}
+    everything = {name: (change, treated_value, seeds) for name, change in changes.items()}
     everything |= {
-        name: (change, lambda row: META(row) and treated(row), SEEDS) for name, change in meta.items()
+        name: (change, lambda row: META(row) and treated_value(row), SEEDS) for name, change in meta.items()
     }
     return everything | {
-        name: (change, lambda row: row["encoder.modules"] != "" and treated(row), SEEDS)
+        name: (change, lambda row: row["encoder.modules"] != "" and treated_value(row), SEEDS)
         for name, change in modules.items()
     }
 
@@ -166,9 +168,9 @@ def strangers() -> Iterator[Stranger]:
     for claim in SUPPORTED:
         match claim[0]:
             case "1":
-                alone = {**FINE_TUNED, "another pretraining seed": ELSEWHERE}
-                alone["an adjusted encoder"] = {"encoder.adjusted": "procrustes"}
-                everything = {name: (changes, is_model, 2) for name, changes in alone.items()}
+                single_row = {**FINE_TUNED, "another pretraining seed": ELSEWHERE}
+                single_row["an adjusted encoder"] = {"encoder.adjusted": "procrustes"}
+                everything = {name: (changes, is_model, 2) for name, changes in single_row.items()}
             case "2":
                 everything = {
                     name: (changes, is_mixup, SEEDS)
@@ -177,10 +179,12 @@ def strangers() -> Iterator[Stranger]:
                 everything["another pretraining seed"] = ELSEWHERE, is_mixup, 1
                 everything["a third language"] = {"target": "qad+qaz"}, is_mixup, SEEDS
             case "3":
-                adjusted = changed_fields("encoder.adjusted", CrossLingualAdjustment)
-                treated = is_tuned if claim == "3c" else is_adjusted
-                everything = {name: (changes, treated, SEEDS) for name, changes in FINE_TUNED.items()}
-                everything |= {name: (changes, is_adjusted, SEEDS) for name, changes in adjusted.items()}
+                adjusted_changed_fields = changed_fields("encoder.adjusted", CrossLingualAdjustment)
+                treated_tuned = is_tuned if claim == "3c" else is_adjusted
+                everything = {name: (changes, treated_tuned, SEEDS) for name, changes in FINE_TUNED.items()}
+                everything |= {
+                    name: (changes, is_adjusted, SEEDS) for name, changes in adjusted_changed_fields.items()
+                }
                 everything |= {
                     name: (changes, is_continual, SEEDS)
                     for name, changes in changed_fields("auxiliary", AlignmentTerm).items()
@@ -188,13 +192,13 @@ def strangers() -> Iterator[Stranger]:
                 everything["another pretraining seed"] = ELSEWHERE, is_main_adjusted, 1
                 everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, SEEDS
             case _:
-                everything = of_pretraining(claim)
+                everything = pretraining_strangers(claim)
         for name, (change, treats, seeds) in everything.items():
             yield claim, name, change, treats, seeds
 
 
 PARTS = {
-    *(("2d", f"method.{part}") for part in ("learned_ratio", "schedule")),  # They are what 2d leaves out.
+    *(("2d", f"method.{part}") for part in ("learned_ratio", "schedule")),  # Part of 2d.
     *(("2k", f"method.{part}") for part in ("layer",)),  # Layers are what 2k compares.
     *((claim, "auxiliary.bitext") for claim in ("3d", "3j")),  # Another bitext is data of the same system.
     ("3g", "a third language"),  # It is judged within the source language, whatever the target.
@@ -208,22 +212,22 @@ def with_stranger(
 ) -> Iterator[tuple[str, Row]]:
     """Yield a stranger's rows, with the frame that they are of."""
     _, name, changes, treats, seeds = stranger
-    of_an_encoder = any(key.startswith("encoder.") for key in changes) and changes is not ELSEWHERE
+    has_encoder = any(key.startswith("encoder.") for key in changes) and changes is not ELSEWHERE
     ids = ["run", "model", "origin", "end"]
-    ids += ["encoder", "encoder.run"] if of_an_encoder else [] if changes is ELSEWHERE else ["way"]
+    ids += ["encoder", "encoder.run"] if has_encoder else [] if changes is ELSEWHERE else ["way"]
     for frame, rows in frames.items():
         for row in rows:
             seed = row["seed"] if row.get("seed") is not None else row.get("encoder.seed") or 0
-            if treats(row) and seed < seeds and (of_an_encoder or row["kind"] == "model"):
-                renamed = {key: f"{row[key]} {name}" for key in ids if key in row}
+            if treats(row) and seed < seeds and (has_encoder or row["kind"] == "model"):
+                renamed_texts = {key: f"{row[key]} {name}" for key in ids if key in row}
                 numbers = {key: row[key] * factor for key in VALUES if row.get(key) is not None}
-                yield frame, {**row, **renamed, **numbers, **changes}
+                yield frame, {**row, **renamed_texts, **numbers, **changes}
 
 
-def with_strangers(claim: str, others: Sequence[Stranger], factor: float) -> dict[str, list[Row]]:
+def with_strangers(claim: str, other_strangers: Sequence[Stranger], factor: float) -> dict[str, list[Row]]:
     """Return the rows of a claim with the rows of strangers."""
-    frames = {frame: [*rows] for frame, rows in SUPPORTED[claim].items()}
-    for stranger in others:
+    frames = {frame: list(rows) for frame, rows in SUPPORTED[claim].items()}
+    for stranger in other_strangers:
         for frame, row in with_stranger(SUPPORTED[claim], stranger, factor):
             frames[frame].append(row)
     return frames
@@ -233,11 +237,15 @@ def with_strangers(claim: str, others: Sequence[Stranger], factor: float) -> dic
 @pytest.mark.parametrize("claim", SUPPORTED)
 @pytest.mark.parametrize("factor", [0.3, 1.7], ids=["far lower", "far higher"])
 def test_systems_that_differ_in_one_fact_change_no_verdict(claim: str, factor: float) -> None:
-    others = [stranger for stranger in strangers() if stranger[0] == claim and stranger[:2] not in PARTS]
-    frames = with_strangers(claim, others, factor)
-    assert len(others) > 15
-    assert claim == "2c" or sum(map(len, frames.values())) > 2 * sum(map(len, SUPPORTED[claim].values()))
-    (outcome,) = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    other_strangers = [
+        stranger for stranger in strangers() if stranger[0] == claim and stranger[:2] not in PARTS
+    ]
+    frames = with_strangers(claim, other_strangers, factor)
+    assert len(other_strangers) > 15
+    assert claim == "2c" or sum(len(item) for item in frames.values()) > 2 * sum(
+        len(item) for item in SUPPORTED[claim].values()
+    )
+    (outcome,) = judge([rule for rule in CLAIMS if rule.id == claim], make_measurements(**frames))
     assert outcome.verdict == "supported", outcome.found
 
 
@@ -256,14 +264,14 @@ RELATED: Mapping[str, Changes] = {
 
 
 def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[str, list[Row]]:
-    """Return the rows of a claim and one more row of a frame; all else is on dev where that is on test."""
-    frames = {key: [*rows] for key, rows in SUPPORTED[claim].items()}
+    """Return the rows of a claim and one more row of a frame. All else is on dev where that is on test."""
+    frames = {key: list(rows) for key, rows in SUPPORTED[claim].items()}
     if name == "on test":
         frames[frame] = [{**row, "split": "dev"} for row in frames[frame]]
     measured_row = frames[frame][0]
     numbers = {key: measured_row[key] * factor for key in VALUES if measured_row.get(key) is not None}
-    related = {**measured_row, **numbers, **RELATED[name], "run": f"{measured_row.get('run')} {name}"}
-    frames[frame].append(related)
+    related_value = {**measured_row, **numbers, **RELATED[name], "run": f"{measured_row.get('run')} {name}"}
+    frames[frame].append(related_value)
     return frames
 
 
@@ -272,14 +280,14 @@ def related_rows() -> Iterator[tuple[str, str, str]]:
     for claim, frames in SUPPORTED.items():
         for frame, rows in frames.items():
             for name, changes in RELATED.items():
-                changed = {key: rows[0].get(key) for key in changes if key != "main"}
-                if all(changed.values()) and (name == "on test" or {*changed.items()} - {*changes.items()}):
+                change = {key: rows[0].get(key) for key in changes if key != "main"}
+                if all(change.values()) and (name == "on test" or set(change.items()) - set(changes.items())):
                     yield claim, frame, name
 
 
 def judged_with_related_row(claim: str, frame: str, name: str, factor: float) -> str:
     frames = with_related_row(claim, frame, name, factor)
-    outcomes = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    outcomes = judge([rule for rule in CLAIMS if rule.id == claim], make_measurements(**frames))
     return outcomes[0].verdict if outcomes else "not listed"
 
 
@@ -298,7 +306,7 @@ def test_one_more_measurement_of_a_model_changes_no_verdict(claim: str, frame: s
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("claim", "frame", "name"), [*related_rows()])
+@pytest.mark.parametrize(("claim", "frame", "name"), list(related_rows()))
 @pytest.mark.parametrize("factor", [0.3, 1.7], ids=["far lower", "far higher"])
 def test_no_measurement_of_a_model_changes_a_verdict(
     claim: str, frame: str, name: str, factor: float
@@ -308,18 +316,21 @@ def test_no_measurement_of_a_model_changes_a_verdict(
 
 def test_settings_of_the_papers_are_the_defaults_of_their_methods() -> None:
     """Nearest to the paper's are systems with most of these values: a new field must be weighed here."""
-    adjusted = dict(field_values(CrossLingualAdjustment))
+    adjusted_field_values = dict(field_values(CrossLingualAdjustment))
     roles = {"pulled", "word"}
-    own = {name: value for name, value in adjusted.items() if name not in {*MONITORING, *roles}}
-    assert own == adjustment_rows.ADJUSTED
-    added = dict(field_values(AlignmentTerm))
+    own_part = {
+        name: value for name, value in adjusted_field_values.items() if name not in {*MONITORING, *roles}
+    }
+    assert own_part == adjustment_rows.ADJUSTED
+    added_field_values = dict(field_values(AlignmentTerm))
     assert {name: value for name, value in adjustment_rows.ADDED.items() if value is not None} == {
-        name: value for name, value in added.items() if value not in (None, "")
+        name: value for name, value in added_field_values.items() if value not in (None, "")
     }
     mixup = {f"method.{name}": value for name, value in field_values(XMixup)}
     left_out = {*mixup_comparisons.FIXED, "method.layer", "method.ratio_rate"}
     assert {k: v for k, v in mixup.items() if k not in left_out} == {**mixup_comparisons.SETTINGS}
-    meta, modules = dict(field_values(MetaLearning)), dict(field_values(Modules))
+    meta = dict(field_values(MetaLearning))
+    modules = dict(field_values(Modules))
     for name, value in interference_rows.SETTINGS.items():
         field = {"embedded": "embedding"}.get(name, name.rpartition(".")[2])
         assert (meta if "method" in name else modules)[field] in (value, "")

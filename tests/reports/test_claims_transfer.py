@@ -3,20 +3,20 @@
 from functools import cache
 
 import pytest
-from made_up_rows import delta, measured, path, plane, score
+from made_up_rows import delta, make_measurements, path, plane, score
 from made_up_studies import Judged
 
 from isogloss.reports.report import CLAIMS as ALL
 
-CLAIMS = [one for one in ALL if one.paper == 1]
+CLAIMS = [item for item in ALL if item.paper == 1]
 
 SEEDS = range(6)
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def outcomes(m):
-    return Judged(CLAIMS, m)
+def outcomes(measurements):
+    return Judged(CLAIMS, measurements)
 
 
 def wobble(seed, size=0.004):
@@ -58,35 +58,39 @@ def sagging(depth, low, high):
 
 def spread_scores(source, target, seeds=SEEDS):
     """Scores of source-only models whose stds over seeds are like source and target."""
-    found = []
+    scores = []
     for seed in seeds:
-        found.append(score(0.9 + source * (-1) ** seed, language="qaa", seed=seed))
-        found.append(score(0.6 + target * (seed - 2.5) / 2, language="qad", seed=seed))
-    return found
+        scores.append(score(0.9 + source * (-1) ** seed, language="qaa", seed=seed))
+        scores.append(score(0.6 + target * (seed - 2.5) / 2, language="qad", seed=seed))
+    return scores
 
 
 def spread_paths(start, end, seeds=SEEDS):
-    found = []
+    result = []
     for seed in seeds:
-        first = 0.5 + start * (-1) ** seed
-        last = 0.8 + end * (seed - 2.5) / 2
-        found += path({a: first + a * (last - first) for a in ALPHAS}, seed=seed)
-    return found
+        first_item = 0.5 + start * (-1) ** seed
+        last_value = 0.8 + end * (seed - 2.5) / 2
+        result += path({a: first_item + a * (last_value - first_item) for a in ALPHAS}, seed=seed)
+    return result
 
 
 def parts(encoder, head, size=0.004):
     gains = {"all": (0.2, 0.004), "encoder": (encoder, size), "head": (head, 0.004)}
-    return [one for part, (gain, own) in gains.items() for one in straight(0.5, 0.5 + gain, own, part=part)]
+    return [
+        point
+        for part, (gain, own_gain) in gains.items()
+        for point in straight(0.5, 0.5 + gain, own_gain, part=part)
+    ]
 
 
 def encoders(better_climb, size=0.004):
     climbs = {"better": (0.7, better_climb), "worse": (0.5, 0.2)}
-    about = {"source": "qaa"}
+    options = {"source": "qaa"}
     return [
-        one
+        point
         for name, (low, climb) in climbs.items()
-        for one in straight(
-            low, low + climb, size if name == "better" else 0.0, about={**about, "encoder": name}
+        for point in straight(
+            low, low + climb, size if name == "better" else 0.0, about={**options, "encoder": name}
         )
     ]
 
@@ -111,7 +115,7 @@ def planes_of_encoders(better, size=0.004):
         *surfaces(better, 0.0, size, 0.6, encoder="better"),
         *surfaces(0.3, 0.0, 0.0, 0.5, encoder="worse"),
     ]
-    return [one for one in rows if one["role"] == "target"]
+    return [row for row in rows if row["role"] == "target"]
 
 
 def deltas(ratio, angle=55.0, size=0.01):
@@ -149,7 +153,7 @@ CASES = {
     ("1i", "supported"): {"interpolation": parts(0.2, 0.0)},
     ("1i", "differs from print"): {"interpolation": parts(0.1, 0.0)},
     ("1i", "undecided"): {"interpolation": parts(0.172, 0.0, 0.02)},
-    ("1i", "not tested"): {"interpolation": [one for one in parts(0.2, 0.0) if one["part"] != "head"]},
+    ("1i", "not tested"): {"interpolation": [gain for gain in parts(0.2, 0.0) if gain["part"] != "head"]},
     ("1j", "supported"): {
         "interpolation": straight(0.5, 0.8, role="source", start="target-only")
         + straight(0.8, 0.81, start="target-only")
@@ -158,7 +162,7 @@ CASES = {
     ("1j", "undecided"): {"interpolation": straight(0.5, 0.502, role="source", start="target-only")},
     ("1k", "supported"): {"plane": surfaces(0.3, 0.05)},
     ("1k", "contradicted"): {"plane": surfaces(0.05, 0.3)},
-    ("1k", "undecided"): {"plane": [one for one in surfaces(0.3, 0.05) if one["seed"] == 0]},
+    ("1k", "undecided"): {"plane": [point for point in surfaces(0.3, 0.05) if point["seed"] == 0]},
     ("1l", "supported"): {"plane": planes_of_encoders(0.1)},
     ("1l", "contradicted"): {"plane": planes_of_encoders(0.5)},
     ("1l", "undecided"): {"plane": planes_of_encoders(0.29, 0.02)},
@@ -171,7 +175,7 @@ def everything():
         + straight(0.9, 0.91, role="source")
         + straight(0.8, 0.81, start="target-only")
         + straight(0.5, 0.8, role="source", start="target-only")
-        + [one for one in parts(0.2, 0.0) if one["part"] != "all"],
+        + [gain for gain in parts(0.2, 0.0) if gain["part"] != "all"],
         "scores": spread_scores(0.002, 0.1),
         "deltas": deltas(1.0, 56),
         "plane": surfaces(0.3, 0.05),
@@ -180,9 +184,9 @@ def everything():
 
 @cache
 def verdicts_without_strangers():
-    own = outcomes(measured(interpolation=everything()["interpolation"]))
-    assert len(own) == 7
-    return {name: one.found for name, one in own.items()}
+    own_outcomes = outcomes(make_measurements(interpolation=everything()["interpolation"]))
+    assert len(own_outcomes) == 7
+    return {name: own_outcome.found for name, own_outcome in own_outcomes.items()}
 
 
 STRANGERS = {
@@ -197,41 +201,49 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_a_path_that_is_not_the_papers_changes_no_verdict(stranger):
     rows = {"interpolation": everything()["interpolation"]}
-    down = [
-        one for role in ("source", "target") for one in straight(0.9, 0.2, role=role, **STRANGERS[stranger])
+    lower_texts = [
+        point
+        for role in ("source", "target")
+        for point in straight(0.9, 0.2, role=role, **STRANGERS[stranger])
     ]
-    after = outcomes(measured(interpolation=rows["interpolation"] + down))
-    assert {name: one.found for name, one in after.items()} == verdicts_without_strangers()
+    outcomes_after = outcomes(make_measurements(interpolation=rows["interpolation"] + lower_texts))
+    assert {name: outcome.found for name, outcome in outcomes_after.items()} == verdicts_without_strangers()
 
 
 def test_a_path_of_another_training_has_a_check_of_its_own():
     slow = straight(0.9, 0.5, role="source", about={"optimization.learning_rate": 1e-3})
-    one = outcomes(measured(interpolation=straight(0.9, 0.91, role="source") + slow))["1a"]
-    drops = [check.estimate.mean for check in one.checks if "drop" in check.about]
+    outcome = outcomes(make_measurements(interpolation=straight(0.9, 0.91, role="source") + slow))["1a"]
+    drops = [check.estimate.mean for check in outcome.checks if "drop" in check.about]
     assert [round(drop, 2) for drop in drops] == [0.8, -0.01]
-    assert "learning_rate=0.001" in one.found
+    assert "learning_rate=0.001" in outcome.found
 
 
 def test_deltas_of_another_triple_change_no_verdict():
-    others = [delta(9.0, 10, seed=seed, **{"second.method": "few-shot"}) for seed in SEEDS]
-    others += [delta(9.0, 10, seed=seed, about={"method": "x-mixup"}) for seed in SEEDS]
-    before, after = (outcomes(measured(deltas=deltas(1.0, 56) + more)) for more in ([], others))
-    assert [one.found for one in after.values()] == [one.found for one in before.values()]
-    assert {one.verdict for one in after.values()} == {"supported"} and len(after) == 2
+    other_deltas = [delta(9.0, 10, seed=seed, **{"second.method": "few-shot"}) for seed in SEEDS]
+    other_deltas += [delta(9.0, 10, seed=seed, about={"method": "x-mixup"}) for seed in SEEDS]
+    outcomes_before, outcomes_after = (
+        outcomes(make_measurements(deltas=deltas(1.0, 56) + more)) for more in ([], other_deltas)
+    )
+    assert [outcome.found for outcome in outcomes_after.values()] == [
+        outcome.found for outcome in outcomes_before.values()
+    ]
+    assert {outcome.verdict for outcome in outcomes_after.values()} == {"supported"} and len(
+        outcomes_after
+    ) == 2
 
 
 def test_three_seeds_cannot_tell_a_ratio_of_three_from_chance():
-    one = outcomes(measured(scores=spread_scores(0.01, 0.08, range(3))))["1c"]
-    assert one.verdict == "undecided" and one.checks[0].estimate.mean > 3
-    assert [check.statement for check in one.checks] == ["points", "logits"]
-    assert "3 seeds are too few" in one.found
+    outcome = outcomes(make_measurements(scores=spread_scores(0.01, 0.08, range(3))))["1c"]
+    assert outcome.verdict == "undecided" and outcome.checks[0].estimate.mean > 3
+    assert [check.statement for check in outcome.checks] == ["points", "logits"]
+    assert "3 seeds are too few" in outcome.found
 
 
 def test_many_targets_bring_no_more_freedom_than_their_seeds():
     rows = spread_scores(0.01, 0.05, range(3))
     more = [{**row, "language": f"qa{n}"} for row in rows if row["language"] == "qad" for n in range(6)]
-    one, many = (outcomes(measured(scores=own))["1c"] for own in (rows, rows + more))
-    assert one.checks[0].estimate.low == pytest.approx(many.checks[0].estimate.low)
+    outcome, many = (outcomes(make_measurements(scores=own_rows))["1c"] for own_rows in (rows, rows + more))
+    assert outcome.checks[0].estimate.low == pytest.approx(many.checks[0].estimate.low)
 
 
 def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
@@ -241,41 +253,59 @@ def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
         for seed in (0, 1)
         for row in rows
     ]
-    alone, both = (outcomes(measured(scores=some))["1c"] for some in (rows, runs))
-    points = [one for one in both.checks if one.statement == "points"]
-    assert [one.estimate.mean for one in points] == pytest.approx([alone.checks[0].estimate.mean] * 2)
-    assert ["pretraining seed 1" in one.about for one in points] == [False, True]
+    single_outcome, both_outcomes = (
+        outcomes(make_measurements(scores=items))["1c"] for items in (rows, runs)
+    )
+    points = [check for check in both_outcomes.checks if check.statement == "points"]
+    assert [point.estimate.mean for point in points] == pytest.approx(
+        [single_outcome.checks[0].estimate.mean] * 2
+    )
+    assert ["pretraining seed 1" in point.about for point in points] == [False, True]
 
 
 @pytest.mark.slow
 def test_one_seed_says_nothing_of_the_spread_over_seeds():
     rows = spread_scores(0.002, 0.1)
-    alone = [{**row, "encoder": "other", "encoder.run": "other"} for row in rows if row["seed"] == 0]
+    single_result = [{**row, "encoder": "other", "encoder.run": "other"} for row in rows if row["seed"] == 0]
     for_each = [{**row, "encoder.seed": row["seed"], "encoder.run": f"small-{row['seed']}"} for row in rows]
-    before, after = (outcomes(measured(scores=some))["1c"] for some in (rows, rows + alone))
-    assert [one.estimate.mean for one in after.checks] == [one.estimate.mean for one in before.checks]
-    assert "1c" not in outcomes(measured(scores=alone)) and "1c" not in outcomes(measured(scores=for_each))
+    outcome_before, outcome_after = (
+        outcomes(make_measurements(scores=items))["1c"] for items in (rows, rows + single_result)
+    )
+    assert [check.estimate.mean for check in outcome_after.checks] == [
+        check.estimate.mean for check in outcome_before.checks
+    ]
+    assert "1c" not in outcomes(make_measurements(scores=single_result)) and "1c" not in outcomes(
+        make_measurements(scores=for_each)
+    )
 
 
 def test_a_fall_beyond_the_two_models_does_not_count():
-    beyond = [point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)]
+    beyond_points = [
+        point for seed in SEEDS for point in path({-0.5: 0.0, 1.5: 0.0}, role="source", seed=seed)
+    ]
     rows = straight(0.9, 0.91, role="source")
-    assert outcomes(measured(interpolation=rows + beyond))["1a"].verdict == "supported"
+    assert outcomes(make_measurements(interpolation=rows + beyond_points))["1a"].verdict == "supported"
 
 
 @pytest.mark.slow
 def test_encoders_are_compared_on_paths_that_both_know():
-    alone = straight(0.1, 0.9, about={"encoder": "worse", "target": "qab"})
-    before, after = (outcomes(measured(interpolation=encoders(0.1) + more))["1e"] for more in ([], alone))
-    assert before.found == after.found
-    assert [check.judged for check in before.checks] == [True, False]  # The slope; its share of the gap.
+    single_points = straight(0.1, 0.9, about={"encoder": "worse", "target": "qab"})
+    outcome_before, outcome_after = (
+        outcomes(make_measurements(interpolation=encoders(0.1) + more))["1e"] for more in ([], single_points)
+    )
+    assert outcome_before.found == outcome_after.found
+    assert [check.judged for check in outcome_before.checks] == [
+        True,
+        False,
+    ]  # The slope; its share of the gap.
 
 
 @pytest.mark.slow
 def test_numbers_of_a_study_that_was_run(study):
-    judged = outcomes(study("transfer"))
+    judged_outcomes = outcomes(study("transfer"))
     means = {
-        name: [check.estimate.mean for check in one.checks if check.values] for name, one in judged.items()
+        name: [check.estimate.mean for check in judged_outcome.checks if check.values]
+        for name, judged_outcome in judged_outcomes.items()
     }
     expected = {
         "1a": [-0.012, -0.085],
@@ -291,7 +321,7 @@ def test_numbers_of_a_study_that_was_run(study):
         name: pytest.approx(values, abs=6e-3) for name, values in expected.items()
     }
     assert means["1g"] == pytest.approx([54], abs=0.5)
-    assert "1e" not in judged and len(judged) == 9
+    assert "1e" not in judged_outcomes and len(judged_outcomes) == 9
 
 
 def test_pretraining_seeds_are_the_units_of_an_encoder_that_has_several():
@@ -306,13 +336,13 @@ def test_pretraining_seeds_are_the_units_of_an_encoder_that_has_several():
             about={"encoder": "small", "encoder.seed": encoder_seed, "encoder.kind": "pretrain"},
         )
     ]
-    one = outcomes(measured(interpolation=rows))["1b"].checks[1]
-    assert (one.unit, len(one.values)) == ("pretraining seed", 3)
-    assert one.p_value > 0.2
+    check = outcomes(make_measurements(interpolation=rows))["1b"].checks[1]
+    assert (check.unit, len(check.values)) == ("pretraining seed", 3)
+    assert check.p_value > 0.2
 
 
 def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
-    def of(name, slopes):
+    def points_of(name, slopes):
         return [
             point
             for encoder_seed, slope in enumerate(slopes)
@@ -324,8 +354,8 @@ def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
             )
         ]
 
-    rows = of("worse", (0.26, 0.28, 0.27)) + of("better", (0.10, 0.50, 0.12))
-    check, share = outcomes(measured(interpolation=rows))["1e"].checks
+    rows = points_of("worse", (0.26, 0.28, 0.27)) + points_of("better", (0.10, 0.50, 0.12))
+    check, share = outcomes(make_measurements(interpolation=rows))["1e"].checks
     assert check.judged and not share.judged and "share of the gap" in share.about
     assert (check.unit, len(check.values)) == ("pretraining seed", 3)
     assert check.p_value > 0.5
@@ -333,6 +363,8 @@ def test_encoders_made_here_are_compared_by_their_pretraining_seeds_unpaired():
 
 def test_a_lowrank_model_is_none_of_the_papers():
     rows = straight(0.9, 0.91, role="source")
-    other = [{**row, "peft": "lora"} for row in straight(0.9, 0.5, role="source")]
-    before, after = (outcomes(measured(interpolation=own))["1a"] for own in (rows, rows + other))
-    assert before.found == after.found
+    other_item = [{**row, "peft": "lora"} for row in straight(0.9, 0.5, role="source")]
+    outcome_before, outcome_after = (
+        outcomes(make_measurements(interpolation=own_rows))["1a"] for own_rows in (rows, rows + other_item)
+    )
+    assert outcome_before.found == outcome_after.found

@@ -7,14 +7,15 @@ import pytest
 from court import TRIALS, Frames, Trial, generators, verdict
 from court_systems import SYSTEM_TRIALS
 from court_worlds import PARTS, FailingOnAverage, SkewedOnAverage, rates, worlds_of
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from each import each
 from isogloss.reports.checks import check_of
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge, weigh_checks
 
-DRAWS, RIGHT = 6, 3
+DRAWS = 6
+RIGHT = 3
 """At a true level of 6 %, more than three of six draws are wrong once in 6,000 times. After three right draws
 the result is certain, and the others are not judged."""
 
@@ -35,16 +36,16 @@ def test_noise_is_no_evidence(trial: Trial) -> None:
     absent, present = zip(*pairs, strict=True)
     # Equal systems contradict no difference; a path without its rise or fall does contradict a claim of one.
     wrong = [{"supported"}, *([{"contradicted", "mixed"}] if trial in SYSTEM_TRIALS else [])]
-    assert hold(trial, absent, *(lambda found, no=no: found not in no for no in wrong))
-    assert hold(trial, present, lambda found: found == "supported")
+    assert is_lawful(trial, absent, *(lambda result, no=no: result not in no for no in wrong))
+    assert is_lawful(trial, present, lambda result: result == "supported")
 
 
-def hold(trial: Trial, draws: Iterable[Frames], *laws: Callable[[Verdict], bool]) -> bool:
-    """Judge draws until each law is true of enough of them; return whether that is so of some."""
+def is_lawful(trial: Trial, draws: Iterable[Frames], *laws: Callable[[Verdict], bool]) -> bool:
+    """Judge draws until each law is true of enough of them. Return whether that is so of some."""
     right = [0] * len(laws)
     for frames in draws:
-        found = verdict(trial.claim, frames)
-        right = [count + law(found) for count, law in zip(right, laws, strict=True)]
+        result = verdict(trial.claim, frames)
+        right = [count + law(result) for count, law in zip(right, laws, strict=True)]
         if min(right) >= RIGHT:
             return True
     return False
@@ -87,7 +88,7 @@ def false_positives(claim: str, name: str, seeds: int, draws: int) -> float:
 
 @pytest.mark.parametrize(("claim", "name", "seeds"), WORST)
 def test_worlds_that_once_misled_a_rule_do_so_no_more(claim: str, name: str, seeds: int) -> None:
-    """At a true 6 %, eight or more of 40 draws are supported once in 400 times; 1h had been in all 40."""
+    """At a true 6 %, eight or more of 40 draws are supported once in 400 times. 1h had been in all 40."""
     assert false_positives(claim, name, seeds, FEW_DRAWS) < 8 / FEW_DRAWS
 
 
@@ -108,7 +109,7 @@ def test_no_world_supports_a_false_claim(claim: str, seeds: int) -> None:
 def test_a_verdict_says_which_rate_of_failures_its_seeds_exclude() -> None:
     trial = next(trial for trial in SYSTEM_TRIALS if trial.claim == "2a")
     frames = trial.present(np.random.default_rng(0), 6)
-    (outcome,) = judge([claim for claim in CLAIMS if claim.id == "2a"], measured(**frames))
+    (outcome,) = judge([claim for claim in CLAIMS if claim.id == "2a"], make_measurements(**frames))
     assert outcome.verdict == "supported" and outcome.seeds == 6
     assert outcome.failures_excluded == pytest.approx(1 - 0.05 ** (1 / 6))
     assert outcome.condition in outcome.found and "39 %" in outcome.condition

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hand_made import MODEL, golden, plain, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.landscapes import (
@@ -29,8 +29,8 @@ ALONG = {
 
 
 def figure(figures: list, name: str):
-    (found,) = [one for one in figures if one.name.startswith(name)]
-    return found
+    (result,) = [field for field in figures if field.name.startswith(name)]
+    return result
 
 
 TARGET = {
@@ -45,55 +45,68 @@ TARGET = {
 
 
 def path(start="source-only", end="bilingual", *, scores=(0.5, 1.0), **facts) -> list[dict]:
-    about = {**TARGET, "method": end, "way": end, "start.method": start, "start.way": start}
-    about |= {"start": f"{start} 0", "end": f"{end} 0", "seed": 0, **facts}
-    return [{**about, "alpha": float(alpha), "score": score} for alpha, score in enumerate(scores)]
+    options = {**TARGET, "method": end, "way": end, "start.method": start, "start.way": start}
+    options |= {"start": f"{start} 0", "end": f"{end} 0", "seed": 0, **facts}
+    return [{**options, "alpha": float(alpha), "score": score} for alpha, score in enumerate(scores)]
 
 
-def plane(first="source-only", second="target-only", *, score=0.5, **facts) -> list[dict]:
-    about = {**TARGET, "origin": "o", "method": "bilingual", "way": "b", "first": first, "second": second}
-    about |= {
-        "first.way": first,
+def plane(first_text="source-only", second="target-only", *, score=0.5, **facts) -> list[dict]:
+    options = {
+        **TARGET,
+        "origin": "o",
+        "method": "bilingual",
+        "way": "b",
+        "first": first_text,
+        "second": second,
+    }
+    options |= {
+        "first.way": first_text,
         "second.way": second,
-        "first.method": first,
+        "first.method": first_text,
         "second.method": second,
         **facts,
     }
     grid = [(x, y) for x in (0.0, 1.0) for y in (0.0, 1.0)]
-    return [{**about, "alpha_first": x, "alpha_second": y, "score": score + x / 10 + y / 20} for x, y in grid]
+    return [
+        {**options, "alpha_first": x, "alpha_second": y, "score": score + x / 10 + y / 20} for x, y in grid
+    ]
 
 
 @pytest.mark.parametrize("name", ["path-aggregate", "path-variance"])
 def test_aggregates_are_as_they_were(study: Study, name: str) -> None:
-    drawn, before = figure(path_figures(study("transfer")), name), golden("transfer")["figures"][name]["data"]
-    assert the_same(drawn.data, before, AGGREGATED, plain("curves", "mean", "low", "high")) == 16
+    drawn_figure = figure(path_figures(study("transfer")), name)
+    data_before = golden("transfer")["figures"][name]["data"]
+    assert the_same(drawn_figure.data, data_before, AGGREGATED, plain("curves", "mean", "low", "high")) == 16
 
 
 def test_paths_of_pairs_are_as_they_were(study: Study) -> None:
-    before = golden("transfer")["figures"]["path-raw-ud-upos-shipped-all-dev-accuracy-1"]["data"]
-    drawn = figure(path_figures(study("transfer")), "path-raw")
+    data_before = golden("transfer")["figures"]["path-raw-ud-upos-shipped-all-dev-accuracy-1"]["data"]
+    drawn_figure = figure(path_figures(study("transfer")), "path-raw")
     numbers = plain("seeds", "mean", "std", "normalised_mean", "normalised_variance")
-    assert the_same(drawn.data, before, ALONG, numbers) == 32
+    assert the_same(drawn_figure.data, data_before, ALONG, numbers) == 32
 
 
 def test_planes_are_as_they_were(study: Study) -> None:
-    (drawn,) = plane_figures(study("transfer"))
-    before = golden("transfer")["figures"]["plane-ud-upos-shipped-all-dev-accuracy-1"]["data"]
+    (drawn_plane_figure,) = plane_figures(study("transfer"))
+    data_before = golden("transfer")["figures"]["plane-ud-upos-shipped-all-dev-accuracy-1"]["data"]
     keys = {"role": "role", "alpha_first": "alpha_source", "alpha_second": "alpha_target"}
-    assert the_same(drawn.data, before, keys, plain("seeds", "mean", "normalised_mean")) == 32
+    assert (
+        the_same(drawn_plane_figure.data, data_before, keys, plain("seeds", "mean", "normalised_mean")) == 32
+    )
 
 
 def test_deltas_are_as_they_were(study: Study) -> None:
-    (drawn,), (table,) = delta_figures(study("transfer")), SUMMARIES["deltas-by-pair"].show(study("transfer"))
-    before = golden("transfer")["figures"]["deltas"]["data"]
+    (drawn_delta_figure,) = delta_figures(study("transfer"))
+    (table,) = SUMMARIES["deltas-by-pair"].show(study("transfer"))
+    data_before = golden("transfer")["figures"]["deltas"]["data"]
     numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
-    for data in (drawn.data, table.data):
-        assert the_same(data, before, plain("source", "target", "seed", "part"), numbers) == 18
+    for data in (drawn_delta_figure.data, table.data):
+        assert the_same(data, data_before, plain("source", "target", "seed", "part"), numbers) == 18
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    "other",
+    "other_item",
     [
         {"end": "target-only"},
         {"start": "target-only"},
@@ -103,24 +116,28 @@ def test_deltas_are_as_they_were(study: Study) -> None:
         {"way": "bilingual with other fields"},
     ],
 )
-def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other: dict) -> None:
+def test_an_aggregate_never_mixes_paths_of_other_models_or_splits(other_item: dict) -> None:
     two = [*path(), *path(target="cc", language="cc")]
-    alone, beside = (
-        path_figures(measured(interpolation=rows))
-        for rows in (two, [*two, *path(scores=(0.9, 0.3), **other)])
+    single_path_figures, beside = (
+        path_figures(make_measurements(interpolation=rows))
+        for rows in (two, [*two, *path(scores=(0.9, 0.3), **other_item)])
     )
-    old, new = (figure(one, "path-aggregate").data for one in (alone, beside))
-    names = [name for name in old if name not in ("inputs", "panel", "path")]
-    assert old[names].merge(new[names], how="left", indicator=True)["_merge"].eq("both").all()
+    old_figure, new_figure = (figure(item, "path-aggregate").data for item in (single_path_figures, beside))
+    names = [name for name in old_figure if name not in ("inputs", "panel", "path")]
+    assert old_figure[names].merge(new_figure[names], how="left", indicator=True)["_merge"].eq("both").all()
 
 
 def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of_one_task() -> None:
     tasks = [*path(), *path(task="ner", corpus="wikiann", metric="span_f1")]
-    (both,) = [one for one in path_figures(measured(interpolation=tasks)) if one.name == "path-aggregate"]
+    (pair,) = [
+        path_figure
+        for path_figure in path_figures(make_measurements(interpolation=tasks))
+        if path_figure.name == "path-aggregate"
+    ]
     corpora = [*tasks, *path(corpus="pud", target="cc"), *path(corpus="pud")]
-    apart = figure(path_figures(measured(interpolation=corpora)), "path-aggregate")
-    assert set(both.data["curves"]) == {2}
-    assert apart.data.groupby(["corpus", "task", "metric"])["curves"].max().to_dict() == {
+    distance = figure(path_figures(make_measurements(interpolation=corpora)), "path-aggregate")
+    assert set(pair.data["curves"]) == {2}
+    assert distance.data.groupby(["corpus", "task", "metric"])["curves"].max().to_dict() == {
         ("ud", "upos", "accuracy"): 1,
         ("wikiann", "ner", "span_f1"): 1,
         ("pud", "upos", "accuracy"): 2,
@@ -129,26 +146,28 @@ def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of
 
 @pytest.mark.slow
 def test_every_path_of_another_end_has_its_own_panel() -> None:
-    drawn = figure(path_figures(measured(interpolation=[*path(), *path(end="target-only")])), "path-raw")
-    assert len(drawn.data) == 4
-    assert "from source-only to bilingual" in drawn.svg
-    assert "from source-only to target-only" in drawn.svg
+    drawn_figure = figure(
+        path_figures(make_measurements(interpolation=[*path(), *path(end="target-only")])), "path-raw"
+    )
+    assert len(drawn_figure.data) == 4
+    assert "from source-only to bilingual" in drawn_figure.svg
+    assert "from source-only to target-only" in drawn_figure.svg
 
 
 def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
     rows = [*path(), *path(seed=1, scores=(0.7, 0.6)), *path(language="aa", role="source", scores=(0.3, 0.2))]
-    found = curves(measured(interpolation=rows)).set_index(["role", "alpha"])
-    assert found.loc[("target", 0.0), "normalised_mean"] == pytest.approx(0.6 / 0.8)
-    assert found.loc[("target", 0.0), "normalised_variance"] == pytest.approx(0.02 / 0.8)
-    assert found.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
+    table = curves(make_measurements(interpolation=rows)).set_index(["role", "alpha"])
+    assert table.loc[("target", 0.0), "normalised_mean"] == pytest.approx(0.6 / 0.8)
+    assert table.loc[("target", 0.0), "normalised_variance"] == pytest.approx(0.02 / 0.8)
+    assert table.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
 
 
 @pytest.mark.slow
 def test_planes_through_other_models_are_figures_of_their_own_that_name_their_corners() -> None:
     rows = [*plane(), *plane("few-shot", "translate-train", score=0.1)]
-    first, second = plane_figures(measured(plane=rows))
-    assert [len(one.data) for one in (first, second)] == [4, 4]
-    assert first.data["mean"].min() == 0.5
+    first_plane_figure, second = plane_figures(make_measurements(plane=rows))
+    assert [len(item.data) for item in (first_plane_figure, second)] == [4, 4]
+    assert first_plane_figure.data["mean"].min() == 0.5
     for name in ("bilingual", "few-shot", "translate-train"):
         assert f"{name} model" in second.svg
     assert "source-only" not in second.svg + second.caption + second.alt
@@ -156,24 +175,25 @@ def test_planes_through_other_models_are_figures_of_their_own_that_name_their_co
 
 def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     norms = {"norm_first": 1.0, "norm_second": 2.0, "ratio": 0.5, "angle": 50.0}
-    rows = [{**plane(first)[0], **norms} for first in ("source-only", "few-shot")]
-    m = measured(deltas=rows)
-    assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
-    assert [line[-1].text for line in SUMMARIES["deltas-by-pair"].show(m)[0].rows] == ["1", "1"]
+    rows = [{**plane(first_name)[0], **norms} for first_name in ("source-only", "few-shot")]
+    measurements = make_measurements(deltas=rows)
+    assert [len(drawn_delta_figure.data) for drawn_delta_figure in delta_figures(measurements)] == [1, 1]
+    assert [line[-1].text for line in SUMMARIES["deltas-by-pair"].show(measurements)[0].rows] == ["1", "1"]
 
 
 @pytest.mark.slow
 def test_a_figure_draws_no_more_than_it_says() -> None:
     many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
-    drawn = figure(path_figures(measured(interpolation=many)), "path-raw")
-    assert sum(axis.get_visible() for axis in drawn.paint(PAGE).axes) == 24
-    assert "the first 24 of 30 panels" in drawn.caption
-    assert len(drawn.data) == 60
+    drawn_figure = figure(path_figures(make_measurements(interpolation=many)), "path-raw")
+    assert sum(axis.get_visible() for axis in drawn_figure.paint(PAGE).axes) == 24
+    assert "the first 24 of 30 panels" in drawn_figure.caption
+    assert len(drawn_figure.data) == 60
 
 
 def test_levels_of_a_plane_part_its_points_evenly_where_most_lie_close_together() -> None:
-    near, far = np.linspace(0.9, 1.0, 900), np.linspace(0.3, 0.9, 100)
-    levels = plane_levels(np.concatenate([near, far]))
+    neighbours = np.linspace(0.9, 1.0, 900)
+    far_points = np.linspace(0.3, 0.9, 100)
+    levels = plane_levels(np.concatenate([neighbours, far_points]))
     assert (levels[0], levels[-1]) == (0.3, 1.0)
     assert (levels > 0.895).sum() > (levels < 0.895).sum()
     assert (np.diff(levels) > 0).all()

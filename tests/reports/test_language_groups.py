@@ -4,8 +4,8 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
-from made_up_rows import measured
-from made_up_studies import MODEL, adjusted
+from made_up_rows import make_measurements
+from made_up_studies import MODEL, adjusted_facts
 from scipy.stats import t
 
 from isogloss.reports.language_groups import ALL, group_tables, language_groups
@@ -35,55 +35,60 @@ KINDS = {
 
 
 def rows(scores=SCORES, **facts):
-    about = {**MODEL, "corpus": "xnli", "source": "en", "baseline": None, **facts}
+    options = {**MODEL, "corpus": "xnli", "source": "en", "baseline": None, **facts}
     return [
-        {**about, "run": f"{about['encoder']}{seed}", "model": f"{about['encoder']}{seed}"}
-        | {"seed": seed, "language": code, "score": score}
-        for code, own in scores.items()
-        for seed, score in enumerate(own)
+        {**options, "run": f"{options['encoder']}{seed}", "model": f"{options['encoder']}{seed}"}
+        | {"seed": seed, "language": language, "score": score}
+        for language, own_score in scores.items()
+        for seed, score in enumerate(own_score)
     ]
 
 
 def test_means_are_over_languages_within_a_seed_and_intervals_over_seeds():
-    (table,) = group_tables(measured(scores=rows()))
-    found = table.data.set_index(["by", "group"])
-    assert dict(found["codes"]) == KINDS
-    assert dict(found["languages"]) == {group: len(codes.split()) for group, codes in KINDS.items()}
+    (table,) = group_tables(make_measurements(scores=rows()))
+    row = table.data.set_index(["by", "group"])
+    assert dict(row["codes"]) == KINDS
+    assert dict(row["languages"]) == {group: len(codes.split()) for group, codes in KINDS.items()}
     for group, codes in KINDS.items():
-        means = [fmean(SCORES[code][seed] for code in codes.split()) for seed in range(3)]
+        means = [fmean(SCORES[language][seed] for language in codes.split()) for seed in range(3)]
         error = pd.Series(means).sem()
         low, high = t.interval(0.95, 2, fmean(means), error)
-        assert [*found.loc[group, ["mean", "low", "high"]]] == pytest.approx([fmean(means), low, high])
+        assert list(row.loc[group, ["mean", "low", "high"]]) == pytest.approx([fmean(means), low, high])
     uralic = next(row for row in table.rows if row[1].text == "Uralic")
     # (.60+.40)/2, (.61+.45)/2, (.68+.44)/2: mean 53.0, error 1.732, times t of two degrees of freedom, 4.303
     assert [cell.text for cell in uralic] == ["family", "Uralic", "2", "53.0 [45.5, 60.5]"]
 
 
 def test_languages_that_differ_do_not_widen_an_interval():
-    level = {code: (0.2 + place / 10,) * 3 for place, code in enumerate(SCORES)}
-    (table,) = group_tables(measured(scores=rows(level)))
+    level = {language: (0.2 + place / 10,) * 3 for place, language in enumerate(SCORES)}
+    (table,) = group_tables(make_measurements(scores=rows(level)))
     assert (table.data["high"] - table.data["low"]).abs().max() < 1e-12
 
 
 def test_the_mean_of_all_is_that_of_the_table_of_scores():
-    reversed_ = rows({code: one[::-1] for code, one in SCORES.items()}, **adjusted())
-    m = measured(scores=[*rows(), *reversed_])
-    (table,), scores = group_tables(m), score_tables(m)[0].data
-    found = table.data[table.data["by"] == "all"]
+    reversed_rows = rows({language: score[::-1] for language, score in SCORES.items()}, **adjusted_facts())
+    measurements = make_measurements(scores=[*rows(), *reversed_rows])
+    (table,) = group_tables(measurements)
+    scores = score_tables(measurements)[0].data
+    row = table.data[table.data["by"] == "all"]
     expected = scores[scores["column"] == MEAN]
-    assert [*found["name"]] == [*expected["name"]]
-    assert [*found["mean"]] == pytest.approx([*expected["mean"]])
-    assert [*found["std"]] == pytest.approx([*expected["std"]])
+    assert list(row["name"]) == list(expected["name"])
+    assert list(row["mean"]) == pytest.approx(list(expected["mean"]))
+    assert list(row["std"]) == pytest.approx(list(expected["std"]))
 
 
 def test_a_seed_without_a_language_does_not_count_in_its_groups():
-    m = measured(scores=[row for row in rows() if (row["language"], row["seed"]) != ("hu", 2)])
-    found = group_tables(m)[0].data.set_index(["by", "group"])["units"]
-    assert dict(found) == {group: 2 if "hu" in codes else 3 for group, codes in KINDS.items()}
+    measurements = make_measurements(
+        scores=[row for row in rows() if (row["language"], row["seed"]) != ("hu", 2)]
+    )
+    units = group_tables(measurements)[0].data.set_index(["by", "group"])["units"]
+    assert dict(units) == {group: 2 if "hu" in codes else 3 for group, codes in KINDS.items()}
 
 
 def test_one_seed_has_no_interval_and_says_so():
-    (table,) = group_tables(measured(scores=rows({code: one[:1] for code, one in SCORES.items()})))
+    (table,) = group_tables(
+        make_measurements(scores=rows({language: score[:1] for language, score in SCORES.items()}))
+    )
     assert table.data["low"].isna().all()
     assert "One seed has no interval." in table.caption
     assert [cell.text for cell in table.rows[-1]] == ["all", "", "5", "50.0"]
@@ -91,16 +96,16 @@ def test_one_seed_has_no_interval_and_says_so():
 
 def test_what_is_unknown_and_what_does_not_count_is_said():
     made_for = rows(target="de+fi+ary", method="bilingual", way="bilingual")
-    (table,) = group_tables(measured(scores=[*rows(), *made_for]))
+    (table,) = group_tables(make_measurements(scores=[*rows(), *made_for]))
     assert "Unknown: resources of ary." in table.caption
     assert "Not counted: Hungarian (hu) and Russian (ru), for which no model was made." in table.caption
     assert table.data.set_index(["by", "group"]).loc[ALL, "codes"].unique().tolist() == ["ary de fi"]
 
 
 def test_the_best_system_of_a_group_is_highlighted():
-    better = {code: tuple(one + 0.1 for one in own) for code, own in SCORES.items()}
-    (table,) = group_tables(measured(scores=[*rows(), *rows(better, **adjusted())]))
-    assert {(plain.mark, best.mark) for *_, plain, best in table.rows} == {("", "best")}
+    better = {language: tuple(item + 0.1 for item in own_score) for language, own_score in SCORES.items()}
+    (table,) = group_tables(make_measurements(scores=[*rows(), *rows(better, **adjusted_facts())]))
+    assert {(plain_row.mark, best_row.mark) for *_, plain_row, best_row in table.rows} == {("", "best")}
 
 
 @pytest.mark.parametrize(
@@ -112,14 +117,14 @@ def test_the_best_system_of_a_group_is_highlighted():
     ],
 )
 def test_built_in_languages_and_single_targets_have_no_groups(scores):
-    assert group_tables(measured(scores=rows(scores, source=next(iter(scores))))) == []
+    assert group_tables(make_measurements(scores=rows(scores, source=next(iter(scores))))) == []
 
 
 def test_every_language_is_in_one_group_of_each_kind():
     codes = ["sw", "swh_Latn", "zho_Hans", "zh_Hant", "tlh", "sr_Latn", "sr", "eu", "xx"]
-    found = language_groups(codes)
+    fields = language_groups(codes)
     for kind in ("family", "script", "resources"):
-        own = [code for (by, _), group in found.items() if by == kind for code in group]
-        assert sorted(own) == sorted(codes)
-    assert found["script", "unknown"] == found["family", "unknown"] == ("tlh", "xx")
-    assert found["family", "Atlantic-Congo"] == ("sw", "swh_Latn")
+        own_part = [language for (name, _), group in fields.items() if name == kind for language in group]
+        assert sorted(own_part) == sorted(codes)
+    assert fields["script", "unknown"] == fields["family", "unknown"] == ("tlh", "xx")
+    assert fields["family", "Atlantic-Congo"] == ("sw", "swh_Latn")

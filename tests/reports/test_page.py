@@ -29,8 +29,12 @@ FIGURES = {
 
 
 def test_every_section_has_an_id_of_its_own_and_says_what_to_look_at() -> None:
-    assert len({one.id for one in SECTIONS}) == len({one.title for one in SECTIONS}) == len(SECTIONS)
-    assert all(one.text.endswith((".", "?")) and len(one.text) > 20 for one in SECTIONS)
+    assert (
+        len({section.id for section in SECTIONS})
+        == len({section.title for section in SECTIONS})
+        == len(SECTIONS)
+    )
+    assert all(section.text.endswith((".", "?")) and len(section.text) > 20 for section in SECTIONS)
     assert SECTIONS[0].id == "scores", "the page takes its first table"
     assert SECTIONS[-1].id == "others"
 
@@ -45,33 +49,37 @@ def test_every_figure_and_table_stands_in_a_section() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn_the_same_twice(name: str, study: Callable[[str], Measurements]) -> None:
     studies = ("transfer", "mixup", "adjustment", "interference")
-    drawn = next(one for key in studies for one in FIGURES[name](study(key)))
-    again = replace(drawn)
-    assert (drawn.svg, drawn.pdf) == (again.svg, again.pdf)
-    assert drawn.pdf.startswith(b"%PDF")
+    drawn_study = next(item for key in studies for item in FIGURES[name](study(key)))
+    again = replace(drawn_study)
+    assert (drawn_study.svg, drawn_study.pdf) == (again.svg, again.pdf)
+    assert drawn_study.pdf.startswith(b"%PDF")
 
 
 def test_a_section_shows_what_its_parts_make_in_their_order() -> None:
-    m = Measurements(runs=[])
-    tables = [plain_table(name, name, m.models) for name in "ab"]
+    measurements = Measurements(runs=[])
+    tables = [plain_table(name, name, measurements.models) for name in "ab"]
     section = Section("x", "X", "x", (lambda _: tables[:1], lambda _: [], lambda _: tables[1:]))
-    found = show_section(section, m)
-    assert [table.name for table in found.tables] == ["a", "b"]
-    assert found.figures == []
+    result = show_section(section, measurements)
+    assert [table.name for table in result.tables] == ["a", "b"]
+    assert result.figures == []
 
 
 def test_others_are_the_rows_that_no_declared_kind_is_of(tmp_path: Path) -> None:
     names = small_study(tmp_path, seeds=1)
     names.append(write(tmp_path, measure("brand-new", [model()]), [{"a": 1}]))
     write_plan(tmp_path, names)
-    m = read_measurements(tmp_path)
-    assert set(m.kinds()) - set(ROWS) == {"brand-new"}
-    assert [(table.name, len(table.rows)) for table in other_tables(m)] == [("other-brand-new", 1)]
+    measurements = read_measurements(tmp_path)
+    assert set(measurements.kinds()) - set(ROWS) == {"brand-new"}
+    assert [(table.name, len(table.rows)) for table in other_tables(measurements)] == [("other-brand-new", 1)]
 
 
 def test_a_section_without_numbers_shows_nothing() -> None:
-    m = Measurements(runs=[])
-    empty = [show_section(section, m) for section in SECTIONS]
-    assert [one.section.id for one in empty if one.tables or one.figures] == []
-    assert len(empty) > 15
-    assert seed_figures(m) == []
+    measurements = Measurements(runs=[])
+    empty_sections = [show_section(section, measurements) for section in SECTIONS]
+    assert [
+        empty_section.section.id
+        for empty_section in empty_sections
+        if empty_section.tables or empty_section.figures
+    ] == []
+    assert len(empty_sections) > 15
+    assert seed_figures(measurements) == []

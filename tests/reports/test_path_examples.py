@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from court import ANSWERS, EXAMPLES, IDS, answers_of, paths
-from made_up_rows import measured, path
+from made_up_rows import make_measurements, path
 
 from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.reports.path_examples import ExampleTerms, PathExamples, error_over_examples, example_error
@@ -21,15 +21,15 @@ def ratio(parts):
 
 
 @pytest.fixture
-def recorded():
+def recorded_points():
     """Two points of a path, measured by a ratio of sums over 60 examples."""
     points = {measure_at("span_f1", [at]): ratio(RNG.integers(0, 4, 60).astype(float)) for at in (0.0, 0.25)}
     stored = StoredPredictions(ids=tuple(map(str, range(60))), measures=points)
-    return PathExamples(measured({"run": {"qad": stored}}), "run", "qad", "span_f1"), points
+    return PathExamples(make_measurements({"run": {"qad": stored}}), "run", "qad", "span_f1"), points
 
 
-def test_what_examples_add_to_a_slope_has_the_slope_as_its_mean(recorded):
-    examples, points = recorded
+def test_what_examples_add_to_a_slope_has_the_slope_as_its_mean(recorded_points):
+    examples, points = recorded_points
     first, near = (part.sum() / whole.sum() for part, whole in points.values())
     slope = {(0.0,): -4.0, (0.25,): 4.0}
     added = examples.list_terms({"slope": slope, "unrecorded": {(0.7,): 1.0}})
@@ -37,8 +37,8 @@ def test_what_examples_add_to_a_slope_has_the_slope_as_its_mean(recorded):
     assert "unrecorded" not in added
 
 
-def test_the_error_over_examples_is_that_of_drawing_them_anew(recorded):
-    examples, points = recorded
+def test_the_error_over_examples_is_that_of_drawing_them_anew(recorded_points):
+    examples, points = recorded_points
     added = examples.list_terms({"slope": {(0.0,): -4.0, (0.25,): 4.0}})["slope"]
     error, number = error_over_examples([(1.0, added)])
     draws = RNG.integers(0, 60, (4000, 60))
@@ -64,10 +64,10 @@ def test_seeds_within_a_unit_are_averaged_and_a_missing_path_leaves_all_out():
     assert example_error(rows.assign(added=[rows["added"][0], {}, rows["added"][0]]), "slope", means) == []
 
 
-def judged(claim, rows, *, with_answers):
+def judge_claim(claim, rows, *, with_answers):
     frames = {"interpolation": rows}
     stored = answers_of(frames) if with_answers else {}
-    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(stored, **frames))
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], make_measurements(stored, **frames))
     return outcome
 
 
@@ -79,7 +79,7 @@ def test_a_barrier_that_a_few_examples_make_in_every_seed_is_none_of_others():
         right[0.5][:2] = right[0.5][3 + seed] = 0.0
         points = path({at: one.mean() for at, one in right.items()}, role="source", seed=seed)
         rows += [{**row, "run": f"run {seed}", ANSWERS: right[row["alpha"]]} for row in points]
-    alone, both = (judged("1a", rows, with_answers=flag) for flag in (False, True))
+    alone, both = (judge_claim("1a", rows, with_answers=flag) for flag in (False, True))
     assert "over seeds, on these examples alone" in alone.found
     assert (alone.verdict, both.verdict) == ("differs from print", "undecided")
     assert "over seeds and 40 examples" in both.found
@@ -88,10 +88,10 @@ def test_a_barrier_that_a_few_examples_make_in_every_seed_is_none_of_others():
 @pytest.mark.parametrize("claim", ["1a", "1b"])
 def test_answers_leave_the_numbers_and_widen_the_intervals(claim):
     rows = paths(RNG, 4, lambda at: 0.5 + 0.3 * at, role="source" if claim == "1a" else "target")
-    alone, both = (check_rows([judged(claim, rows, with_answers=flag)]) for flag in (False, True))
+    alone, both = (check_rows([judge_claim(claim, rows, with_answers=flag)]) for flag in (False, True))
     pd.testing.assert_series_equal(alone["mean"], both["mean"])
     assert (both["high"] - both["low"] >= alone["high"] - alone["low"] - 1e-9).all()
     assert set(both["examples"].dropna()) == {EXAMPLES}
     assert set(alone["examples"].dropna()) == {0}
-    added = path_rows(measured(answers_of({"interpolation": rows}), interpolation=rows))["added"]
+    added = path_rows(make_measurements(answers_of({"interpolation": rows}), interpolation=rows))["added"]
     assert {name for of_row in added for name in of_row} == {"gain", "slope", "drop"}

@@ -12,7 +12,7 @@ EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
+def runs_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sentences")
     names = small_study(folder)
     keep_sentences(folder, names[4], [changing_sentence("tuki", EVIL)] * 5)
@@ -20,16 +20,16 @@ def out(tmp_path_factory):
     return folder
 
 
-def test_sentences_of_the_first_seed_are_parted_where_predictions_change(out):
-    sentences = path_figure(read_measurements(out)).sentences
+def test_sentences_of_the_first_seed_are_parted_where_predictions_change(runs_folder):
+    sentences = path_figure(read_measurements(runs_folder)).sentences
     assert [sentence.title for sentence in sentences] == ["Dunar, seed 0"] * 3
     parts = sentences[0].stretches
     assert [(part.first, part.last, part.alphas) for part in parts] == [(0, 0, "0"), (0.5, 1, "0.5 to 1")]
     assert [tuple(part.predicted) for part in parts] == [("NOUN", "VERB"), ("NOUN", "NOUN")]
 
 
-def test_words_are_text_on_the_page_and_wrong_labels_are_marked(out):
-    html = write_report(out).html.read_text(encoding="utf-8")
+def test_words_are_text_on_the_page_and_wrong_labels_are_marked(runs_folder):
+    html = write_report(runs_folder).html.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and EVIL not in html
     assert html.count('<span class="label wrong">VERB<span class="unseen"> (wrong)</span></span>') == 4, (
         "three of the first seed, one of another"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from made_up_rows import measured
+from made_up_rows import make_measurements
 from made_up_studies import MODEL
 
 from isogloss.reports.published import published_tables
@@ -17,22 +17,25 @@ SCORES = {
 }
 
 
-def study(*published, scale="small"):
-    rows, methods = [], {}
-    for (method, inputs, encoder), own in SCORES.items():
+def study(*published_values, scale="small"):
+    rows = []
+    methods = {}
+    for (method, inputs, encoder), own_score in SCORES.items():
         way = {"plain": "source-only", "mixed up": "x-mixup"}[method]
-        about = {**MODEL, "method": way, "way": way, "inputs": inputs, "encoder": encoder}
-        for language, values in own.items():
+        options = {**MODEL, "method": way, "way": way, "inputs": inputs, "encoder": encoder}
+        for language, values in own_score.items():
             for seed, score in enumerate(values):
                 model = f"{method} {encoder} {seed}"
                 methods.setdefault(method, set()).add(model)
                 name = {"run": f"{model} {inputs}", "model": model, "encoder.run": encoder}
-                rows.append({**about, **name, "seed": seed, "language": language, "score": score})
+                rows.append({**options, **name, "seed": seed, "language": language, "score": score})
     columns = ("system", "inputs", "encoder", "language", "measure", "value")
-    numbers = [dict(zip(columns, one, strict=True), scale="published", page="5") for one in published]
+    numbers = [
+        dict(zip(columns, item, strict=True), scale="published", page="5") for item in published_values
+    ]
     labels, ids = {"adjusted": "adjusted"}, {label: sorted(ids) for label, ids in methods.items()}
-    about = {"labels": labels, "methods": ids, "published": numbers, "scale": scale}
-    return published_tables(replace(measured(scores=rows), **about))
+    options = {"labels": labels, "methods": ids, "published": numbers, "scale": scale}
+    return published_tables(replace(make_measurements(scores=rows), **options))
 
 
 @pytest.mark.parametrize(
@@ -51,11 +54,11 @@ def study(*published, scale="small"):
 )
 def test_ours_is_what_was_measured_for_the_same_thing(row, values):
     table, *_ = study((*row, 0.25))
-    found = table.data.iloc[0]
-    assert found["mean"] == pytest.approx(fmean(values))
-    assert found["difference"] == pytest.approx(fmean(values) - 0.25)
-    assert found["seeds"] == 2
-    assert found["low"] < found["mean"] < found["high"] or values[0] == values[1]
+    result = table.data.iloc[0]
+    assert result["mean"] == pytest.approx(fmean(values))
+    assert result["difference"] == pytest.approx(fmean(values) - 0.25)
+    assert result["seeds"] == 2
+    assert result["low"] < result["mean"] < result["high"] or values[0] == values[1]
 
 
 @pytest.mark.parametrize(
@@ -75,17 +78,24 @@ def test_what_was_not_measured_is_a_dash(row):
 
 
 def test_a_language_that_has_dev_alone_is_measured_on_dev():
-    own = {**MODEL, "model": "m", "run": "r", "seed": 0}
+    fields = {**MODEL, "model": "m", "run": "r", "seed": 0}
     rows = [
-        {**own, "split": split, "language": code, "score": value}
-        for split, code, value in (("test", "qab", 0.5), ("dev", "qab", 0.9), ("dev", "qad", 0.4))
+        {**fields, "split": split, "language": language, "score": value}
+        for split, language, value in (("test", "qab", 0.5), ("dev", "qab", 0.9), ("dev", "qad", 0.4))
     ]
     numbers = [
-        {"system": "plain", "encoder": "", "language": code, "measure": "accuracy", "value": 0.3, "page": "5"}
-        for code in ("qab", "qad")
+        {
+            "system": "plain",
+            "encoder": "",
+            "language": language,
+            "measure": "accuracy",
+            "value": 0.3,
+            "page": "5",
+        }
+        for language in ("qab", "qad")
     ]
-    m = replace(measured(scores=rows), methods={"plain": ["m"]}, published=numbers)
-    assert list(published_tables(m)[0].data["mean"]) == [0.5, 0.4]
+    measurements = replace(make_measurements(scores=rows), methods={"plain": ["m"]}, published=numbers)
+    assert list(published_tables(measurements)[0].data["mean"]) == [0.5, 0.4]
 
 
 def test_differences_are_from_the_first_system_on_each_side_by_itself():
@@ -93,7 +103,15 @@ def test_differences_are_from_the_first_system_on_each_side_by_itself():
     better = [("mixed up", "", "", "qab", "accuracy", 0.4), ("mixed up", "", "", "de", "accuracy", 0.6)]
     table, differences = study(*rows, *better, ("only here", "", "", "qab", "accuracy", 0.6))
     assert [cell.text for cell in table.rows[0]] == [
-        *("plain", "", "qab", "accuracy", "55.0 ± 7.1 [−8.5, 118.5]", "2", "50.0", "+5.0", "5")
+        "plain",
+        "",
+        "qab",
+        "accuracy",
+        "55.0 ± 7.1 [−8.5, 118.5]",
+        "2",
+        "50.0",
+        "+5.0",
+        "5",
     ]
     texts = [[cell.text for cell in row] for row in differences.rows]
     assert texts[0] == ["mixed up", "", "accuracy", "+5.0", "+5.0", "yes"]
@@ -105,10 +123,10 @@ def test_adjusted_encoders_are_compared_with_the_original_on_the_same_inputs():
         ("plain", "", "original", "qab", "accuracy", 0.5),
         ("plain", "", "original", "qad", "accuracy", 0.4),
     ]
-    mixed = [
+    mixed_texts = [
         ("plain", "mixed", kind, "qab", "accuracy", n) for kind, n in (("original", 0.3), ("adjusted", 0.35))
     ]
-    _, differences = study(*rows, ("plain", "", "adjusted", "qab", "accuracy", 0.6), *mixed)
+    _, differences = study(*rows, ("plain", "", "adjusted", "qab", "accuracy", 0.6), *mixed_texts)
     texts = [[cell.text for cell in row] for row in differences.rows]
     assert texts == [
         ["plain", "adjusted", "accuracy", "+10.0", "+15.0", "yes"],
@@ -118,35 +136,44 @@ def test_adjusted_encoders_are_compared_with_the_original_on_the_same_inputs():
 
 
 def test_rho_is_of_cka_and_score_over_languages():
-    about = {**MODEL, "method": "source-only", "way": "source-only"}
+    options = {**MODEL, "method": "source-only", "way": "source-only"}
     scores = {"qaa": 0.9, "qab": 0.7, "qac": 0.5, "qad": 0.4}
     cka = {0: {"qab": 0.8, "qac": 0.6, "qad": 0.1}, 1: {"qab": 0.8, "qac": 0.1, "qad": 0.6}}
-    rows, states = [], []
-    for seed, by_language in cka.items():
-        own = {**about, "model": f"m{seed}", "seed": seed}
+    rows = []
+    states = []
+    for seed, values_by_language in cka.items():
+        fields = {**options, "model": f"m{seed}", "seed": seed}
         rows += [
-            {**own, "run": f"r{seed}", "language": code, "score": score} for code, score in scores.items()
+            {**fields, "run": f"r{seed}", "language": language, "score": score}
+            for language, score in scores.items()
         ]
-        states += [{**own, "second": code, "layer": 4, "cka": value} for code, value in by_language.items()]
-    number = {"system": "plain", "encoder": "", "language": "", "measure": "rho", "value": 0.9, "page": "3"}
-    m = replace(measured(scores=rows, cka=states), methods={"plain": ["m0", "m1"]}, published=[number])
-    found = published_tables(m)[0].data.iloc[0]
-    assert (found["mean"], found["seeds"]) == (pytest.approx((1 + 0.5) / 2), 2)
+        states += [
+            {**fields, "second": language, "layer": 4, "cka": value}
+            for language, value in values_by_language.items()
+        ]
+    index = {"system": "plain", "encoder": "", "language": "", "measure": "rho", "value": 0.9, "page": "3"}
+    measurements = replace(
+        make_measurements(scores=rows, cka=states), methods={"plain": ["m0", "m1"]}, published=[index]
+    )
+    published_table = published_tables(measurements)[0].data.iloc[0]
+    assert (published_table["mean"], published_table["seeds"]) == (pytest.approx((1 + 0.5) / 2), 2)
 
 
 def cka_rows(*rows):
     """CKA of one system, each of an encoder, a layer, a corpus and a language."""
-    own = {**MODEL, "method": "source-only", "way": "source-only", "model": "m", "seed": 0}
+    fields = {**MODEL, "method": "source-only", "way": "source-only", "model": "m", "seed": 0}
     names = ("encoder", "encoder.run", "layer", "corpus", "second", "cka")
-    return [{**own, **dict(zip(names, (one[0], *one), strict=True))} for one in rows]
+    return [{**fields, **dict(zip(names, (row[0], *row), strict=True))} for row in rows]
 
 
 def mean_cka(rows, language, encoder=""):
-    about = {"system": "plain", "measure": "cka", "value": 0.5, "page": "3"}
-    number = {**about, "language": language, "encoder": encoder}
+    options = {"system": "plain", "measure": "cka", "value": 0.5, "page": "3"}
+    fields = {**options, "language": language, "encoder": encoder}
     labels = {"small": "small", "large": "large"}
-    m = replace(measured(cka=rows), methods={"plain": ["m"]}, labels=labels, published=[number])
-    return published_tables(m)[0].data.iloc[0]["mean"]
+    measurements = replace(
+        make_measurements(cka=rows), methods={"plain": ["m"]}, labels=labels, published=[fields]
+    )
+    return published_tables(measurements)[0].data.iloc[0]["mean"]
 
 
 def test_the_mean_of_cka_has_the_source_with_itself():
@@ -156,7 +183,7 @@ def test_the_mean_of_cka_has_the_source_with_itself():
 
 def test_each_encoder_has_a_last_layer_of_its_own():
     rows = cka_rows(("small", 4, "xnli", "qab", 0.8), ("large", 24, "xnli", "qab", 0.6))
-    assert [mean_cka(rows, "qab", one) for one in ("small", "large")] == [0.8, 0.6]
+    assert [mean_cka(rows, "qab", name) for name in ("small", "large")] == [0.8, 0.6]
 
 
 def test_cka_of_two_corpora_is_none_of_the_papers():
@@ -173,8 +200,8 @@ def test_the_caption_says_what_can_be_compared():
 
 def test_a_number_of_one_of_several_encoders_stands_beside_each_with_a_mark():
     table, *_ = study(("plain", "", "original|adjusted", "qab", "accuracy", 0.6))
-    assert [*table.data["encoder"]] == ["original", "adjusted"]
-    assert [*table.data["mean"]] == [pytest.approx(0.55), pytest.approx(0.7)]
+    assert list(table.data["encoder"]) == ["original", "adjusted"]
+    assert list(table.data["mean"]) == [pytest.approx(0.55), pytest.approx(0.7)]
     assert [row[6].text for row in table.rows] == ["60.0?", "60.0?"]
     assert "which is not certain" in table.caption
     assert "not certain" not in study(("plain", "", "", "qab", "accuracy", 0.6))[0].caption

@@ -66,7 +66,9 @@ CLAIMS = (
         says="Targets are harder.",
         rule="Below 1.",
         needs=("scores",),
-        test=lambda m: [Check(about="score", values=list(m.frame("scores")["score"]), below=1.0)],
+        test=lambda measurements: [
+            Check(about="score", values=list(measurements.frame("scores")["score"]), below=1.0)
+        ],
     ),
     Claim(
         id="4z",
@@ -74,7 +76,7 @@ CLAIMS = (
         says="Gates differ.",
         rule="As said.",
         needs=("language-gates",),
-        test=lambda m: [Check(about="never asked")],
+        test=lambda measurements: [Check(about="never asked")],
     ),
 )
 
@@ -92,12 +94,12 @@ class Balanced(HTMLParser):
         self.shown: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
+        row = {name: value or "" for name, value in attrs}
         if tag not in VOID:
             self.open.append(tag)
-        self.links += [found["href"]] if "href" in found else []
-        self.alts += [found.get("alt", "")] if tag == "img" else []
-        self.ids += [found["id"]] if "id" in found else []
+        self.links += [row["href"]] if "href" in row else []
+        self.alts += [row.get("alt", "")] if tag == "img" else []
+        self.ids += [row["id"]] if "id" in row else []
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
@@ -107,14 +109,14 @@ class Balanced(HTMLParser):
         self.shown.append(data)
 
 
-def parsed(html: str) -> Balanced:
-    found = Balanced()
-    found.feed(html)
-    return found
+def parse_page(html: str) -> Balanced:
+    result = Balanced()
+    result.feed(html)
+    return result
 
 
-def text_of(out: Path) -> str:
-    return (out / "report.html").read_text(encoding="utf-8")
+def text_of(path: Path) -> str:
+    return (path / "report.html").read_text(encoding="utf-8")
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -122,19 +124,19 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def files_of(out: Path) -> dict[Path, tuple[bytes, int]]:
-    there = [path for path in out.rglob("*") if path.is_file()]
-    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in there}
+def files_of(path: Path) -> dict[Path, tuple[bytes, int]]:
+    paths = [path for path in path.rglob("*") if path.is_file()]
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
 
 
 @pytest.fixture(autouse=True)
-def wired(monkeypatch: pytest.MonkeyPatch) -> None:
+def wire_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "SECTIONS", SECTIONS)
     monkeypatch.setattr(report, "CLAIMS", CLAIMS)
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def study_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     small_study(folder)
     return folder
@@ -144,8 +146,8 @@ Reported = tuple[Path, Report]
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
-    """A folder with its report, and that report; nothing may change them."""
+def reported_study(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """A folder with its report, and that report. Nothing may change them."""
     folder = tmp_path_factory.mktemp("reported") / "out"
     small_study(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -155,9 +157,9 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
 
 
 @pytest.mark.slow
-def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported: Reported) -> None:
-    out, found = reported
-    html = text_of(out)
+def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported_study: Reported) -> None:
+    folder, result = reported_study
+    html = text_of(folder)
     parts = (
         "A study</p>",
         "<h1>POS tagging: models trained on labels in",
@@ -181,66 +183,66 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported
     )
     assert "With target labels (bilingual) targets gain 20.0 points." in html
     assert html.count("62.0 ± 2.0") == 1, "the main table stands once"
-    assert dict(found.summary)["runs"] == "15 of 15 finished"
+    assert dict(result.summary)["runs"] == "15 of 15 finished"
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(out: Path) -> None:
-    told: list[Progress] = []
-    figures = write_report(out, told.append).figures
-    ends = [(one.what, one.total) for one in told if one.done == one.total]
-    assert [what for what, _ in ends] == ["records", "claims", "sections", "figures"]
+def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(study_folder: Path) -> None:
+    messages: list[Progress] = []
+    figures = write_report(study_folder, messages.append).figures
+    ends = [(message.what, message.total) for message in messages if message.done == message.total]
+    assert [end for end, _ in ends] == ["records", "claims", "sections", "figures"]
     assert dict(ends)["records"] == 15
     assert dict(ends)["figures"] == len(figures) > 0
-    told.clear()
-    write_report(out, told.append)
-    assert told == []
+    messages.clear()
+    write_report(study_folder, messages.append)
+    assert messages == []
 
 
 @pytest.mark.slow
-def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported: Reported) -> None:
-    out, found = reported
-    assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
-    html = text_of(out)
+def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported_study: Reported) -> None:
+    folder, result = reported_study
+    assert [(claim.claim.id, claim.verdict) for claim in result.claims] == [("1a", "supported")]
+    html = text_of(folder)
     for part in ("supported</span>", "(1a) Targets are harder.", "Below 1.", "Fig. 1"):
         assert part in html
     assert "Gates differ." not in html
-    (row,) = rows_of(out / "tables" / "claims-transfer.csv")
-    assert (row["claim"], row["verdict"], row["found"]) == ("1a", "supported", found.claims[0].found)
-    assert dict(found.summary)["claims"] == "Of 1 claim, 1 supported."
+    (row,) = rows_of(folder / "tables" / "claims-transfer.csv")
+    assert (row["claim"], row["verdict"], row["found"]) == ("1a", "supported", result.claims[0].found)
+    assert dict(result.summary)["claims"] == "Of 1 claim, 1 supported."
 
 
 @pytest.mark.slow
-def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported: Reported) -> None:
-    out, _ = reported
-    found = parsed(text_of(out)).ids
-    assert found == ["top", "main-table", "claims", "next", "training", "runs", "notes"]
-    assert "The plane" not in text_of(out)
+def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported_study: Reported) -> None:
+    folder, _ = reported_study
+    ids = parse_page(text_of(folder)).ids
+    assert ids == ["top", "main-table", "claims", "next", "training", "runs", "notes"]
+    assert "The plane" not in text_of(folder)
 
 
 @pytest.mark.slow
-def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported: Reported) -> None:
-    out, found = reported
-    html = parsed(text_of(out))
+def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported_study: Reported) -> None:
+    folder, result = reported_study
+    html = parse_page(text_of(folder))
     assert (html.wrong, html.open) == ([], [])
     assert all(len(alt) > 20 for alt in html.alts)
-    assert len(html.alts) == len(found.figures) == 1
+    assert len(html.alts) == len(result.figures) == 1
     for link in html.links:
-        assert link[1:] in html.ids if link.startswith("#") else (out / link).is_file(), link
+        assert link[1:] in html.ids if link.startswith("#") else (folder / link).is_file(), link
     assert len(html.links) > 10
 
 
 @pytest.mark.slow
 def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_hash(
-    reported: Reported,
+    reported_study: Reported,
 ) -> None:
-    out, _ = reported
-    html = text_of(out)
+    folder, _ = reported_study
+    html = text_of(folder)
     for tag in ("script", "style"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
-        allowed = b64encode(sha256(content.encode()).digest()).decode()
-        assert f"{tag}-src 'sha256-{allowed}'" in html
+        allowed_text = b64encode(sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{allowed_text}'" in html
         assert html.count(f"<{tag}") == 1
     assert "default-src 'none'" in html
     assert not re.search(r'\son[a-z]+="|style="', html), "neither would be allowed"
@@ -248,34 +250,36 @@ def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_ha
 
 
 @pytest.mark.slow
-def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(reported: Reported) -> None:
-    out, found = reported
-    (figure,) = found.figures
+def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(
+    reported_study: Reported,
+) -> None:
+    folder, result = reported_study
+    (figure,) = result.figures
     assert figure.read_bytes().startswith(b"%PDF")
-    assert len(rows_of(out / "tables" / "epochs.csv")) == 6
-    assert "<summary>Data</summary>" in text_of(out)
+    assert len(rows_of(folder / "tables" / "epochs.csv")) == 6
+    assert "<summary>Data</summary>" in text_of(folder)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: Path) -> None:
-    paths = report.draw_figures(out, "acl")
+def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(study_folder: Path) -> None:
+    paths = report.draw_figures(study_folder, "acl")
     assert {path.name for path in paths} == {
         f"epochs-{width}.{form}" for width in ("column", "text") for form in ("pdf", "svg", "png")
     }
-    assert all(path.is_file() and path.parent == out / "figures" / "acl" for path in paths)
+    assert all(path.is_file() and path.parent == study_folder / "figures" / "acl" for path in paths)
     inches = {
         path.stem: float(re.search(r'width="([\d.]+)pt"', path.read_text())[1]) / 72
         for path in paths
         if path.suffix == ".svg"
     }
     assert inches == pytest.approx({"epochs-column": 3.03, "epochs-text": 6.3})
-    assert b"STIXGeneral" in (out / "figures" / "acl" / "epochs-column.pdf").read_bytes()
+    assert b"STIXGeneral" in (study_folder / "figures" / "acl" / "epochs-column.pdf").read_bytes()
 
 
-def test_an_unknown_style_is_refused(out: Path) -> None:
+def test_an_unknown_style_is_refused(study_folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"--style: .*'alc'.*'acl'"):
-        report.draw_figures(out, "alc")
+        report.draw_figures(study_folder, "alc")
 
 
 def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
@@ -285,51 +289,64 @@ def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
 
 
 @pytest.mark.slow
-def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported: Reported) -> None:
-    out, _ = reported
-    assert len(rows_of(out / "tables" / "rows-interpolation.csv")) == 9
-    assert len(rows_of(out / "tables" / "rows-scores.csv")) == 12
-    facts = rows_of(out / "tables" / "facts.csv")
+def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported_study: Reported) -> None:
+    folder, _ = reported_study
+    assert len(rows_of(folder / "tables" / "rows-interpolation.csv")) == 9
+    assert len(rows_of(folder / "tables" / "rows-scores.csv")) == 12
+    facts = rows_of(folder / "tables" / "facts.csv")
     assert sorted(row["method"] for row in facts) == ["", *["bilingual"] * 3, *["source-only"] * 3]
 
 
 @pytest.mark.slow
-def test_the_same_records_give_the_same_bytes(out: Path) -> None:
-    first = write_report(out)
-    paths = [first.html, *first.figures, *first.tables]
-    before = [path.read_bytes() for path in paths]
-    (out / "tables" / ".written").unlink()
-    second = write_report(out)
-    assert [path.read_bytes() for path in paths] == before
-    assert (second.figures, second.tables, second.summary) == (first.figures, first.tables, first.summary)
-    assert not list(out.rglob("*.tmp"))
+def test_the_same_records_give_the_same_bytes(study_folder: Path) -> None:
+    first_report = write_report(study_folder)
+    paths = [first_report.html, *first_report.figures, *first_report.tables]
+    contents_before = [path.read_bytes() for path in paths]
+    (study_folder / "tables" / ".written").unlink()
+    second = write_report(study_folder)
+    assert [path.read_bytes() for path in paths] == contents_before
+    assert (second.figures, second.tables, second.summary) == (
+        first_report.figures,
+        first_report.tables,
+        first_report.summary,
+    )
+    assert not list(study_folder.rglob("*.tmp"))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_where_nothing_changed_nothing_is_drawn_or_written(
-    out: Path, monkeypatch: pytest.MonkeyPatch
+    study_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, before = write_report(out), files_of(out)
+    first_report = write_report(study_folder)
+    contents_before = files_of(study_folder)
     monkeypatch.setattr(report, "read_measurements", lambda *_: pytest.fail("made again"))
-    second = write_report(out)
-    assert files_of(out) == before
-    assert second.summary == first.summary
-    assert (second.figures, second.tables, second.warnings) == (first.figures, first.tables, first.warnings)
+    second = write_report(study_folder)
+    assert files_of(study_folder) == contents_before
+    assert second.summary == first_report.summary
+    assert (second.figures, second.tables, second.warnings) == (
+        first_report.figures,
+        first_report.tables,
+        first_report.warnings,
+    )
 
 
-def touch_record(out: Path) -> None:
-    path = min(out.glob("*/record.json"))
+def touch_record(folder: Path) -> None:
+    path = min(folder.glob("*/record.json"))
     path.write_text(path.read_text() + " ")
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a record": touch_record,
-    "a new failure": lambda out: (min(out.glob("*/record.json")).parent / "failed.json").write_text("{}"),
-    "the plan": lambda out: write_plan(out, [path.parent.name for path in sorted(out.glob("*/record.json"))]),
-    "the page": lambda out: (out / "report.html").write_text("mine"),
-    "a table is gone": lambda out: (out / "tables" / "runs.csv").unlink(),
-    "what is known": lambda out: (out / "tables" / ".written").write_text("[1]"),
+    "a new failure": lambda folder: (min(folder.glob("*/record.json")).parent / "failed.json").write_text(
+        "{}"
+    ),
+    "the plan": lambda folder: write_plan(
+        folder, [path.parent.name for path in sorted(folder.glob("*/record.json"))]
+    ),
+    "the page": lambda folder: (folder / "report.html").write_text("mine"),
+    "a table is gone": lambda folder: (folder / "tables" / "runs.csv").unlink(),
+    "what is known": lambda folder: (folder / "tables" / ".written").write_text("[1]"),
 }
 
 
@@ -337,113 +354,127 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_anything_changed_the_report_is_made_again(
-    out: Path, change: str, monkeypatch: pytest.MonkeyPatch
+    study_folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_report(out)
-    made, read = [], report.read_measurements
-    monkeypatch.setattr(report, "read_measurements", lambda out, *_: made.append(out) or read(out))
-    CHANGES[change](out)
-    write_report(out)
-    write_report(out)
-    assert made == [out]
-    assert "<title>A study" in text_of(out)
+    write_report(study_folder)
+    result = []
+    read = report.read_measurements
+    monkeypatch.setattr(report, "read_measurements", lambda out, *_: result.append(out) or read(out))
+    CHANGES[change](study_folder)
+    write_report(study_folder)
+    write_report(study_folder)
+    assert result == [study_folder]
+    assert "<title>A study" in text_of(study_folder)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_report(out)
-    assert finished_report(out)
+def test_a_change_of_the_package_makes_the_report_again(
+    study_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report(study_folder)
+    assert finished_report(study_folder)
     monkeypatch.setattr(report, "package_stamp", lambda: "another")
-    assert finished_report(out) is None
+    assert finished_report(study_folder) is None
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_only_what_is_new_is_written(out: Path) -> None:
-    found = write_report(out)
-    before = files_of(out)
-    plan = json.loads((out / "plan.json").read_text())
-    write_plan(out, plan["runs"], command="isogloss run another.toml")
-    write_report(out)
-    changed = {path.name for path, seen in files_of(out).items() if before[path] != seen}
-    assert changed == {"plan.json", ".written", "report.html", "claims.json"}  # It names the recipes.
-    assert len(found.tables) > 5
+def test_only_what_is_new_is_written(study_folder: Path) -> None:
+    result = write_report(study_folder)
+    contents_before = files_of(study_folder)
+    plan = json.loads((study_folder / "plan.json").read_text())
+    write_plan(study_folder, plan["runs"], command="isogloss run another.toml")
+    write_report(study_folder)
+    changed_names = {
+        path.name for path, content in files_of(study_folder).items() if contents_before[path] != content
+    }
+    assert changed_names == {"plan.json", ".written", "report.html", "claims.json"}  # It names the recipes.
+    assert len(result.tables) > 5
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
-    out: Path, tmp_path: Path
+    study_folder: Path, tmp_path: Path
 ) -> None:
-    before = write_report(out)
-    mine, outside = out / "tables" / "mine.csv", tmp_path / "outside.csv"
-    for path in (mine, outside):
+    report_before = write_report(study_folder)
+    mine_path = study_folder / "tables" / "mine.csv"
+    outside = tmp_path / "outside.csv"
+    for path in (mine_path, outside):
         path.write_text("a")
-    known = json.loads((out / "tables" / ".written").read_text())
-    known["files"] += [f"tables/../tables/{mine.name}", str(outside), "figures/..", f"../{outside.name}"]
-    (out / "tables" / ".written").write_text(json.dumps(known))
-    write_plan(out, [min(path.parent.name for path in out.glob("*/record.json"))])
-    after = write_report(out)
-    gone = {*before.figures, *before.tables} - {*after.figures, *after.tables}
-    assert gone
-    assert not any(path.exists() for path in gone)
-    assert all(path.exists() for path in (mine, outside, after.html, *after.tables))
+    known_data = json.loads((study_folder / "tables" / ".written").read_text())
+    known_data["files"] += [
+        f"tables/../tables/{mine_path.name}",
+        str(outside),
+        "figures/..",
+        f"../{outside.name}",
+    ]
+    (study_folder / "tables" / ".written").write_text(json.dumps(known_data))
+    write_plan(study_folder, [min(path.parent.name for path in study_folder.glob("*/record.json"))])
+    report_after = write_report(study_folder)
+    difference = {*report_before.figures, *report_before.tables} - {
+        *report_after.figures,
+        *report_after.tables,
+    }
+    assert difference
+    assert not any(path.exists() for path in difference)
+    assert all(path.exists() for path in (mine_path, outside, report_after.html, *report_after.tables))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    write_plan(out, [*plan["runs"], "later"])
-    assert dict(write_report(out).summary)["runs"] == "15 of 16 finished"
-    assert finished_report(out) is None
+def test_a_report_of_an_unfinished_plan_is_not_finished(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    write_plan(study_folder, [*plan["runs"], "later"])
+    assert dict(write_report(study_folder).summary)["runs"] == "15 of 16 finished"
+    assert finished_report(study_folder) is None
 
 
 @pytest.mark.slow
-def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
-    code = (
+def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
+    program = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"
         "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
-        f"write_report(Path({str(out)!r})); assert 'torch' not in sys.modules;"
+        f"write_report(Path({str(study_folder)!r})); assert 'torch' not in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    process = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_path: Path) -> None:
+def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(study_folder: Path, tmp_path: Path) -> None:
     """Matplotlib's message after some seconds of searching fonts would appear at once here."""
-    code = (
+    program = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
-        f"write_report(Path({str(out)!r}));"
+        f"write_report(Path({str(study_folder)!r}));"
         "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"
     )
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    words = [sys.executable, "-c", program]
+    process = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert (process.returncode, process.stderr) == (0, "")
     assert list(tmp_path.glob("fontlist-*"))
 
 
-def evil_study(out: Path, evil: str) -> Report:
+def evil_study(path: Path, evil: str) -> Report:
     encoder = {"kind": "pretrained", "source": evil, "data": "1"}
-    one = model(encoder=encoder, task=evil, fields={"how": evil})
+    item = model(encoder=encoder, task=evil, fields={"how": evil})
     names = [
-        write(out, one, title=evil, warnings=[evil]),
-        write(out, measure("scores", [one]), scores(one, {evil: 0.5, "qaa": 0.6}), title=evil),
-        write(out, measure(evil, [one]), [{evil: evil}], title=evil),
+        write(path, item, title=evil, warnings=[evil]),
+        write(path, measure("scores", [item]), scores(item, {evil: 0.5, "qaa": 0.6}), title=evil),
+        write(path, measure(evil, [item]), [{evil: evil}], title=evil),
         "e",
     ]
-    (out / "e").mkdir()
-    (out / "e" / "failed.json").write_text(json.dumps({"error": evil}))
-    write_plan(out, names, title=evil, recipe=evil, command=evil, labels={"x": evil})
-    return write_report(out)
+    (path / "e").mkdir()
+    (path / "e" / "failed.json").write_text(json.dumps({"error": evil}))
+    write_plan(path, names, title=evil, recipe=evil, command=evil, labels={"x": evil})
+    return write_report(path)
 
 
 def test_everything_from_data_is_escaped(tmp_path: Path) -> None:
@@ -451,7 +482,7 @@ def test_everything_from_data_is_escaped(tmp_path: Path) -> None:
     html = text_of(tmp_path)
     assert html.count("<script") == 1, "the page's own"
     assert html.count("&lt;script&gt;") > 10
-    assert parsed(html).wrong == []
+    assert parse_page(html).wrong == []
 
 
 def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -> None:
@@ -462,46 +493,54 @@ def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(out: Path) -> None:
-    folders = sorted(path.parent for path in out.glob("*/record.json"))
+def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(study_folder: Path) -> None:
+    folders = sorted(path.parent for path in study_folder.glob("*/record.json"))
     (folders[0] / "record.json").unlink()
-    (folders[0] / "failed.json").write_text(json.dumps({"error": f"DivergedError in {out}/x at step 7"}))
+    (folders[0] / "failed.json").write_text(
+        json.dumps({"error": f"DivergedError in {study_folder}/x at step 7"})
+    )
     (folders[1] / "record.json").write_text('{"id": "x", "rows": [')
     (folders[2] / "record.json").unlink()
-    found = write_report(out)
-    assert any(one.startswith(f"Run {folders[0].name} failed: DivergedError") for one in found.warnings)
-    assert any("this record is damaged" in one and folders[1].name in one for one in found.warnings)
-    html = text_of(out)
+    result = write_report(study_folder)
+    assert any(
+        warning.startswith(f"Run {folders[0].name} failed: DivergedError") for warning in result.warnings
+    )
+    assert any(
+        "this record is damaged" in warning and folders[1].name in warning for warning in result.warnings
+    )
+    html = text_of(study_folder)
     for part in ("at step 7", "damaged record", "not run yet", "12 of 15 finished"):
         assert part in html
-    assert str(out) not in html
+    assert str(study_folder) not in html
 
 
 @pytest.mark.slow
-def test_no_path_of_this_machine_is_on_the_page(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    text = f"isogloss run /home/someone/recipes/pos.toml --out {out}/x and/or https://example.org/a/b"
-    write_plan(out, plan["runs"], command=text)
-    write_report(out)
-    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(out)
-    assert str(out) not in text_of(out)
+def test_no_path_of_this_machine_is_on_the_page(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    text = (
+        f"isogloss run /home/someone/recipes/pos.toml --out {study_folder}/x and/or https://example.org/a/b"
+    )
+    write_plan(study_folder, plan["runs"], command=text)
+    write_report(study_folder)
+    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(study_folder)
+    assert str(study_folder) not in text_of(study_folder)
 
 
 def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
     write_plan(tmp_path, ["a", "b"], title="Nothing yet")
-    found = write_report(tmp_path)
-    assert (found.figures, found.claims) == ((), ())
-    assert found.found == "These runs have 0 scores, none of a source-only model on its source and targets."
+    outcome = write_report(tmp_path)
+    assert (outcome.figures, outcome.claims) == ((), ())
+    assert outcome.found == "These runs have 0 scores, none of a source-only model on its source and targets."
     assert "0 of 2 finished" in text_of(tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_records_without_a_plan_are_reported(out: Path) -> None:
-    (out / "plan.json").unlink()
-    write_report(out)
-    assert "Runs without a plan" in text_of(out)
-    assert "62.0 ± 2.0" in text_of(out)
+def test_records_without_a_plan_are_reported(study_folder: Path) -> None:
+    (study_folder / "plan.json").unlink()
+    write_report(study_folder)
+    assert "Runs without a plan" in text_of(study_folder)
+    assert "62.0 ± 2.0" in text_of(study_folder)
 
 
 def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
@@ -511,14 +550,16 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_unknown_diagnostic_is_a_plain_table(out: Path) -> None:
-    plan = json.loads((out / "plan.json").read_text())
-    name = write(out, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
-    write_plan(out, [*plan["runs"], name])
-    write_report(out)
-    assert "What else was measured?" in text_of(out)
-    assert "0.8125" in text_of(out)
-    assert rows_of(out / "tables" / "other-new.csv") == [{"run": name, "layer": "3", "similarity": "0.8125"}]
+def test_an_unknown_diagnostic_is_a_plain_table(study_folder: Path) -> None:
+    plan = json.loads((study_folder / "plan.json").read_text())
+    name = write(study_folder, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
+    write_plan(study_folder, [*plan["runs"], name])
+    write_report(study_folder)
+    assert "What else was measured?" in text_of(study_folder)
+    assert "0.8125" in text_of(study_folder)
+    assert rows_of(study_folder / "tables" / "other-new.csv") == [
+        {"run": name, "layer": "3", "similarity": "0.8125"}
+    ]
 
 
 @pytest.mark.nightly
@@ -528,33 +569,33 @@ def test_one_seed_shows_no_spread(tmp_path: Path) -> None:
     write_report(tmp_path)
     assert "60.0" in text_of(tmp_path)
     assert "60.0 ±" not in text_of(tmp_path)
-    assert "nan" not in "".join(parsed(text_of(tmp_path)).shown)
+    assert "nan" not in "".join(parse_page(text_of(tmp_path)).shown)
 
 
 def test_the_answer_is_about_what_is_trained_on_the_source_alone(tmp_path: Path) -> None:
-    adjusted = [model(seed=seed, encoder=adjust(size=300)) for seed in (0, 1)]
-    plain = [model(seed=seed) for seed in (0, 1)]
+    adjusted_models = [model(seed=seed, encoder=adjust(size=300)) for seed in (0, 1)]
+    plain_models = [model(seed=seed) for seed in (0, 1)]
     names = [
-        write(tmp_path, measure("scores", [one]), scores(one, {"qaa": 0.9, "qad": target}))
-        for target, models in ((0.7, adjusted), (0.5, plain))
-        for one in models
+        write(tmp_path, measure("scores", [item]), scores(item, {"qaa": 0.9, "qad": target}))
+        for target, models in ((0.7, adjusted_models), (0.5, plain_models))
+        for item in models
     ]
     write_plan(tmp_path, names)
-    found = write_report(tmp_path).found
-    assert "50.0 on the targets, a gap of 40.0 points (accuracy on ud upos test, mean over 2 seeds)" in found
-    assert "bilingual" not in found
-    assert "targets gain 20.0 points." in found
+    result = write_report(tmp_path).found
+    assert "50.0 on the targets, a gap of 40.0 points (accuracy on ud upos test, mean over 2 seeds)" in result
+    assert "bilingual" not in result
+    assert "targets gain 20.0 points." in result
 
 
 @pytest.mark.slow
 def test_the_answer_is_about_one_test_set_and_tells_who_read_target_labels(tmp_path: Path) -> None:
     models = {"source-only": (0.5, 0.1), "translate-train": (0.6, 0.2), "bilingual": (0.8, 0.9)}
     names = []
-    for task, at in (("upos", 0), ("zzz", 1)):
+    for task, position in (("upos", 0), ("zzz", 1)):
         for method, targets in models.items():
-            one = model(method, task=task, target=[] if method == "source-only" else ["qad"])
-            about = measure("scores", [one], corpus="ud" if task == "upos" else "xnli")
-            names.append(write(tmp_path, about, scores(one, {"qaa": 0.9, "qad": targets[at]})))
+            item = model(method, task=task, target=[] if method == "source-only" else ["qad"])
+            measurement = measure("scores", [item], corpus="ud" if task == "upos" else "xnli")
+            names.append(write(tmp_path, measurement, scores(item, {"qaa": 0.9, "qad": targets[position]})))
     write_plan(tmp_path, names)
     assert write_report(tmp_path).found == (
         "Trained on Ansa (qaa) alone, models score 90.0 percent on the source language and 50.0 on the "
@@ -564,11 +605,11 @@ def test_the_answer_is_about_one_test_set_and_tells_who_read_target_labels(tmp_p
 
 
 def test_no_gain_is_said_to_be_none(tmp_path: Path) -> None:
-    one = model()
-    other = model("bilingual", target=["qad"])
+    item = model()
+    other_model = model("bilingual", target=["qad"])
     names = [
-        write(tmp_path, measure("scores", [of]), scores(of, {"qaa": 0.9, "qad": target}))
-        for of, target in ((one, 0.6), (other, 0.6))
+        write(tmp_path, measure("scores", [owner]), scores(owner, {"qaa": 0.9, "qad": target}))
+        for owner, target in ((item, 0.6), (other_model, 0.6))
     ]
     write_plan(tmp_path, names)
     assert write_report(tmp_path).found.endswith(
@@ -577,8 +618,10 @@ def test_no_gain_is_said_to_be_none(tmp_path: Path) -> None:
 
 
 def test_the_first_table_of_scores_is_not_repeated() -> None:
-    first, second = (replace(table, name=name) for name in ("a", "b") for table in [page.claim_table(1, [])])
-    left = page.without_tables(ShownSection(SECTIONS[0], [first, second], []), [first])
+    first_table, second = (
+        replace(table, name=name) for name in ("a", "b") for table in [page.claim_table(1, [])]
+    )
+    left = page.without_tables(ShownSection(SECTIONS[0], [first_table, second], []), [first_table])
     assert [table.name for table in left.tables] == ["b"]
 
 
@@ -587,17 +630,22 @@ def test_the_first_table_of_scores_is_not_repeated() -> None:
 def test_a_real_study_makes_a_page_whose_files_have_names_of_their_own(
     study: Callable[[str], Measurements], name: str, tmp_path: Path
 ) -> None:
-    m = study(name)
-    out = tmp_path / "runs"
-    out.mkdir()
-    for run in m.runs:
-        copytree(run.folder, out / run.id)
-    write_plan(out, [run.id for run in m.runs], title=m.title, labels=dict(m.labels))
-    found = write_report(out)
-    assert found.found.startswith("Trained on Ansa (qaa) alone, models score")
-    names = [path.name for path in (*found.tables, *found.figures)]
+    measurements = study(name)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for run in measurements.runs:
+        copytree(run.folder, folder / run.id)
+    write_plan(
+        folder,
+        [run.id for run in measurements.runs],
+        title=measurements.title,
+        labels=dict(measurements.labels),
+    )
+    outcome = write_report(folder)
+    assert outcome.found.startswith("Trained on Ansa (qaa) alone, models score")
+    names = [path.name for path in (*outcome.tables, *outcome.figures)]
     assert len(names) == len(set(names)) > 5
-    assert parsed(text_of(out)).wrong == []
+    assert parse_page(text_of(folder)).wrong == []
 
 
 def test_no_file_of_an_earlier_report_is_removed_where_a_link_leads(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from each import each
 STUDIES = ("transfer", "mixup", "adjustment", "interference")
 
 
-def within(run):
+def contents_of(run):
     """Yield the content of a run, or of the runs that a measurement is of."""
     for subject in run.get("subjects", ()):
-        yield from within(subject)
+        yield from contents_of(subject)
     if "subjects" not in run:
         yield run
 
@@ -30,32 +30,32 @@ def runs(request, study_folder):
 
 def test_each_run_has_the_method_seed_and_languages_of_its_record(runs):
     for run in each(runs):
-        trainings = [*within(run.record.run)]
+        trainings = list(contents_of(run.record.run))
         for name, value, nothing in (
             ("method", [method_of(training) for training in trainings], ""),
             ("seed", [training.get("seed") for training in trainings], None),
             ("source", [tuple(training.get("source", ())) for training in trainings], ()),
             ("target", [tuple(training.get("target", ())) for training in trainings], ()),
         ):
-            assert getattr(run, name) == (value[0] if len({*value}) == 1 else nothing)
+            assert getattr(run, name) == (value[0] if len(set(value)) == 1 else nothing)
 
 
 def test_models_of_a_study_are_found_by_these_facts(runs):
-    tuned = [run for run in runs if run.kind == "fine-tune"]
-    found = {(run.method, run.seed, run.source, run.target) for run in tuned}
-    stated = {
+    tuned_runs = [run for run in runs if run.kind == "fine-tune"]
+    methods = {(run.method, run.seed, run.source, run.target) for run in tuned_runs}
+    stated_methods = {
         (facts["method"], facts["seed"], facts["source"], facts["target"])
-        for run in tuned
+        for run in tuned_runs
         for facts in [run.models[run.id]]
     }
     assert {
-        (method, seed, "+".join(source), "+".join(target)) for method, seed, source, target in found
-    } == stated
-    assert all(run.method and run.seed is not None for run in tuned)
+        (method, seed, "+".join(source), "+".join(target)) for method, seed, source, target in methods
+    } == stated_methods
+    assert all(run.method and run.seed is not None for run in tuned_runs)
 
 
 def test_runs_records_and_measurements_print_in_a_line(runs, study_folder):
     for run in each(runs):
-        for shown in (repr(run), repr(run.record)):
-            assert "\n" not in shown and run.id in shown and len(shown) < 300
-            assert len(json.dumps(shown)) < 400
+        for text in (repr(run), repr(run.record)):
+            assert "\n" not in text and run.id in text and len(text) < 300
+            assert len(json.dumps(text)) < 400

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hand_made import golden
 from made_up_rows import BILINGUAL, TRANSLATES, read_by, score
-from made_up_rows import measured as made_up
+from made_up_rows import make_measurements as made_up
 
 from isogloss.core.languages import language_name
 from isogloss.core.records import Record
@@ -70,7 +70,7 @@ def models(languages="en de fr", seeds=3, **facts):
     return found
 
 
-def measured(*systems, kept=True, labels=None):
+def make_measurements(*systems, kept=True, labels=None):
     """Return measurements of these scores, and of what was right of each example."""
     rows = [dict(row) for system in systems for row in system]
     predictions = {}
@@ -122,7 +122,7 @@ def several_systems():
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_rows_in_another_order_give_the_same_tables(several_systems):
-    first = measured(*several_systems)
+    first = make_measurements(*several_systems)
     rng = np.random.default_rng(0)
     for _ in range(2):
         frame = first.frame("scores").iloc[rng.permutation(len(first.frame("scores")))]
@@ -137,7 +137,7 @@ def test_rows_in_another_order_give_the_same_tables(several_systems):
 
 @pytest.mark.slow
 def test_every_number_is_that_of_its_own_models(several_systems):
-    m = measured(*several_systems)
+    m = make_measurements(*several_systems)
     scores, found = m.frame("scores"), data(m)
     checked = 0
     for row in found[found["column"].isin(["en", "de", "fr"])].to_dict("records"):
@@ -155,7 +155,11 @@ def test_every_number_is_that_of_its_own_models(several_systems):
 def test_a_model_does_not_count_on_another_target():
     good = models(method="bilingual", target="de", languages="de fr", gain=0.4)
     poor = models(method="bilingual", target="fr", languages="de fr", gain=-0.4)
-    found = data(measured(models(), good, poor)).query("method == 'bilingual'").set_index("column")["mean"]
+    found = (
+        data(make_measurements(models(), good, poor))
+        .query("method == 'bilingual'")
+        .set_index("column")["mean"]
+    )
     assert found["de"] > 0.8
     assert found["fr"] < 0.2
 
@@ -163,7 +167,7 @@ def test_a_model_does_not_count_on_another_target():
 def test_on_languages_nobody_was_made_for_all_models_of_a_system_count():
     for_de = models(method="bilingual", target="de", languages="de sw", gain=0.4)
     for_fr = models(method="bilingual", target="fr", languages="fr sw", gain=-0.4)
-    m = measured(models("en de fr sw"), for_de, for_fr)
+    m = make_measurements(models("en de fr sw"), for_de, for_fr)
     own = m.frame("scores").query("method == 'bilingual' and language == 'sw'")
     found = data(m).query("method == 'bilingual' and column == 'sw'").iloc[0]
     assert found["mean"] == pytest.approx(own["score"].mean())
@@ -172,7 +176,7 @@ def test_on_languages_nobody_was_made_for_all_models_of_a_system_count():
 
 def test_models_of_one_seed_are_averaged_on_the_source_first():
     pair = [models(method="bilingual", target=one, languages="en de fr") for one in ("de", "fr")]
-    m = measured(models(), *pair)
+    m = make_measurements(models(), *pair)
     own = m.frame("scores").query("method == 'bilingual' and language == 'en'")
     found = data(m).query("method == 'bilingual' and column == 'en'").iloc[0]
     assert found["units"] == 3
@@ -180,7 +184,7 @@ def test_models_of_one_seed_are_averaged_on_the_source_first():
 
 
 def test_mean_gap_and_unseen_are_means_of_the_columns():
-    m = measured(
+    m = make_measurements(
         models("en de fr sw ur"),
         models("en de fr sw ur", method="x-mixup", target="de+fr"),
         models("en", encoder="large"),
@@ -199,8 +203,8 @@ def test_mean_gap_and_unseen_are_means_of_the_columns():
 @pytest.mark.slow
 def test_another_corpus_changes_no_table(several_systems):
     before, after = (
-        tables(measured(*several_systems)),
-        tables(measured(*several_systems, models(corpus="other", gain=0.3))),
+        tables(make_measurements(*several_systems)),
+        tables(make_measurements(*several_systems, models(corpus="other", gain=0.3))),
     )
     assert len(after) == len(before) + 1
     for name, table in before.items():
@@ -211,7 +215,10 @@ def test_another_corpus_changes_no_table(several_systems):
 
 def test_another_encoder_changes_no_other_line_but_by_holm():
     systems = [models(), models(method="bilingual", target="de", languages="en de")]
-    before, after = data(measured(*systems)), data(measured(*systems, models(encoder="zed", gain=0.3)))
+    before, after = (
+        data(make_measurements(*systems)),
+        data(make_measurements(*systems, models(encoder="zed", gain=0.3))),
+    )
     own = after[after["encoder"] != "zed"]
     pd.testing.assert_frame_equal(numbers(before), numbers(own), check_dtype=False)
     assert set(before["against"].dropna()) == {"source-only"}
@@ -220,7 +227,7 @@ def test_another_encoder_changes_no_other_line_but_by_holm():
 
 @pytest.mark.slow
 def test_labels_change_names_alone(several_systems):
-    first = measured(*several_systems)
+    first = make_measurements(*several_systems)
     labels = {f"mini{seed}": "source-only" for seed in range(3)}
     renamed = Measurements(
         runs=[], labels=labels, _frames={"scores": first.frame("scores")}, _predictions=first._predictions
@@ -234,7 +241,7 @@ def test_labels_change_names_alone(several_systems):
 
 def test_holm_is_over_the_whole_table(several_systems):
     checked = 0
-    for name, table in tables(measured(*several_systems)).items():
+    for name, table in tables(make_measurements(*several_systems)).items():
         own = table.data[table.data["p_value"].notna()] if name != "significance" else table.data.head(0)
         if len(own):
             assert list(own["p_holm"]) == pytest.approx(holm(list(own["p_value"])))
@@ -245,21 +252,23 @@ def test_holm_is_over_the_whole_table(several_systems):
 
 @pytest.mark.slow
 def test_a_star_needs_seeds():
-    def found(seeds, kept=True):
-        m = measured(models(seeds=seeds), models(method="label-smoothing", seeds=seeds, gain=0.4), kept=kept)
+    def score_table(seeds, kept=True):
+        m = make_measurements(
+            models(seeds=seeds), models(method="label-smoothing", seeds=seeds, gain=0.4), kept=kept
+        )
         return tables(m)["scores-xnli-nli-en-test-accuracy"]
 
-    marks = [{*found(seeds).data["mark"].dropna()} for seeds in (1, 5)]
+    marks = [{*score_table(seeds).data["mark"].dropna()} for seeds in (1, 5)]
     assert marks == [{"°"}, {"*"}]
-    assert "One seed cannot show what other seeds would give: no * is possible." in found(1).notes
-    assert "* significant over seeds and examples" in found(5).notes
-    assert {*found(1, kept=False).data["mark"].dropna()} == {""}
-    assert "No predictions were kept" in found(5, kept=False).notes
+    assert "One seed cannot show what other seeds would give: no * is possible." in score_table(1).notes
+    assert "* significant over seeds and examples" in score_table(5).notes
+    assert {*score_table(1, kept=False).data["mark"].dropna()} == {""}
+    assert "No predictions were kept" in score_table(5, kept=False).notes
 
 
 @pytest.mark.slow
 def test_a_mark_stands_where_holm_says_so(several_systems):
-    m = measured(
+    m = make_measurements(
         *several_systems, models(method="target-only", source="", target="fr", languages="fr", gain=0.45)
     )
     table = tables(m)["scores-xnli-nli-en-test-accuracy"]
@@ -275,7 +284,7 @@ def test_a_mark_stands_where_holm_says_so(several_systems):
 
 def test_encoders_made_here_scatter_over_pretraining_seeds():
     mono = {**JOINT, "encoder": "mono", "encoder.languages": "en"}
-    table = tables(measured(models(**JOINT), models("en", **mono), labels={"joint0": "joint"}))[
+    table = tables(make_measurements(models(**JOINT), models("en", **mono), labels={"joint0": "joint"}))[
         "scores-xnli-nli-en-test-accuracy"
     ]
     assert "3 pretraining seeds" in table.caption
@@ -288,11 +297,11 @@ def test_one_pretraining_and_what_adjusted_it_scatter_over_seeds():
     once = [{**row, "encoder.seed": 0} for row in (*joint, *aligned)]
     others = [{**row, "encoder.seed": 0} for row in models(**{**JOINT, "encoder": "mono"})]
     units = [
-        unit_of(measured(rows).frame("scores"))
+        unit_of(make_measurements(rows).frame("scores"))
         for rows in (once, [*joint, *aligned], [*once[: len(joint)], *others], joint)
     ]
     assert units == ["seed", "encoder.seed", "encoder.seed", "seed"]
-    found = data(measured(once)).query("encoder == 'aligned'")
+    found = data(make_measurements(once)).query("encoder == 'aligned'")
     assert {*found["units"]} == {3}
     assert found.loc[found["column"] == "de", "p_value"].notna().all()
 
@@ -330,16 +339,16 @@ def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_oth
 
 def test_a_model_without_source_stands_in_the_table_of_every_source():
     own = models(method="target-only", source="", target="de", languages="de")
-    both = tables(measured(models(), models(source="fr"), own))
+    both = tables(make_measurements(models(), models(source="fr"), own))
     assert [name for name in both if "nli-en" in name or "nli-fr" in name] == list(both)[:2]
     for name in list(both)[:2]:
         assert "target-only" in {*both[name].data["method"]}
-    alone = tables(measured(own))
+    alone = tables(make_measurements(own))
     assert list(alone) == ["scores-xnli-nli-test-accuracy"]
 
 
 def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
-    m = measured(
+    m = make_measurements(
         models(),
         models(inputs="translated"),
         models(method="x-mixup", inputs="paired", target="de"),
@@ -352,7 +361,7 @@ def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
 
 
 def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several_systems):
-    found = {name: table.folded for name, table in tables(measured(*several_systems)).items()}
+    found = {name: table.folded for name, table in tables(make_measurements(*several_systems)).items()}
     assert [name for name, folded in found.items() if not folded] == [
         "scores-pawsx-paraphrase-en-test-accuracy",
         "scores-xnli-nli-en-test-accuracy",
@@ -371,7 +380,7 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
         measure: [models(metric=measure, **system, **facts) for system in systems]
         for measure in ("macro_f1", "mcc")
     }
-    found = tables(measured(*both, *others["macro_f1"], *others["mcc"]))
+    found = tables(make_measurements(*both, *others["macro_f1"], *others["mcc"]))
     assert [(name, found[name].folded) for name in found] == [
         ("scores-xnli-nli-en-test-accuracy", False),
         ("measures-xnli-nli-en-test", True),
@@ -389,7 +398,9 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
     ]
     assert bold == [(number, place) for number in (1, 3, 5, 7) for place in (2, 3)]
     for place, measure in ((2, "macro_f1"), (3, "mcc")):
-        alone = tables(measured(*others[measure]))[f"scores-xnli-nli-en-test-{measure.replace('_', '-')}"]
+        alone = tables(make_measurements(*others[measure]))[
+            f"scores-xnli-nli-en-test-{measure.replace('_', '-')}"
+        ]
         of_method = {row[0].text: [cell.text for cell in row[1:]] for row in alone.rows}
         by_language = zip(*(of_method[name] for name in ("source-only", "label-smoothing")), strict=True)
         assert [row[place] for row in rows] == [text for column in by_language for text in column]
@@ -397,7 +408,7 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
 
 
 def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
-    table = tables(measured(models(), models(method="bilingual", gain=0.4)))[
+    table = tables(make_measurements(models(), models(method="bilingual", gain=0.4)))[
         "scores-xnli-nli-en-test-accuracy"
     ]
     bold = [row[0].text for row in table.rows for cell in row if cell.mark == "best"]
@@ -406,7 +417,7 @@ def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
 
 
 def systems_of(*systems):
-    (where,) = scored_sets(measured(*systems))
+    (where,) = scored_sets(make_measurements(*systems))
     return where.systems
 
 
@@ -459,7 +470,9 @@ def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too()
     assert reference(systems, way="consistent") == ("mini", "carried", "")
     assert reference(systems, way="slow") is None
     slow = models(method="consistency", way="slow", **{"optimization.learning_rate": 0.01})
-    (table,) = (table for name, table in tables(measured(models(), slow)).items() if name != "significance")
+    (table,) = (
+        table for name, table in tables(make_measurements(models(), slow)).items() if name != "significance"
+    )
     assert "no baseline has equal hyper-parameters: consistency" in table.notes
 
 
@@ -489,7 +502,7 @@ def test_a_baseline_differs_from_a_system_in_the_method_alone(ids, swapped):
 @pytest.mark.parametrize("swapped", [False, True])
 def test_sentence_tests_and_table_have_the_same_baseline(swapped):
     baselines = [models(way="a", gain=0.1), models(way="b", gain=-0.3, **LORA)]
-    m = measured(
+    m = make_measurements(
         *(baselines[::-1] if swapped else baselines),
         models(method="bilingual", target="de", way="c", gain=0.2),
         models(method="bilingual", target="de", way="d", gain=0.4, **LORA),
@@ -518,11 +531,13 @@ def test_of_several_baselines_none_is_taken_unless_the_recipe_names_one():
         models(method="translate-train", way="alone", **by, **{"method.with_source": False}),
         models(method="consistency", way="own", **by),
     )
-    (table,) = (table for name, table in tables(measured(*systems)).items() if name != "significance")
+    (table,) = (
+        table for name, table in tables(make_measurements(*systems)).items() if name != "significance"
+    )
     assert "consistency is compared with none: translate-train" in table.notes
     assert "(against)" in table.notes
     own, named = (systems[number][0]["model"] for number in (3, 2))
-    m = replace(measured(*systems), against={own: named})
+    m = replace(make_measurements(*systems), against={own: named})
     (where,) = scored_sets(m)
     (system,) = (system for system in where.systems if system["way"] == "own")
     assert where.references[key_of(system)]["way"] == "alone"
@@ -577,13 +592,13 @@ def test_encoders_made_here_are_held_against_the_joint_one():
 
 @pytest.mark.slow
 def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several_systems):
-    found = data(measured(*several_systems))
+    found = data(make_measurements(*several_systems))
     assert not found.duplicated(
         ["corpus", "task", "split", "metric", "encoder", "way", "inputs", "column"]
     ).any()
     own = found[found["difference"].notna()]
     assert own[["p_units", "p_examples", "p_value", "low", "high"]].notna().all().all()
-    assert len(tables(measured(*several_systems))["significance"].rows) == len(own)
+    assert len(tables(make_measurements(*several_systems))["significance"].rows) == len(own)
 
 
 def test_nothing_measured_is_no_table():
@@ -603,7 +618,7 @@ BEFORE = {"continual": "source-only + alignment-loss"}
 def test_means_and_spreads_are_those_of_before(study, name, rows):
     found, checked = data(study(name)), 0
     of_targets = {MEAN_BEFORE: _means_of_all_targets(study(name))}
-    for table in _before(golden(name)):
+    for table in _score_rows(golden(name)):
         for row in table:
             own = of_targets[MEAN_BEFORE] if row["language"] == MEAN_BEFORE else found
             own = own[own["column"] == row["language"]]
@@ -624,7 +639,7 @@ def test_means_and_spreads_are_those_of_before(study, name, rows):
 MEAN_BEFORE = "mean of targets"
 
 
-def _before(golden):
+def _score_rows(golden):
     """Return only the rows of scores, without perplexities and parameters."""
     for name, table in golden["tables"].items():
         if name.split("-")[0] in ("scores", "systems", "ways", "interference"):
@@ -651,7 +666,7 @@ def test_interference_is_one_line_an_encoder(study):
     assert [cell.text for cell in table.header] == [
         *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds")
     ]
-    before = {row["encoder"] for rows in _before(golden("interference")) for row in rows}
+    before = {row["encoder"] for rows in _score_rows(golden("interference")) for row in rows}
     assert {row[0].text for row in table.rows} == before
     assert SUMMARIES["interference"].show(study("transfer")) == []
 

@@ -24,13 +24,13 @@ VALUES = st.recursive(
 @given(st.lists(VALUES, min_size=1, max_size=5))
 def test_what_is_shared_is_written_as_before(values):
     shared = Shared()
-    assert json.dumps([*map(shared.part, values)]) == json.dumps(values)
+    assert json.dumps([shared.part(item) for item in values]) == json.dumps(values)
 
 
 def test_equal_parts_of_records_are_one_object_and_rows_share_their_texts():
     shared = Shared()
     texts = [json.dumps({"encoder": {"layers": 4, "dim": [256]}, "seed": seed}) for seed in (0, 1)]
-    first, second = (
+    first_record, second = (
         shared.record(
             Record(
                 id=str(seed), kind="fine-tune", title="", run=json.loads(text), rows=[{"metric": "f" + "1"}]
@@ -38,12 +38,12 @@ def test_equal_parts_of_records_are_one_object_and_rows_share_their_texts():
         )
         for seed, text in enumerate(texts)
     )
-    assert first.run["encoder"] is second.run["encoder"]
-    assert [first.run["seed"], second.run["seed"]] == [0, 1]
-    assert first.rows[0]["metric"] is second.rows[0]["metric"]
-    assert first.rows == [{"metric": "f1"}]
+    assert first_record.run["encoder"] is second.run["encoder"]
+    assert [first_record.run["seed"], second.run["seed"]] == [0, 1]
+    assert first_record.rows[0]["metric"] is second.rows[0]["metric"]
+    assert first_record.rows == [{"metric": "f1"}]
 
 
 def test_numbers_of_other_types_are_other_parts():
-    whole, fraction, truth = map(Shared().part, ({"a": 1}, {"a": 1.0}, {"a": True}))
-    assert [type(part["a"]) for part in (whole, fraction, truth)] == [int, float, bool]
+    whole_result, fraction, truth = (Shared().part(value) for value in ({"a": 1}, {"a": 1.0}, {"a": True}))
+    assert [type(part["a"]) for part in (whole_result, fraction, truth)] == [int, float, bool]

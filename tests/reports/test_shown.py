@@ -304,7 +304,9 @@ def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
         (picture,) = strip
         strips += 1
         shown = summary.one("span", "numbers").text
-        fitting = [row for row in of_verdict.to_dict("records") if written(row, digits_of(shown)) in shown]
+        fitting = [
+            row for row in of_verdict.to_dict("records") if write_check(row, digits_of(shown)) in shown
+        ]
         assert fitting, f"{claim}: {shown} is no check with the verdict {badge}"
         of_picture = next(row for row in fitting if row["about"] in picture["aria-label"])
         check_picture(picture, of_picture, is_ratio=of_picture["about"] in ratios)
@@ -320,7 +322,7 @@ def digits_of(text: str) -> int:
     return len(re.match(r"−?\d+(?:\.(\d+))?", text)[1] or "")
 
 
-def written(row: dict[str, float], digits: int) -> str:
+def write_check(row: dict[str, float], digits: int) -> str:
     """Write the number of a check with its interval and range."""
 
     def number(name: str) -> str:
@@ -389,17 +391,17 @@ def test_every_drawn_claim_shows_the_check_that_its_verdict_is_of(first: int) ->
 
 
 @pytest.fixture(scope="module")
-def shown(study: Callable[[str], Measurements]) -> Callable[[str], list[object]]:
+def study_output(study: Callable[[str], Measurements]) -> Callable[[str], list[object]]:
     """Return the tables and figures of a kept study, made once."""
     made: dict[str, list[object]] = {}
 
-    def of_study(name: str) -> list[object]:
+    def get_output(name: str) -> list[object]:
         if name not in made:
             sections = [show_section(section, study(name)) for section in SECTIONS]
             made[name] = [part for one in sections for part in (*one.tables, *one.figures)]
         return made[name]
 
-    return of_study
+    return get_output
 
 
 TESTS_HEAD = ["system", "baseline", "language", "system score", "baseline score", "difference"]
@@ -409,9 +411,9 @@ TESTS_HEAD = ["system", "baseline", "language", "system score", "baseline score"
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["transfer", "mixup"])
 def test_the_table_of_tests_says_the_same_on_the_page_in_csv_latex_and_json(
-    name: str, study_folder: Callable[[str], Path], shown: Callable[[str], list[object]]
+    name: str, study_folder: Callable[[str], Path], study_output: Callable[[str], list[object]]
 ) -> None:
-    (table,) = [part for part in shown(name) if part.name == "significance"]
+    (table,) = [part for part in study_output(name) if part.name == "significance"]
     head = [cell.text for cell in table.header]
     first = head.index("system")
     assert head[first : first + len(TESTS_HEAD)] == TESTS_HEAD
@@ -463,11 +465,11 @@ def check_json(out: Path, rows: Sequence[dict[str, str]]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
-    name: str, study: Callable[[str], Measurements], shown: Callable[[str], list[object]]
+    name: str, study: Callable[[str], Measurements], study_output: Callable[[str], list[object]]
 ) -> None:
     rows = study(name).frame("scores")
     cells = 0
-    for table in shown(name):
+    for table in study_output(name):
         if not table.name.startswith("scores-"):
             continue
         for number in table.data.to_dict("records"):
@@ -495,9 +497,9 @@ def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(
-    name: str, shown: Callable[[str], list[object]]
+    name: str, study_output: Callable[[str], list[object]]
 ) -> None:
-    figures = [part for part in shown(name) if isinstance(part, Figure)]
+    figures = [part for part in study_output(name) if isinstance(part, Figure)]
     assert figures
     for figure in figures:
         kind = next(kind for kind in NUMBERS_OF if figure.alt.startswith(kind))
@@ -525,7 +527,7 @@ def short(number: float) -> str:
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:.0f}"
 
 
-def at_models(figure: Figure) -> list[str]:
+def mean_at_models(figure: Figure) -> list[str]:
     """Return the mean of the drawn numbers at α 0 and 1, for each role, path and task."""
     data = figure.data[figure.data["alpha"].isin([0, 1])]
     by = ["role", "path", *data.columns.intersection(["task"]), "alpha"]
@@ -536,7 +538,7 @@ def at_models(figure: Figure) -> list[str]:
     return [short(mean) for mean in means]
 
 
-def at_corners(figure: Figure) -> list[str]:
+def mean_at_corners(figure: Figure) -> list[str]:
     data = figure.data
     corners = (data["alpha_first"] + data["alpha_second"] <= 1) & data["alpha_first"].isin([0, 1])
     return [percent(mean) for mean in data.loc[corners & data["alpha_second"].isin([0, 1]), "mean"]]
@@ -551,8 +553,8 @@ NUMBERS_OF: dict[str, tuple[str, Callable[[Figure], list[str]]]] = {
         rf"(?:NAMES) {NUMBER}(?=, | and |\.$)",
         lambda figure: [short(heights[-1]) for _, heights in drawn_lines(figure)],
     ),
-    "Line plot": (rf" {NUMBER} at α", at_models),
-    "Contour plots": (rf" {NUMBER} at the", at_corners),
+    "Line plot": (rf" {NUMBER} at α", mean_at_models),
+    "Contour plots": (rf" {NUMBER} at the", mean_at_corners),
     "Dots: mean ratio": (
         NUMBER,
         lambda figure: [f"{figure.data['ratio'].mean():.2f}", f"{figure.data['angle'].mean():.0f}"],

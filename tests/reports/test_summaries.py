@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 from hand_made import ALONE, golden, plain, same_rows, score, the_same
-from made_up_rows import measured
+from made_up_rows import make_measurements
 
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.score_tables import score_tables
@@ -22,20 +22,23 @@ from isogloss.reports.summaries import (
 Study = Callable[[str], Measurements]
 
 
-def table(m: Measurements, name: str):
-    (found,) = [table for one in SUMMARIES.values() for table in one.show(m) if table.name == name]
-    return found
+def table(measurements: Measurements, name: str):
+    (result,) = [
+        table for summary in SUMMARIES.values() for table in summary.show(measurements) if table.name == name
+    ]
+    return result
 
 
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
-    keys, checked = plain("method", "source", "target", "language", "metric"), 0
+    keys = plain("method", "source", "target", "language", "metric")
+    check_count = 0
     for name in ("transfer", "interference"):
-        before = [dict(row) for row in golden(name)["tables"]["seed-spread"]["data"]]
+        rows_before = [dict(row) for row in golden(name)["tables"]["seed-spread"]["data"]]
         rows = spreads(study(name))
         labels = study(name).labels
         rows = rows.assign(of=rows["encoder.run"].map(labels).astype(object).fillna("shipped"))
-        checked += the_same(rows, before, {**keys, "of": "encoder"}, plain("seeds", "mean", "std"))
-    assert checked == 11 + 13
+        check_count += the_same(rows, rows_before, {**keys, "of": "encoder"}, plain("seeds", "mean", "std"))
+    assert check_count == 11 + 13
 
 
 @pytest.mark.parametrize(("name", "models"), [("transfer", 3), ("mixup", 6), ("interference", 12)])
@@ -43,24 +46,29 @@ def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) ->
     rows = gaps(study(name))
     rows = rows[(rows["method"] == "source-only") & (rows["inputs"] == "")]
     rows = rows.assign(of=rows["encoder.run"].map(study(name).labels).astype(object).fillna("shipped"))
-    before = [row for row in golden(name)["tables"]["transfer-gap"]["data"] if row["metric"] == "accuracy"]
-    before = [row for row in before if row["corpus"] in ("ud", "xnli")]
+    rows_before = [
+        row for row in golden(name)["tables"]["transfer-gap"]["data"] if row["metric"] == "accuracy"
+    ]
+    rows_before = [row for row in rows_before if row["corpus"] in ("ud", "xnli")]
     numbers = plain("source_score", "target_mean", "gap")
-    assert the_same(rows, before, {**plain("corpus", "task", "seed"), "of": "encoder"}, numbers) == models
+    assert (
+        the_same(rows, rows_before, {**plain("corpus", "task", "seed"), "of": "encoder"}, numbers) == models
+    )
 
 
 def test_gaps_that_the_tables_of_scores_show_are_in_no_second_table(study: Study) -> None:
-    m = study("transfer")
-    rest, every = unshown_gaps(m), gaps(m)
-    in_tables = {
+    measurements = study("transfer")
+    remaining_unshown_gaps = unshown_gaps(measurements)
+    row = gaps(measurements)
+    table_means = {
         round(row["mean"], 6)
-        for table in score_tables(m)
+        for table in score_tables(measurements)
         for row in table.data.to_dict("records")
         if row.get("column") == "gap"
     }
-    assert len(in_tables) > 0
-    assert "source-only" in set(every["method"]) - set(rest["method"])
-    assert len(rest) < len(every)
+    assert len(table_means) > 0
+    assert "source-only" in set(row["method"]) - set(remaining_unshown_gaps["method"])
+    assert len(remaining_unshown_gaps) < len(row)
 
 
 @pytest.mark.slow
@@ -68,32 +76,46 @@ def test_gaps_that_the_tables_of_scores_show_are_in_no_second_table(study: Study
 def test_retrieval_is_as_it_was(study: Study, name: str, rows: int) -> None:
     numbers = ["accuracy_forward", "accuracy_backward", "chance"]
     names = ["second", "layer", "centred", "similarity", "candidates", "task", *numbers]
-    old = pd.DataFrame(golden(name)["tables"]["retrieval-by-layer"]["data"])
-    assert same_rows(table(study(name), "retrieval-by-layer").data, old, names) == rows
+    old_table = pd.DataFrame(golden(name)["tables"]["retrieval-by-layer"]["data"])
+    assert same_rows(table(study(name), "retrieval-by-layer").data, old_table, names) == rows
 
 
 def test_mixing_ratios_and_sweeps_are_as_they_were(study: Study) -> None:
-    m, old = study("mixup"), golden("mixup")["tables"]
+    measurements = study("mixup")
+    old_tables = golden("mixup")["tables"]
     keys = plain("task", "source", "target", "seed", "language", "split")
     numbers = plain("mean", "std", "q05", "median", "q95", "examples")
-    assert the_same(table(m, "mixup-ratio").data, old["mixup-ratio"]["data"], keys, numbers) == 6
-    rows = m.frame("mixup-sweep")
+    assert (
+        the_same(table(measurements, "mixup-ratio").data, old_tables["mixup-ratio"]["data"], keys, numbers)
+        == 6
+    )
+    rows = measurements.frame("mixup-sweep")
     keys |= plain("layer", "ratio")
-    assert the_same(rows, old["mixup-sweep"]["data"], keys, plain("score", "mean", "trained")) == 12
+    assert the_same(rows, old_tables["mixup-sweep"]["data"], keys, plain("score", "mean", "trained")) == 12
     ends = sweep_ends(rows).set_index(["task", "layer"])
-    best = rows.groupby(["task", "layer"])["score"].max()
-    assert ends["best"].to_dict() == best.to_dict()
+    best_score = rows.groupby(["task", "layer"])["score"].max()
+    assert ends["best"].to_dict() == best_score.to_dict()
 
 
 def test_perplexities_and_parameters_are_as_they_were(study: Study) -> None:
-    m, old = study("interference"), golden("interference")["tables"]
-    rows = last_and_lowest(m.frame("perplexity"))
-    before = pd.DataFrame(old["perplexity-by-language"]["data"])
+    measurements = study("interference")
+    old_tables = golden("interference")["tables"]
+    rows = last_and_lowest(measurements.frame("perplexity"))
+    table_before = pd.DataFrame(old_tables["perplexity-by-language"]["data"])
     names = ["language", "score", "epoch", "lowest", "lowest_epoch"]
-    assert same_rows(rows, before, names) == 27
-    counted = parameter_counts(m.frame("parameters"))
-    totals = pd.DataFrame(old["parameters"]["data"]).groupby("encoder")["parameters"].sum()
-    assert dict(zip(counted["encoder.run"].map(m.labels), counted["total"], strict=True)) == totals.to_dict()
+    assert same_rows(rows, table_before, names) == 27
+    counted_parameters = parameter_counts(measurements.frame("parameters"))
+    totals = pd.DataFrame(old_tables["parameters"]["data"]).groupby("encoder")["parameters"].sum()
+    assert (
+        dict(
+            zip(
+                counted_parameters["encoder.run"].map(measurements.labels),
+                counted_parameters["total"],
+                strict=True,
+            )
+        )
+        == totals.to_dict()
+    )
 
 
 def test_word_alignments_are_as_they_were(study: Study) -> None:
@@ -106,47 +128,47 @@ def test_word_alignments_are_as_they_were(study: Study) -> None:
 def test_a_gap_is_of_one_model_and_of_its_own_targets() -> None:
     rows = [score("aa", 0.9), score("bb", 0.5), score("cc", 0.1)]
     rows += [
-        score(code, value, model="b", method="bilingual", way="b", target="bb")
-        for code, value in (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))
+        score(language, value, model="b", method="bilingual", way="b", target="bb")
+        for language, value in (("aa", 0.8), ("bb", 0.7), ("cc", 0.0))
     ]
     rows += [score("bb", 0.4, model="t", method="target-only", way="t", source="", target="bb")]
-    found = gaps(measured(scores=rows)).set_index("model")["gap"]
-    assert found.to_dict() == pytest.approx({"m": 0.6, "b": 0.1})
+    gap = gaps(make_measurements(scores=rows)).set_index("model")["gap"]
+    assert gap.to_dict() == pytest.approx({"m": 0.6, "b": 0.1})
 
 
 def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
     rows = [score("aa", value, seed=seed, model=str(seed)) for seed, value in enumerate((0.5, 0.7))]
     rows += [score("aa", 0.0, split="dev"), score("aa", 0.0, metric="other", main=False)]
-    found = spreads(measured(scores=rows))
-    assert list(found["mean"]) == pytest.approx([0.6])
-    assert list(found["seeds"]) == [2]
+    row = spreads(make_measurements(scores=rows))
+    assert list(row["mean"]) == pytest.approx([0.6])
+    assert list(row["seeds"]) == [2]
 
 
 def test_a_model_without_a_source_has_that_of_the_models_that_it_is_compared_with() -> None:
     target_only = {"method": "target-only", "way": "t", "source": "", "target": "bb"}
     rows = [
-        score(code, value, seed=seed, model=f"{seed} {len(facts)}", **facts)
+        score(language, value, seed=seed, model=f"{seed} {len(facts)}", **facts)
         for facts in ({}, target_only)
         for seed, value in enumerate((0.5, 0.7))
-        for code in ("aa", "bb", "cc")
+        for language in ("aa", "bb", "cc")
     ]
-    found = spreads(measured(scores=rows)).set_index(["method", "language"])["role"]
+    role = spreads(make_measurements(scores=rows)).set_index(["method", "language"])["role"]
     assert (
-        {**found["target-only"]}
-        == {**found["source-only"]}
-        == {"aa": "source", "bb": "target", "cc": "target"}
+        {**role["target-only"]} == {**role["source-only"]} == {"aa": "source", "bb": "target", "cc": "target"}
     )
-    crossed = [*rows, *(score("bb", 0.5, source="bb", seed=seed, model=f"b{seed}") for seed in (0, 1))]
-    of = spreads(measured(scores=crossed)).set_index(["method", "source", "language"])["role"]
-    assert of["target-only", "", "bb"] == "target"
-    assert of["source-only", "bb", "bb"] == "source"
+    crossed_rows = [*rows, *(score("bb", 0.5, source="bb", seed=seed, model=f"b{seed}") for seed in (0, 1))]
+    owner = spreads(make_measurements(scores=crossed_rows)).set_index(["method", "source", "language"])[
+        "role"
+    ]
+    assert owner["target-only", "", "bb"] == "target"
+    assert owner["source-only", "bb", "bb"] == "source"
 
 
 def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:
-    one = {**ALONE, "first": "aa", "second": "bb", "layer": 1, "centred": True, "similarity": "cosine"}
-    one |= {"candidates": 9, "accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1}
-    rows = [{**one, "model": way, "way": way} for way in ("w1", "w2")]
-    lines = table(measured(retrieval=rows), "retrieval-by-layer").rows
+    fields = {**ALONE, "first": "aa", "second": "bb", "layer": 1, "centred": True, "similarity": "cosine"}
+    fields |= {"candidates": 9, "accuracy_forward": 0.5, "accuracy_backward": 0.5, "chance": 0.1}
+    rows = [{**fields, "model": way, "way": way} for way in ("w1", "w2")]
+    lines = table(make_measurements(retrieval=rows), "retrieval-by-layer").rows
     assert [line[-1].text for line in lines] == ["1", "1"]
 
 
@@ -154,8 +176,8 @@ def test_where_trainings_with_patience_ended_is_shown_as_a_mean_over_seeds() -> 
     ends = [(40, 100, 4, 2), (60, 100, 6, 4)]
     names = ("updates", "planned", "last_epoch", "chosen_epoch")
     rows = [
-        {**ALONE, "model": str(n), "seed": n, **dict(zip(names, one, strict=True))}
-        for n, one in enumerate(ends)
+        {**ALONE, "model": str(n), "seed": n, **dict(zip(names, end, strict=True))}
+        for n, end in enumerate(ends)
     ]
-    (row,) = table(measured(stopping=rows), "stopping").rows
+    (row,) = table(make_measurements(stopping=rows), "stopping").rows
     assert [cell.text for cell in row[-5:-1]] == ["50.0 ± 14.1", "100.0 ± 0.0", "5.0 ± 1.4", "3.0 ± 1.4"]

@@ -98,8 +98,8 @@ def test_numbers_of_plain_rows_keep_their_digits_before_the_point() -> None:
 
 
 def gaps(*rows: dict[str, object]) -> Measurements:
-    known = {**dict.fromkeys(FACTS, ""), "corpus": "ud", "encoder.run": "e"}
-    return Measurements(runs=[], _frames={"transfer-gap": pd.DataFrame([{**known, **row} for row in rows])})
+    fields = {**dict.fromkeys(FACTS, ""), "corpus": "ud", "encoder.run": "e"}
+    return Measurements(runs=[], _frames={"transfer-gap": pd.DataFrame([{**fields, **row} for row in rows])})
 
 
 SUMMARY = Summary(
@@ -140,10 +140,10 @@ def test_a_summary_without_rows_is_no_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "written"),
+    ("values", "name"),
     [([], "–"), ([None, math.nan], "–"), ([0.5, None], "50.0"), ([0.4, 0.6], "50.0 ± 14.1")],
 )
-def test_a_number_is_of_what_is_known(values: list[float | None], written: str) -> None:
+def test_a_number_is_of_what_is_known(values: list[float | None], name: str) -> None:
     frame = pd.DataFrame({"x": pd.Series(values, dtype="Float64")})
-    assert Number(column="x", scale=100, digits=1).of(frame) == written
-    assert Number(column="x", scale=100, digits=1).of(frame.astype(object)) == written
+    assert Number(column="x", scale=100, digits=1).of(frame) == name
+    assert Number(column="x", scale=100, digits=1).of(frame.astype(object)) == name

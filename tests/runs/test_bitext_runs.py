@@ -21,7 +21,7 @@ from isogloss.runs.align import LINKS, Align
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
 from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Adjust"
@@ -72,11 +72,13 @@ examples = 20
 
 
 @pytest.mark.slow
-def test_everything_a_recipe_asks_for_is_made(made):
-    assert made.outcome.failed == {}
-    assert len(of("adjust", made.records)) == 1
-    assert len(of("fine-tune", made.records)) == 3
-    words = [one for one in of("measure", made.records) if one.title.startswith("word-distance")]
+def test_everything_a_recipe_asks_for_is_made(finished_study):
+    assert finished_study.outcome.failed == {}
+    assert len(select_kind("adjust", finished_study.records)) == 1
+    assert len(select_kind("fine-tune", finished_study.records)) == 3
+    words = [
+        one for one in select_kind("measure", finished_study.records) if one.title.startswith("word-distance")
+    ]
     assert len(words) == 2 + 3  # two encoders, and those within three models
     pairs = Sources().examples("bitext", "qaa-qad", "dev", examples=20)
     links = sum(len(pair.links) for pair in pairs)
@@ -84,20 +86,20 @@ def test_everything_a_recipe_asks_for_is_made(made):
 
 
 @pytest.mark.slow
-def test_links_are_read_back_and_gold_is_scored(made):
-    (record,) = (one for one in of("align", made.records) if one.rows[0]["pairs"] == 24)
+def test_links_are_read_back_and_gold_is_scored(finished_study):
+    (record,) = (one for one in select_kind("align", finished_study.records) if one.rows[0]["pairs"] == 24)
     assert record.rows[0]["aer"] == 0  # The links that were given are the gold ones.
     pairs = Sources().examples("bitext", "qaa-qad", "train", examples=24)
-    found = list(read_pharaoh(disk_file(made.out / record.id / LINKS), pairs))
+    found = list(read_pharaoh(disk_file(finished_study.out / record.id / LINKS), pairs))
     assert [one.links for one in found] == [tuple(sorted(pair.links)) for pair in pairs]
 
 
 @pytest.mark.slow
-def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
+def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(finished_study):
     from transformers import AutoModel
 
-    (record,) = of("adjust", made.records)
-    model = AutoModel.from_pretrained(made.out / record.id / "model")
+    (record,) = select_kind("adjust", finished_study.records)
+    model = AutoModel.from_pretrained(finished_study.out / record.id / "model")
     shipped = AutoModel.from_pretrained(Path(isogloss.__file__).parent / "shipped")
     moved = [
         name for name, one in model.named_parameters() if not one.equal(shipped.get_parameter(name).data)
@@ -106,21 +108,23 @@ def test_an_adjusted_encoder_is_an_ordinary_folder_that_isogloss_uses(made):
 
 
 @pytest.mark.slow
-def test_a_second_call_makes_nothing(made):
-    again = isogloss.run(made.out.parent / "tiny.toml", out=made.out, jobs=1, report=False)
+def test_a_second_call_makes_nothing(finished_study):
+    again = isogloss.run(
+        finished_study.out.parent / "tiny.toml", out=finished_study.out, jobs=1, report=False
+    )
     assert again.outcome.made == []
 
 
 @pytest.mark.slow
-def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned, monkeypatch):
+def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(plan_changed, monkeypatch):
     table = {**tomllib.loads(RECIPE)["adjust"][0], "bitext": "bitext[dev]", "sample": "random"}
     tables = [{**table, "seed": [0, 1]}, {**table, "label": "smaller", "examples": 12}]
-    found = planned(adjust=tables, align={}, grid__method=[{"name": "source-only"}], measure=[])
+    found = plan_changed(adjust=tables, align={}, grid__method=[{"name": "source-only"}], measure=[])
     context = RunContext(store=found.store, sources=found.sources)
     monkeypatch.setattr(CrossLingualAdjustment, "train", lambda _, setting: settings.append(setting))
-    settings, (aligned,) = [], of(Align, found.runs)
+    settings, (aligned,) = [], select_kind(Align, found.runs)
     make(context, aligned)
-    for run in of(Adjust, found.runs):
+    for run in select_kind(Adjust, found.runs):
         with pytest.raises(AttributeError):  # No encoder was trained.
             make(context, run)
     whole = aligned.read_links(context)
@@ -131,11 +135,11 @@ def test_each_seed_reads_a_sample_of_its_own_with_the_links_of_the_whole(planned
 
 
 @pytest.mark.slow
-def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(planned):
+def test_subwords_are_aligned_and_read_back_with_the_words_they_are_parts_of(plan_changed):
     changes = {"align": {}, "measure": [], "grid__method": [{"name": "source-only"}]}
     how = {"adjust__0__bitext": "bitext[dev]", "adjust__0__word": "aligned-subwords"}
-    found = planned(**changes, **how)
-    context, (run,) = RunContext(store=found.store, sources=found.sources), of(Align, found.runs)
+    found = plan_changed(**changes, **how)
+    context, (run,) = RunContext(store=found.store, sources=found.sources), select_kind(Align, found.runs)
     record = make(context, run)
     pairs = found.sources.examples("bitext", "qaa-qad", "dev", examples=24)
     tokenizer = load_tokenizer(run.tokenizer.weights(context))

@@ -16,9 +16,11 @@ from tiny import TINY, tiny
 
 
 def recipe(tmp_path, encoder, **fields):
-    said = "".join(f'\n{name} = "{value}"' for name, value in fields.items())
+    message = "".join(f'\n{name} = "{value}"' for name, value in fields.items())
     text = TINY.partition('[[grid.method]]\nname = "bilingual"')[0]
-    return tiny(tmp_path, text.replace('encoder = "shipped"', f'[encoder]\npretrained = "{encoder}"{said}'))
+    return tiny(
+        tmp_path, text.replace('encoder = "shipped"', f'[encoder]\npretrained = "{encoder}"{message}')
+    )
 
 
 @pytest.mark.nightly
@@ -40,27 +42,27 @@ def test_a_decoder_is_trained_and_saved_without_its_mask(gemma3_text_folder, tmp
 
 
 def test_attention_is_part_of_the_run_where_it_is_said_alone(llama_folder, tmp_path):
-    plain, causal, lifted = (
-        plan_recipe(recipe(tmp_path, llama_folder, **said), out=tmp_path).runs[0].encoder
-        for said in ({}, {"attention": "causal"}, {"attention": "bidirectional"})
+    plain_encoder, causal, lifted_encoder = (
+        plan_recipe(recipe(tmp_path, llama_folder, **message), out=tmp_path).runs[0].encoder
+        for message in ({}, {"attention": "causal"}, {"attention": "bidirectional"})
     )
-    assert plain.attention is None
-    assert identity(plain) == identity(Pretrained(source="llama", data=plain.data))
-    assert len({identity(one) for one in (plain, causal, lifted)}) == 3
-    assert lifted.label == "llama, bidirectional"
+    assert plain_encoder.attention is None
+    assert identity(plain_encoder) == identity(Pretrained(source="llama", data=plain_encoder.data))
+    assert len({identity(item) for item in (plain_encoder, causal, lifted_encoder)}) == 3
+    assert lifted_encoder.label == "llama, bidirectional"
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("messages", "message"),
     [
         ({"attention": "both"}, "encoder.attention"),
         ({"attention": "bidirectional"}, "attends"),
     ],
 )
-def test_what_cannot_be_is_refused_in_the_plan(bert_folder, tmp_path, said, message):
-    with pytest.raises(ConfigError) as caught:
-        plan_recipe(recipe(tmp_path, bert_folder, **said), out=tmp_path)
-    assert message in str(caught.value)
+def test_what_cannot_be_is_refused_in_the_plan(bert_folder, tmp_path, messages, message):
+    with pytest.raises(ConfigError) as error:
+        plan_recipe(recipe(tmp_path, bert_folder, **messages), out=tmp_path)
+    assert message in str(error.value)
 
 
 def test_a_decoder_that_cannot_be_looked_at_is_planned_with_its_mask_lifted(tmp_path):
@@ -75,18 +77,20 @@ def test_a_decoder_is_not_pretrained_from_scratch(tmp_path):
         '[encoder]\npretrain = { text = ["text"], languages = ["qaa"], architecture = { family = "llama" } }'
     )
     path = tiny(tmp_path, TINY.replace('encoder = "shipped"', text))
-    with pytest.raises(Exception, match="llama") as caught:
+    with pytest.raises(Exception, match="llama") as error:
         plan_recipe(path, out=tmp_path)
-    assert "Use bert or camembert" in str(caught.value)
+    assert "Use bert or camembert" in str(error.value)
 
 
-@pytest.mark.parametrize(("tied", "head"), [(True, True), (False, False)])
-def test_modules_alone_are_trained_where_the_decoder_has_its_head(tied, head, gemma3_text_folder, tmp_path):
+@pytest.mark.parametrize(("tied_value", "head"), [(True, True), (False, False)])
+def test_modules_alone_are_trained_where_the_decoder_has_its_head(
+    tied_value, head, gemma3_text_folder, tmp_path
+):
     """A folder of GGUF, as others, may name the decoder without its head, which is the embeddings."""
     folder = copytree(gemma3_text_folder, tmp_path / "decoder")
     config = json.loads((folder / "config.json").read_text())
-    changed = {**config, "architectures": ["Gemma3TextModel"], "tie_word_embeddings": tied}
-    (folder / "config.json").write_text(json.dumps(changed))
+    changes = {**config, "architectures": ["Gemma3TextModel"], "tie_word_embeddings": tied_value}
+    (folder / "config.json").write_text(json.dumps(changes))
     encoders = f"""
 [[encoder]]
 label = "lifted"

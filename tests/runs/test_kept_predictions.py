@@ -1,4 +1,4 @@
-"""Score runs store predictions next to their record; all else stays unchanged."""
+"""Score runs store predictions next to their record. All else stays unchanged."""
 
 import json
 import shutil
@@ -16,12 +16,12 @@ from isogloss.runs.translate import read_or_translated
 from tiny import tiny
 
 
-def score_runs(out):
-    return [path.parent for path in sorted(out.glob(f"*/{RECORD}")) if "scores: " in path.read_text()]
+def score_runs(tiny_runs):
+    return [path.parent for path in sorted(tiny_runs.glob(f"*/{RECORD}")) if "scores: " in path.read_text()]
 
 
-def path_runs(out):
-    return [path.parent for path in out.glob(f"*/{RECORD}") if "interpolation: " in path.read_text()]
+def path_runs(tiny_runs):
+    return [path.parent for path in tiny_runs.glob(f"*/{RECORD}") if "interpolation: " in path.read_text()]
 
 
 @pytest.mark.slow
@@ -32,19 +32,24 @@ def test_score_runs_and_paths_keep_what_examples_add_and_others_do_not(tiny_runs
 
 def test_every_number_of_a_record_follows_from_what_was_kept(tiny_runs):
     for folder in each(score_runs(tiny_runs)):
-        kept = read_predictions(folder / PREDICTIONS)
+        kept_predictions = read_predictions(folder / PREDICTIONS)
         rows = read_record(folder).rows
-        for language, own in kept.items():
-            again = {name: total(Contributions(*map(list, both))) for name, both in own.measures.items()}
+        for language, own_kept_prediction in kept_predictions.items():
+            again = {
+                name: total(Contributions(*(list(value) for value in measures)))
+                for name, measures in own_kept_prediction.measures.items()
+            }
             assert again == {row["metric"]: row["score"] for row in rows if row["language"] == language}
-            assert {len(own.ids)} == {row["examples"] for row in rows if row["language"] == language}
-        assert kept.keys() == {row["language"] for row in rows}
+            assert {len(own_kept_prediction.ids)} == {
+                row["examples"] for row in rows if row["language"] == language
+            }
+        assert kept_predictions.keys() == {row["language"] for row in rows}
 
 
 def test_predictions_are_json(tiny_runs):
     table = parquet.read_table(score_runs(tiny_runs)[0] / PREDICTIONS)
     tags = {tag for text in table["predicted"].to_pylist() for tag in json.loads(text)}
-    assert {tag[0] for tag in each(tags)} <= {*"OBI"}
+    assert {tag[0] for tag in each(tags)} <= set("OBI")
 
 
 @pytest.mark.slow
@@ -56,9 +61,9 @@ def test_the_same_runs_keep_the_same_bytes(tiny_runs, tmp_path):
         (folder / PREDICTIONS).unlink()
     outcome = isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False).outcome
     assert len(outcome.made) == len(score_runs(tiny_runs)) == len(score_runs(again))
-    for before, after in zip(score_runs(tiny_runs), score_runs(again), strict=True):
+    for parent_before, parent_after in zip(score_runs(tiny_runs), score_runs(again), strict=True):
         for name in (PREDICTIONS, RECORD):
-            assert (before / name).read_bytes() == (after / name).read_bytes()
+            assert (parent_before / name).read_bytes() == (parent_after / name).read_bytes()
 
 
 @pytest.mark.slow
@@ -70,12 +75,12 @@ def test_what_a_model_was_trained_on_is_read_once_for_all_languages(tiny_runs, t
     (folder / RECORD).unlink()
     splits = []
 
-    def recorded(context, translated, split):
+    def record_translation(context, translated, split):
         splits.append(split)
         return read_or_translated(context, translated, split)
 
     for module in (fine_tune, measure):
-        monkeypatch.setattr(module, "read_or_translated", recorded)
+        monkeypatch.setattr(module, "read_or_translated", record_translation)
     isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert {split.split for split in splits} == {"train", "dev"}
     assert len(splits) == len(set(splits))
@@ -88,10 +93,10 @@ def test_a_run_is_not_finished_before_its_predictions_are_written(tiny_runs, tmp
     for name in (RECORD, PREDICTIONS):
         (folder / name).unlink()
 
-    def interrupted(path, _):
+    def interrupt(path, _):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(execute, "write_predictions", interrupted)
+    monkeypatch.setattr(execute, "write_predictions", interrupt)
     with pytest.raises(KeyboardInterrupt):
         isogloss.run(tiny(tmp_path), out=again, jobs=1, report=False)
     assert not (folder / RECORD).exists()

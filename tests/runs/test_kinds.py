@@ -51,8 +51,8 @@ def test_all_kinds_are_here():
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_base_has_an_attribute_named_as_a_field(kind):
     """A dataclass takes an inherited attribute for the default of its field."""
-    inherited = {name for base in kind.__mro__[1:] for name in vars(base)}
-    assert not {field.name for field in fields(kind)} & inherited
+    inherited_names = {name for base in kind.__mro__[1:] for name in vars(base)}
+    assert not {field.name for field in fields(kind)} & inherited_names
 
 
 @pytest.mark.parametrize("kind", KINDS)

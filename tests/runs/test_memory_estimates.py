@@ -63,20 +63,23 @@ def test_pretraining_takes_more_with_longer_batches_and_more_modules():
     [{}, {"after": "feed-forward"}, {"leave_out": (-1,)}, {"invertible": True}, {"embedding": True}],
 )
 def test_the_parameters_of_adapters_are_counted_where_they_are(kind, placement, bert_folder):
-    model, languages = load_model(bert_folder), ("en", "sw", "to")
+    model = load_model(bert_folder)
+    languages = ("en", "sw", "to")
     modules = Modules(kind=kind, **placement)
     add_modules(model, modules, languages, seed=0)
-    added = sum(weight.numel() for name, weight in model.named_parameters() if "language_modules" in name)
+    added_total = sum(
+        weight.numel() for name, weight in model.named_parameters() if "language_modules" in name
+    )
     shape = folder_shape(str(bert_folder))
-    assert with_modules(shape, modules, len(languages)).parameters - shape.parameters == added > 0
+    assert with_modules(shape, modules, len(languages)).parameters - shape.parameters == added_total > 0
 
 
 def test_fine_tuning_on_pairs_and_with_a_second_loss_takes_more():
-    mixed = replace(TUNED, method=XMixup(), target=("qab",))
-    assert memory(TUNED) < memory(replace(TUNED, auxiliary=AlignmentTerm(bitext="x"))) < memory(mixed)
-    assert memory(replace(mixed, target=())) == memory(TUNED)
-    short = replace(TUNED, optimization=with_fields(HOW, limit=64))
-    assert memory(short) < memory(TUNED)
+    mixed_result = replace(TUNED, method=XMixup(), target=("qab",))
+    assert memory(TUNED) < memory(replace(TUNED, auxiliary=AlignmentTerm(bitext="x"))) < memory(mixed_result)
+    assert memory(replace(mixed_result, target=())) == memory(TUNED)
+    short_text = replace(TUNED, optimization=with_fields(HOW, limit=64))
+    assert memory(short_text) < memory(TUNED)
 
 
 def test_fine_tuning_on_choices_takes_a_row_for_each_option(monkeypatch):
@@ -93,9 +96,9 @@ def test_fine_tuning_on_choices_takes_a_row_for_each_option(monkeypatch):
 @pytest.mark.parametrize("name", ADJUSTMENTS)
 def test_adjusting_takes_what_its_training_takes_if_it_trains(name):
     method = with_fields(ADJUSTMENTS[name](), precision="float32")
-    found = memory(Adjust(encoder=TEXT, method=method, aligned=()))
+    result = memory(Adjust(encoder=TEXT, method=method, aligned=()))
     scores = memory(Measure(diagnostic=DIAGNOSTICS["cka"](), subjects=(TEXT,)))
-    assert (found == scores) if method.maps else (found > scores)
+    assert (result == scores) if method.maps else (result > scores)
 
 
 def test_what_reads_scores_takes_nothing_and_a_path_has_its_models_in_memory():
@@ -106,27 +109,35 @@ def test_what_reads_scores_takes_nothing_and_a_path_has_its_models_in_memory():
 
 
 def test_translators_take_something_where_there_is_a_model():
-    made = Translate(corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=TRANSLATOR)
-    assert 0 < memory(made) < memory(TRANSLATOR)
-    assert memory(replace(made, model=None)) == 0
+    translate = Translate(
+        corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=TRANSLATOR
+    )
+    assert 0 < memory(translate) < memory(TRANSLATOR)
+    assert memory(replace(translate, model=None)) == 0
 
 
 def test_what_is_not_known_is_none():
-    far = Pretrained(source="somebody/far")
+    far_points = Pretrained(source="somebody/far")
     meta = replace(TEXT, method=MetaLearning(), modules=Modules(kind="adapter"))
-    translated = Translate(corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=far)
+    translate = Translate(
+        corpus="ud", languages="qaa-qab", translator=TRANSLATORS["seq2seq"](), model=far_points
+    )
     conflict = Measure(diagnostic=DIAGNOSTICS["gradient-conflict"](), subjects=(TEXT,))
-    for run in (meta, translated, conflict, replace(TUNED, encoder=far)):
+    for run in (meta, translate, conflict, replace(TUNED, encoder=far_points)):
         assert memory(run) is None
 
 
 def test_what_is_frozen_takes_neither_gradients_nor_states():
     assert PEFT.keys() == {"lora", "dora", "ia3", "lt-sft", "adapter", "layer-freezing"}
-    whole = memory(TUNED)
+    whole_peak_memory = memory(TUNED)
     sizes = {name: memory(replace(TUNED, peft=kind())) for name, kind in PEFT.items()}
-    assert sizes.pop("lt-sft") > whole
-    assert max(sizes.values()) < whole
-    assert memory(replace(TUNED, peft=LoRA(rank=2))) < memory(replace(TUNED, peft=LoRA(rank=64))) < whole
+    assert sizes.pop("lt-sft") > whole_peak_memory
+    assert max(sizes.values()) < whole_peak_memory
+    assert (
+        memory(replace(TUNED, peft=LoRA(rank=2)))
+        < memory(replace(TUNED, peft=LoRA(rank=64)))
+        < whole_peak_memory
+    )
 
 
 def test_an_encoder_that_is_trained_further_has_the_shape_of_its_start():

@@ -14,7 +14,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.using import load_model
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Modules"
@@ -68,18 +68,18 @@ def pretrain(modules=None, languages=("qaa", "qad"), **fields):
 
 def test_an_encoder_without_modules_keeps_its_id():
     assert "modules" not in content(pretrain())
-    each = [
+    element = [
         None,
         *(Modules(kind=kind) for kind in ("feed-forward", "attention", "adapter", "shared-adapter")),
     ]
-    each += [Modules(kind="adapter", reduction=8), Modules(kind="adapter", fallback="qaa")]
-    assert len({identity(pretrain(modules)) for modules in each}) == len(each)
+    element += [Modules(kind="adapter", reduction=8), Modules(kind="adapter", fallback="qaa")]
+    assert len({identity(pretrain(modules)) for modules in element}) == len(element)
 
 
 def test_the_label_names_the_modules():
     shape = Architecture(family="bert", layers=4, dim=256)
-    plain, modular = (pretrain(one, architecture=shape) for one in (None, Modules(kind="adapter")))
-    assert plain.label.startswith("bert 4x256 on qaa+qad (")
+    plain_example, modular = (pretrain(item, architecture=shape) for item in (None, Modules(kind="adapter")))
+    assert plain_example.label.startswith("bert 4x256 on qaa+qad (")
     assert modular.label.startswith("bert 4x256 on qaa+qad, adapter modules (")
 
 
@@ -91,82 +91,95 @@ def test_an_encoder_with_modules_reads_its_languages_alone():
         assert pretrain(any_language).reads("qab", {})
 
 
-def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, refused):
-    (encoder,) = set(of(Pretrain, plan()))
+def test_languages_without_modules_are_refused_when_the_recipe_is_read(plan, get_refusal):
+    (encoder,) = set(select_kind(Pretrain, plan()))
     assert encoder.modules == Modules(kind="adapter")
-    said = refused(grid__targets=["qad", "qab"])
-    assert "'adapter'" in said
-    assert "Known:" in said
+    refusal = get_refusal(grid__targets=["qad", "qab"])
+    assert "'adapter'" in refusal
+    assert "Known:" in refusal
     for table in ({"name": "retrieval", "corpus": "bitext"}, {"name": "scores"}):
-        said = refused(measure=[{**table, "languages": ["qaa", "qab"]}])
-        assert "measure[0]: encoder " in said
-        assert "none for 'qab'" in said
+        refusal = get_refusal(measure=[{**table, "languages": ["qaa", "qab"]}])
+        assert "measure[0]: encoder " in refusal
+        assert "none for 'qab'" in refusal
     adjust = {
         "name": "cross-lingual-adjustment",
         "bitext": "bitext",
         "pairs": ["qaa-qab"],
         "start": "adapter",
     }
-    assert "adjust[0]: pairs: encoder 'adapter' has" in refused(adjust=[adjust])
+    assert "adjust[0]: pairs: encoder 'adapter' has" in get_refusal(adjust=[adjust])
 
 
 def test_a_fallback_reads_what_has_no_modules(plan):
     text = RECIPE.replace('kind = "adapter"', 'kind = "adapter", fallback = "qaa"')
     assert text != RECIPE
-    measured = of(Measure, plan(text, grid__targets=["qad", "qab"]))
-    assert {run.languages for run in measured} >= {("qaa", "qab", "qad")}
+    measured_runs = select_kind(Measure, plan(text, grid__targets=["qad", "qab"]))
+    assert {run.languages for run in measured_runs} >= {("qaa", "qab", "qad")}
 
 
-def rows(made, diagnostic):
+def rows(result, diagnostic):
     return [
-        row for one in of("measure", made.records) if one.title.startswith(diagnostic) for row in one.rows
+        row
+        for run in select_kind("measure", result.records)
+        if run.title.startswith(diagnostic)
+        for row in run.rows
     ]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(made):
-    (record,) = of("pretrain", made.records)
-    model = load_encoder(made.out / record.id / "model")
+def test_an_encoder_is_pretrained_with_its_modules_and_its_parameters_counted(finished_study):
+    (record,) = select_kind("pretrain", finished_study.records)
+    model = load_encoder(finished_study.out / record.id / "model")
     assert modules_of(model).languages == ("qaa", "qad")
     counts = {row["language"]: row["parameters"] for row in record.rows if "parameters" in row}
     adapters = 2 * 2 * (2 * 32 * 8 + 8 + 32)
     assert counts.keys() == {"", "qaa", "qad"} and counts["qaa"] == counts["qad"] == adapters
-    own = [list(model.language_modules.get_submodule(f"of_{code}").parameters()) for code in ("qaa", "qad")]
-    assert not any(x.equal(y) for x, y in zip(*own, strict=True))
-    transformers.AutoModelForMaskedLM.from_pretrained(made.out / record.id / "model")
+    own_parameters = [
+        list(model.language_modules.get_submodule(f"of_{language}").parameters())
+        for language in ("qaa", "qad")
+    ]
+    assert not any(x.equal(y) for x, y in zip(*own_parameters, strict=True))
+    transformers.AutoModelForMaskedLM.from_pretrained(finished_study.out / record.id / "model")
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_its_models_are_scored_and_mixed_in_each_language(made):
-    models = {one.run["method"]["kind"]: one.id for one in of(FineTune.name, made.records)}
+def test_its_models_are_scored_and_mixed_in_each_language(finished_study):
+    models = {run.run["method"]["kind"]: run.id for run in select_kind(FineTune.name, finished_study.records)}
     scores = [
-        row for one in of("measure", made.records) if one.title.startswith("scores") for row in one.rows
+        row
+        for run in select_kind("measure", finished_study.records)
+        if run.title.startswith("scores")
+        for row in run.rows
     ]
     assert {(row["model"], row["language"]) for row in scores} == {
-        (models[method], code) for method in ("source-only", "bilingual") for code in ("qaa", "qad")
+        (models[method], language) for method in ("source-only", "bilingual") for language in ("qaa", "qad")
     }
     path = [
         row
-        for one in of("measure", made.records)
-        if one.title.startswith("interpolation")
-        for row in one.rows
+        for run in select_kind("measure", finished_study.records)
+        if run.title.startswith("interpolation")
+        for row in run.rows
     ]
     for row in path:
         end = row["start"] if row["alpha"] == 0.0 else row["end"]
-        at = end, row["language"], row["metric"]
-        (scored,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == at]
-        assert row["score"] == scored["score"]
-    cka = [one for one in of("measure", made.records) if one.title.startswith("cka")]
-    assert len(cka) == 3 and all(one.rows for one in cka)
+        ends = end, row["language"], row["metric"]
+        (scored_row,) = [r for r in scores if (r["model"], r["language"], r["metric"]) == ends]
+        assert row["score"] == scored_row["score"]
+    cka = [run for run in select_kind("measure", finished_study.records) if run.title.startswith("cka")]
+    assert len(cka) == 3 and all(record.rows for record in cka)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_its_models_are_used_in_a_language(made):
-    run = next(one.id for one in of(FineTune.name, made.records) if one.title.startswith("bilingual"))
-    model = load_model(made.out / run, precision="float32")
+def test_its_models_are_used_in_a_language(finished_study):
+    run = next(
+        item.id
+        for item in select_kind(FineTune.name, finished_study.records)
+        if item.title.startswith("bilingual")
+    )
+    model = load_model(finished_study.out / run, precision="float32")
     dev = Sources().examples("ud", "qad", "dev", examples=8)
     assert len(model.predict(dev, language="qad")) == 8
     with pytest.raises(ConfigError, match="unspecified"):

@@ -28,9 +28,9 @@ def test_fine_tuning_takes_six_operations_a_weight_and_those_of_attention():
     inside = ASSUMED_SHAPES[MBERT.source].parameters - 119_547 * 768
     rows = 1000 * run.optimization.epochs * run.optimization.limit
     assert operations(run) == pytest.approx(rows * (6 * inside + 12 * 12 * 768 * run.optimization.limit))
-    whole = replace(run, examples=0)
-    assert operations(whole) == pytest.approx(operations(run) * TRAIN_SIZES["xnli"] / 1000)
-    assert assumed_sizes([whole]) == [
+    whole_run = replace(run, examples=0)
+    assert operations(whole_run) == pytest.approx(operations(run) * TRAIN_SIZES["xnli"] / 1000)
+    assert assumed_sizes([whole_run]) == [
         "operations: training examples of each language are taken to be xnli 392,702."
     ]
 
@@ -46,7 +46,7 @@ def test_fine_tuning_on_more_languages_takes_more():
 
 
 def test_methods_that_read_pairs_run_both_sides_of_each():
-    fourteen = tuple(f"{letter}x" for letter in "abcdefghijklmn")
+    fourteen_texts = tuple(f"{letter}x" for letter in "abcdefghijklmn")
     run = replace(TUNED, encoder=MBERT, corpus="xnli", task="nli", source=("en",), examples=1000)
     for method, rows in (
         (TranslateTrain(), 15),
@@ -54,8 +54,8 @@ def test_methods_that_read_pairs_run_both_sides_of_each():
         (XMixup(schedule=False), 28),
         (Consistency(), 28),
     ):
-        paired = replace(run, method=method, target=fourteen)
-        assert operations(paired) == pytest.approx(rows * operations(run)), method
+        paired_run = replace(run, method=method, target=fourteen_texts)
+        assert operations(paired_run) == pytest.approx(rows * operations(run)), method
 
 
 def test_pretraining_takes_its_steps():
@@ -65,24 +65,22 @@ def test_pretraining_takes_its_steps():
 
 
 def test_what_is_not_known_is_none_and_what_trains_nothing_is_0():
-    far = Pretrained(source="somebody/small-bert")
-    assert operations(replace(TUNED, encoder=far)) is None
+    far_points = Pretrained(source="somebody/small-bert")
+    assert operations(replace(TUNED, encoder=far_points)) is None
     assert operations(replace(TUNED, corpus="other", source=("en",))) is None
     assert operations(replace(TEXT, method=MetaLearning())) is None
     assert operations(MBERT) == 0
 
 
 def test_the_shapes_that_are_assumed_are_those_of_the_encoders():
-    bert, roberta = (
-        BertConfig(vocab_size=119_547),
-        {"vocab_size": 250_002, "max_position_embeddings": 514, "type_vocab_size": 1},
-    )
-    large = {
+    bert = BertConfig(vocab_size=119_547)
+    roberta = {"vocab_size": 250_002, "max_position_embeddings": 514, "type_vocab_size": 1}
+    large_value = {
         "hidden_size": 1024,
         "num_hidden_layers": 24,
         "num_attention_heads": 16,
         "intermediate_size": 4096,
     }
-    configs = (bert, XLMRobertaConfig(**roberta), XLMRobertaConfig(**roberta, **large))
-    assert list(ASSUMED_SHAPES.values()) == [*map(shape_of, configs)]
+    configs = (bert, XLMRobertaConfig(**roberta), XLMRobertaConfig(**roberta, **large_value))
+    assert list(ASSUMED_SHAPES.values()) == [shape_of(config) for config in configs]
     assert MBERT.shape({}) == ASSUMED_SHAPES[MBERT.source]

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from tiny import of
+from tiny import select_kind
 
 RECIPE = """
 title = "Parallel"
@@ -55,29 +55,29 @@ PAIRED = 'corpus = "ud"\ninputs = "paired"'
 
 
 def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that_mix(plan):
-    found = of(Measure, plan())
-    about = [
+    runs = select_kind(Measure, plan())
+    names = [
         (
             run.diagnostic.name,
             run.corpus,
             run.inputs,
-            [getattr(one, "method", one).name for one in run.subjects],
+            [getattr(subject, "method", subject).name for subject in run.subjects],
         )
-        for run in found
+        for run in runs
     ]
     expected = [
-        *(("cka", "ud", None, [one]) for one in ("pretrained", "source-only", "x-mixup")),
+        *(("cka", "ud", None, [name]) for name in ("pretrained", "source-only", "x-mixup")),
         ("cka", "ud", "paired", ["x-mixup"]),
-        *(("cka", "xnli", None, [one]) for one in ("pretrained", "source-only", "x-mixup")),
+        *(("cka", "xnli", None, [name]) for name in ("pretrained", "source-only", "x-mixup")),
         ("representation-map", "ud", "paired", ["x-mixup"]),
     ]
-    assert sorted(about, key=str) == sorted(expected, key=str)
-    read = {run.inputs: [one.language for one in run.splits_read] for run in found if run.corpus == "ud"}
+    assert sorted(names, key=str) == sorted(expected, key=str)
+    read = {run.inputs: [row.language for row in run.splits_read] for run in runs if run.corpus == "ud"}
     assert read == {None: ["qaa", "qab"], "paired": ["qaa", "qab", "qab-qaa"]}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old_name", "new_name", "message"),
     [
         (
             'corpus = "xnli"\nsplit = "test"',
@@ -96,29 +96,31 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
         ('corpus = "xnli"', 'corpus = "rawtext"', "'rawtext' holds text, not bitext"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_the_plan(refused, old, new, said):
-    assert old in RECIPE
-    assert said in refused(RECIPE.replace(old, new, 1))
+def test_what_cannot_be_compared_is_refused_in_the_plan(get_refusal, old_name, new_name, message):
+    assert old_name in RECIPE
+    assert message in get_refusal(RECIPE.replace(old_name, new_name, 1))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_recipe_measures_parallel_test_sets(made):
-    found = {}
-    for record in made.records:
+def test_a_recipe_measures_parallel_test_sets(finished_study):
+    result = {}
+    for record in finished_study.records:
         if record.kind == "measure":
             key = record.run["diagnostic"]["kind"], record.run["corpus"], record.run.get("inputs")
-            found.setdefault(key, []).extend(record.rows)
-    assert {row["sentences"] for row in found["cka", "xnli", None]} == {40}
-    assert len({row["model"] for row in found["cka", "ud", None]}) == 3
-    (mixing,) = (one.id for one in made.records if one.kind == FineTune.name and "x-mixup" in one.title)
-    alone, paired = (
-        {row["layer"]: row["cka"] for row in found["cka", "ud", inputs] if row["model"] == mixing}
+            result.setdefault(key, []).extend(record.rows)
+    assert {row["sentences"] for row in result["cka", "xnli", None]} == {40}
+    assert len({row["model"] for row in result["cka", "ud", None]}) == 3
+    (mixing,) = (
+        run.id for run in finished_study.records if run.kind == FineTune.name and "x-mixup" in run.title
+    )
+    single_ckas, paired_ckas = (
+        {row["layer"]: row["cka"] for row in result["cka", "ud", inputs] if row["model"] == mixing}
         for inputs in (None, "paired")
     )
-    assert alone[1] == pytest.approx(paired[1], abs=1e-4)  # Below the layer that mixes.
-    assert alone[3] != pytest.approx(paired[3], abs=1e-4)
-    places = found["representation-map", "ud", "paired"]
+    assert single_ckas[1] == pytest.approx(paired_ckas[1], abs=1e-4)  # Below the layer that mixes.
+    assert single_ckas[3] != pytest.approx(paired_ckas[3], abs=1e-4)
+    places = result["representation-map", "ud", "paired"]
     assert {(row["what"], row["language"]) for row in places} == {
-        (what, language) for what in ("centroid", "sentence") for language in ("qaa", "qab")
+        (name, language) for name in ("centroid", "sentence") for language in ("qaa", "qab")
     }

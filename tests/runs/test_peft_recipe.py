@@ -16,7 +16,7 @@ from isogloss.encoders.loading import load_model
 from isogloss.methods.peft import LoRA, LotteryTicket
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
-from tiny import of
+from tiny import select_kind
 from trained import equal
 
 RECIPE = """
@@ -61,26 +61,26 @@ alphas = [0.0, 1.0]
 
 
 def test_the_grid_says_which_weights_are_trained_unless_a_method_does(plan):
-    lora, whole, sparse = of(FineTune, plan())
-    assert (lora.peft, whole.peft, sparse.peft) == (LoRA(rank=4), None, LotteryTicket(share=0.05))
+    lora, whole_run, sparse = select_kind(FineTune, plan())
+    assert (lora.peft, whole_run.peft, sparse.peft) == (LoRA(rank=4), None, LotteryTicket(share=0.05))
     assert lora.label == "source-only + lora (rank=4)"
     assert sparse.start == lora
 
 
 def test_without_peft_a_run_is_the_run_it_was(plan):
-    _, whole, _ = of(FineTune, plan())
-    plain, *_ = of(FineTune, plan(RECIPE.replace('peft = { kind = "lora", rank = 4 }', "")))
-    assert whole == plain and identity(whole) == identity(plain)
+    _, whole_run, _ = select_kind(FineTune, plan())
+    plain_run, *_ = select_kind(FineTune, plan(RECIPE.replace('peft = { kind = "lora", rank = 4 }', "")))
+    assert whole_run == plain_run and identity(whole_run) == identity(plain_run)
 
 
 def test_a_method_is_labelled_by_its_own_peft(plan):
     text = RECIPE.replace('label = "whole"\npeft = { kind = "none" }', 'peft = { kind = "ia3" }')
     text = text.replace('"whole"', '"source-only + ia3"')
-    assert len(of(FineTune, plan(text))) == 3
+    assert len(select_kind(FineTune, plan(text))) == 3
 
 
 @pytest.mark.parametrize(
-    ("peft", "said"),
+    ("peft", "message"),
     [
         ({"kind": "lroa"}, "kind: no kind of peft 'lroa'. Did you mean 'lora'?"),
         ({"rank": 4}, "kind: this field is missing. Add it to the recipe: one of adapter,"),
@@ -91,23 +91,27 @@ def test_a_method_is_labelled_by_its_own_peft(plan):
         ({"kind": "none", "rank": 4}, "rank: peft none has no such field."),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(peft, said, refused):
-    assert f"grid.peft: {said}" in refused(grid__peft=peft)
+def test_mistakes_are_told_before_anything_is_trained(peft, message, get_refusal):
+    assert f"grid.peft: {message}" in get_refusal(grid__peft=peft)
 
 
-def test_factors_are_mixed_of_models_with_one_kind_of_adapters(plan, refused):
+def test_factors_are_mixed_of_models_with_one_kind_of_adapters(plan, get_refusal):
     text = RECIPE + 'part = "factors"\n'
-    said = refused(text)
-    assert "lora, dora, ia3" in said
-    assert "source-only + lora (rank=4), source-only." in said
+    refusal = get_refusal(text)
+    assert "lora, dora, ia3" in refusal
+    assert "source-only + lora (rank=4), source-only." in refusal
     assert plan(
         text.replace('label = "whole"\npeft = { kind = "none" }', 'label = "whole"\nlearning_rate = 2e-3')
     )
 
 
-def model(made, peft):
-    (run,) = [one for one in of("fine-tune", made.records) if one.run.get("peft", {}).get("kind") == peft]
-    return made.out / run.id
+def model(finished_study, peft):
+    (run,) = [
+        record
+        for record in select_kind("fine-tune", finished_study.records)
+        if record.run.get("peft", {}).get("kind") == peft
+    ]
+    return finished_study.out / run.id
 
 
 @pytest.fixture(scope="module")
@@ -116,41 +120,52 @@ def dev():
 
 
 @pytest.mark.nightly
-def test_trained_parameters_are_recorded(made):
-    counts = made.frame("trained-parameters").set_index("run")
-    lora, whole = (counts.loc[model(made, peft).name] for peft in ("lora", None))
-    assert whole["trained"] == whole["parameters"] == lora["parameters"]
+def test_trained_parameters_are_recorded(finished_study):
+    counts = finished_study.frame("trained-parameters").set_index("run")
+    lora, whole_count = (counts.loc[model(finished_study, peft).name] for peft in ("lora", None))
+    assert whole_count["trained"] == whole_count["parameters"] == lora["parameters"]
     head = 17 * 128 + 17
     assert lora["trained"] == head + 4 * 2 * 4 * 2 * 128  # layers, modules, rank, two matrices of the width
 
 
 @pytest.mark.nightly
-def test_scores_and_ends_of_the_path_agree(made):
-    rows = [row for record in of("measure", made.records) for row in record.rows]
+def test_scores_and_ends_of_the_path_agree(finished_study):
+    rows = [row for record in select_kind("measure", finished_study.records) for row in record.rows]
     scores = {(row["model"], row["language"]): row["score"] for row in rows if row.get("main")}
     ends = {(row["alpha"], row["language"]): row["score"] for row in rows if "alpha" in row}
     for alpha, peft in ((0.0, "lora"), (1.0, None)):
-        assert ends[alpha, "qab"] == scores[model(made, peft).name, "qab"]
+        assert ends[alpha, "qab"] == scores[model(finished_study, peft).name, "qab"]
 
 
 @pytest.mark.nightly
-def test_a_model_on_a_model_on_an_encoder_is_put_together_again(made):
-    sparse, lora = model(made, "lt-sft") / "model", model(made, "lora") / "model"
+def test_a_model_on_a_model_on_an_encoder_is_put_together_again(finished_study):
+    sparse = model(finished_study, "lt-sft") / "model"
+    lora = model(finished_study, "lora") / "model"
     assert json.loads((sparse / "difference.json").read_text())["base"] == f"../../{lora.parent.name}/model"
     assert json.loads((lora / "difference.json").read_text())["base"] == "shipped"
     head = TASKS["upos"].head(sparse, seed=0)
-    own, below = dict(head.named_parameters()), dict(TASKS["upos"].head(lora, seed=0).named_parameters())
-    changed = sum(int((weight != below[name]).sum()) for name, weight in own.items())
-    assert 0 < changed <= 0.05 * sum(map(torch.numel, own.values())) + 17 * 129
-    assert sum(one.stat().st_size for one in sparse.glob("*.safetensors")) < 2**20
+    own_parameters = dict(head.named_parameters())
+    parameters_below = dict(TASKS["upos"].head(lora, seed=0).named_parameters())
+    changed_total = sum(
+        int((weight != parameters_below[name]).sum()) for name, weight in own_parameters.items()
+    )
+    assert (
+        0
+        < changed_total
+        <= 0.05 * sum(torch.numel(own_parameter) for own_parameter in own_parameters.values()) + 17 * 129
+    )
+    assert sum(path.stat().st_size for path in sparse.glob("*.safetensors")) < 2**20
 
 
 @pytest.mark.nightly
-def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, tmp_path):
-    shutil.copytree(made.out, tmp_path / "moved")
-    sparse, lora = (tmp_path / "moved" / model(made, peft).name / "model" for peft in ("lt-sft", "lora"))
+def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(finished_study, tmp_path):
+    shutil.copytree(finished_study.out, tmp_path / "moved")
+    sparse, lora = (
+        tmp_path / "moved" / model(finished_study, peft).name / "model" for peft in ("lt-sft", "lora")
+    )
     assert equal(
-        TASKS["upos"].head(sparse, seed=0), TASKS["upos"].head(model(made, "lt-sft") / "model", seed=0)
+        TASKS["upos"].head(sparse, seed=0),
+        TASKS["upos"].head(model(finished_study, "lt-sft") / "model", seed=0),
     )
     path = lora / "adapter_config.json"
     path.write_text(path.read_text() + "\n")
@@ -163,23 +178,23 @@ def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("peft", ["lora", "lt-sft"])
-def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, made, dev, tmp_path):
+def test_an_export_is_an_ordinary_model_with_the_same_answers(peft, finished_study, dev, tmp_path):
     from transformers import AutoModelForTokenClassification
 
-    found = isogloss.load_model(model(made, peft))
-    found.export(tmp_path / "export")
+    result = isogloss.load_model(model(finished_study, peft))
+    result.export(tmp_path / "export")
     assert not (tmp_path / "export" / "difference.json").exists()
-    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "export")
-    assert equal(plain, found.network)
-    assert isogloss.load_model(tmp_path / "export").predict(dev) == found.predict(dev)
+    plain_model = AutoModelForTokenClassification.from_pretrained(tmp_path / "export")
+    assert equal(plain_model, result.network)
+    assert isogloss.load_model(tmp_path / "export").predict(dev) == result.predict(dev)
 
 
 @pytest.mark.nightly
-def test_the_library_reads_the_folder_as_its_own(made):
+def test_the_library_reads_the_folder_as_its_own(finished_study):
     from peft import PeftModel
     from transformers import AutoModelForTokenClassification
 
-    folder = model(made, "lora") / "model"
+    folder = model(finished_study, "lora") / "model"
     base = AutoModelForTokenClassification.from_pretrained(shipped_folder(), num_labels=17)
     theirs = PeftModel.from_pretrained(base, str(folder)).eval()
     ours = TASKS["upos"].head(folder, seed=0)

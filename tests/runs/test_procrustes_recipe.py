@@ -9,7 +9,7 @@ from isogloss.data.sources import Sources
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.adjust import Adjust
 from isogloss.using import load_model
-from tiny import changed, tiny
+from tiny import dotted_changes, tiny
 
 RECIPE = """
 title = "Maps"
@@ -54,33 +54,33 @@ examples = 200
 """
 
 
-def rows(made, kind, **about):
-    found = [row for record in made.records for row in record.rows if kind in record.title]
-    return [row for row in found if all(row.get(name) == value for name, value in about.items())]
+def rows(finished_study, kind, **fields):
+    result = [row for record in finished_study.records for row in record.rows if kind in record.title]
+    return [row for row in result if all(row.get(name) == value for name, value in fields.items())]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_retrieval_rises_with_the_rotation(made):
-    for how in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):
-        for centred in (True, False):
-            adjusted = {one.id for one in made.records if one.kind == "adjust"}
-            of_models = {one.id for one in made.records if one.kind == "fine-tune"}
-            found = {
-                row["model"] in adjusted: row
-                for row in rows(made, "retrieval", centred=centred, **how)
-                if row["model"] not in of_models
+def test_retrieval_rises_with_the_rotation(finished_study):
+    for options in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):
+        for centred_value in (True, False):
+            adjusted_ids = {record.id for record in finished_study.records if record.kind == "adjust"}
+            model_ids = {record.id for record in finished_study.records if record.kind == "fine-tune"}
+            result = {
+                row["model"] in adjusted_ids: row
+                for row in rows(finished_study, "retrieval", centred=centred_value, **options)
+                if row["model"] not in model_ids
             }
             for way in ("accuracy_forward", "accuracy_backward"):
-                assert found[True][way] > found[False][way]
+                assert result[True][way] > result[False][way]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_source_scores_as_without_maps_to_the_bit(made):
+def test_the_source_scores_as_without_maps_to_the_bit(finished_study):
     source, target = (
-        [row["score"] for row in rows(made, "scores: source-only", language=code, main=True)]
-        for code in ("qaa", "qad")
+        [row["score"] for row in rows(finished_study, "scores: source-only", language=language, main=True)]
+        for language in ("qaa", "qad")
     )
     assert len(source) == len(target) == 2
     assert source[0] == source[1]
@@ -89,37 +89,39 @@ def test_the_source_scores_as_without_maps_to_the_bit(made):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_models_that_were_trained_are_used_in_a_language(made):
-    (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
-    model = load_model(made.out / run, precision="float32")
+def test_models_that_were_trained_are_used_in_a_language(finished_study):
+    (run,) = [record.id for record in finished_study.records if record.title.startswith("bilingual")]
+    model = load_model(finished_study.out / run, precision="float32")
     assert model.provenance.encoder == "shipped, procrustes on qaa-qad"
     with pytest.raises(ConfigError, match=r"'qab'.*qaa, qad"):
         model.evaluate("ud", ["qad", "qab"], split="dev")
-    for code in ("qaa", "qad"):
-        (scored,) = rows(made, "scores: bilingual", language=code, main=True)
-        dev = Sources().examples("ud", code, "dev", examples=40)
-        assert model.score(dev, language=code) == scored["score"]
+    for language in ("qaa", "qad"):
+        (scored_row,) = rows(finished_study, "scores: bilingual", language=language, main=True)
+        dev = Sources().examples("ud", language, "dev", examples=40)
+        assert model.score(dev, language=language) == scored_row["score"]
 
 
 @pytest.mark.nightly
 def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     recipe = tiny(tmp_path, RECIPE)
     with pytest.raises(ConfigError, match=r"encoder 'procrustes'.*'qab'"):
-        plan_recipe(str(recipe), changes=changed(grid__targets=["qad", "qab"]))
+        plan_recipe(str(recipe), changes=dotted_changes(grid__targets=["qad", "qab"]))
     only = {"name": "source-only", "encoders": ["original"], "targets": ["qab"]}
-    mapped = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}
+    mapping = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}
     runs = plan_recipe(
-        str(recipe), changes=changed(grid__targets=["qad", "qab"], grid__method=[only, mapped])
+        str(recipe), changes=dotted_changes(grid__targets=["qad", "qab"], grid__method=[only, mapping])
     ).runs
     assert any(isinstance(run, Adjust) for run in runs)
 
 
 @pytest.mark.nightly
 def test_mapped_encoders_are_not_adjusted_further(tmp_path):
-    first = {"name": "centring", "scale": True, "bitext": "bitext", "pairs": ["qaa-qad"]}
+    first_item = {"name": "centring", "scale": True, "bitext": "bitext", "pairs": ["qaa-qad"]}
     then = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "start": "centring"}
     with pytest.raises(ConfigError, match=re.escape("adjust[1]: start: 'centring' maps each language's")):
-        plan_recipe(str(tiny(tmp_path, RECIPE)), changes={"adjust": [first, then], "grid.method": METHOD})
+        plan_recipe(
+            str(tiny(tmp_path, RECIPE)), changes={"adjust": [first_item, then], "grid.method": METHOD}
+        )
 
 
 METHOD = [{"name": "source-only"}]

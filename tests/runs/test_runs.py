@@ -31,32 +31,32 @@ def forests(draw):
             encoder=draw(st.sampled_from(encoders)),
             corpus="ud",
             task="upos",
-            method=Method(number),
+            method=Method(index),
             source=("en",),
         )
-        for number in range(draw(st.integers(1, 3)))
+        for index in range(draw(st.integers(1, 3)))
     ]
     measures = []
-    for number in range(draw(st.integers(0, 4))):
+    for value in range(draw(st.integers(0, 4))):
         subjects = draw(st.lists(st.sampled_from([*encoders, *models, *measures]), min_size=1, max_size=3))
-        measures.append(Measure(diagnostic=Method(number), subjects=tuple(subjects)))
+        measures.append(Measure(diagnostic=Method(value), subjects=tuple(subjects)))
     return tuple(draw(st.permutations([*measures, *models, *encoders[:2]])))
 
 
 @given(forests())
 def test_what_is_needed_comes_first_and_each_run_once(runs):
-    ordered = order_runs(runs)
-    ids = [identity(run) for run in ordered]
+    ordered_runs = order_runs(runs)
+    ids = [identity(run) for run in ordered_runs]
     assert len(set(ids)) == len(ids)
     assert {identity(run) for run in runs} <= set(ids)
-    for place, run in enumerate(ordered):
-        assert all(identity(needed) in ids[:place] for needed in needs(run))
+    for place, run in enumerate(ordered_runs):
+        assert all(identity(need) in ids[:place] for need in needs(run))
 
 
 @given(forests())
 def test_ordering_twice_changes_nothing(runs):
-    ordered = order_runs(runs)
-    assert order_runs(tuple(ordered)) == ordered
+    ordered_runs = order_runs(runs)
+    assert order_runs(tuple(ordered_runs)) == ordered_runs
 
 
 def test_an_encoder_that_exists_is_no_run_to_make():
@@ -68,5 +68,5 @@ def test_an_encoder_that_exists_is_no_run_to_make():
 
 
 def test_equal_needs_are_one_run():
-    one, two = (Measure(diagnostic=Method(n), subjects=(pretrain(0),)) for n in (0, 1))
-    assert order_runs((one, two)) == [pretrain(0), one, two]
+    measure, two = (Measure(diagnostic=Method(n), subjects=(pretrain(0),)) for n in (0, 1))
+    assert order_runs((measure, two)) == [pretrain(0), measure, two]

@@ -45,16 +45,19 @@ languages = ["qaa", "qab"]
 
 @pytest.mark.nightly
 def test_the_source_is_read_beside_itself(tmp_path):
-    path, out = tiny(tmp_path, RECIPE), tmp_path / "runs"
-    assert not isogloss.run(path, out=out, jobs=1, report=False).outcome.failed
-    planned = plan_recipe(str(path), out=out)
-    context = RunContext(store=planned.store, sources=planned.sources)
-    measures = [run for run in planned.runs if isinstance(run, Measure)]
+    path = tiny(tmp_path, RECIPE)
+    folder = tmp_path / "runs"
+    assert not isogloss.run(path, out=folder, jobs=1, report=False).outcome.failed
+    plan = plan_recipe(str(path), out=folder)
+    context = RunContext(store=plan.store, sources=plan.sources)
+    measures = [run for run in plan.runs if isinstance(run, Measure)]
     assert [run.model.method.source_as_target for run in measures] == [None, True]
     for run in measures:
         batches = _Inputs(context, run).paired("qaa").batches
         itself = bool(run.model.method.source_as_target)
         assert {batch.sides.paired for batch in batches} == {itself}
         if itself:
-            assert all(torch.equal(one.sides.source.subwords, one.sides.target.subwords) for one in batches)
+            assert all(
+                torch.equal(batch.sides.source.subwords, batch.sides.target.subwords) for batch in batches
+            )
         assert all(batch.sides.paired for batch in _Inputs(context, run).paired("qab").batches)

@@ -18,7 +18,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import identify_encoder, model_folders
 from isogloss.using import load_model
-from tiny import of
+from tiny import select_kind
 from trained import weights
 
 RECIPE = """
@@ -66,23 +66,23 @@ examples = 8
 @pytest.mark.nightly
 def test_adapters_of_languages_are_added_one_after_the_other(plan):
     runs = plan()
-    two, three = of(Pretrain, runs)
+    two, three = select_kind(Pretrain, runs)
     assert (three.start, two.trained, three.trained) == (two, "modules", "modules")
     assert two.module_languages({}) == {"qaa", "qad"}
     assert three.module_languages({}) == {"qaa", "qad", "qag"}
     assert ", modules trained on qag, adapter modules (" in three.label
-    assert {run.peft for run in of(FineTune, runs)} == {TaskAdapter(reduction=4)}
+    assert {run.peft for run in select_kind(FineTune, runs)} == {TaskAdapter(reduction=4)}
 
 
 @pytest.mark.nightly
 def test_a_run_that_trains_all_keeps_its_id(plan):
     text = RECIPE.replace('trained = "modules"', "")
-    assert all("trained" not in content(one) for one in each(of(Pretrain, plan(text))))
+    assert all("trained" not in content(item) for item in each(select_kind(Pretrain, plan(text))))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"encoder__2__pretrain": {"languages": ["qag"]}}, "trained: modules: all else would stay as it was"),
         (
@@ -93,46 +93,52 @@ def test_a_run_that_trains_all_keeps_its_id(plan):
         ({"grid__peft__reduction": 0}, "reduction"),
     ],
 )
-def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
-    assert re.search(said, refused(**changes))
+def test_mistakes_are_found_before_anything_is_made(get_refusal, changes, message):
+    assert re.search(message, get_refusal(**changes))
 
 
 @pytest.mark.nightly
-def test_modules_that_are_nowhere_cannot_be_trained(refused):
+def test_modules_that_are_nowhere_cannot_be_trained(get_refusal):
     shared = 'modules = { kind = "adapter", reduction = 2, after = "feed-forward", invertible = true }'
-    said = "trained: modules:"
-    assert said in refused(RECIPE.replace(shared, ""))
+    text = "trained: modules:"
+    assert text in get_refusal(RECIPE.replace(shared, ""))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_later_language_leaves_the_earlier_ones_and_the_encoder_to_the_bit(made):
-    two, three = (load_masked_lm(made.out / one.id / "model") for one in of("pretrain", made.records))
+def test_a_later_language_leaves_the_earlier_ones_and_the_encoder_to_the_bit(finished_study):
+    two, three = (
+        load_masked_lm(finished_study.out / run.id / "model")
+        for run in select_kind("pretrain", finished_study.records)
+    )
     assert modules_of(three).languages == ("qaa", "qad", "qag")
-    before, after = weights(two), weights(three)
-    assert all(torch.equal(after[name], before[name]) for name in before)
-    assert after.keys() - before.keys() == language_parameters(three, "qag").keys()
-    shipped = weights(load_masked_lm(shipped_folder()))
-    assert all(torch.equal(before[name], shipped[name]) for name in shipped)
-    own = [list(language_parameters(two, code).values()) for code in ("qaa", "qad")]
-    assert not all(torch.equal(*pair) for pair in zip(*own, strict=True))
+    weights_before = weights(two)
+    weights_after = weights(three)
+    assert all(torch.equal(weights_after[name], weights_before[name]) for name in weights_before)
+    assert weights_after.keys() - weights_before.keys() == language_parameters(three, "qag").keys()
+    shipped_weights = weights(load_masked_lm(shipped_folder()))
+    assert all(torch.equal(weights_before[name], shipped_weights[name]) for name in shipped_weights)
+    own_language_parameters = [
+        list(language_parameters(two, language).values()) for language in ("qaa", "qad")
+    ]
+    assert not all(torch.equal(*pair) for pair in zip(*own_language_parameters, strict=True))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_its_tasks_are_small_and_its_languages_swapped(made):
-    runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}
-    folder = made.out / runs["pretrain"] / "model"
+def test_its_tasks_are_small_and_its_languages_swapped(finished_study):
+    runs = {run.run["encoder"]["kind"]: run.id for run in select_kind(FineTune.name, finished_study.records)}
+    folder = finished_study.out / runs["pretrain"] / "model"
     assert not (folder / "model.safetensors").exists()
     assert identify_encoder(str(folder)).module_languages(model_folders([str(folder)])) == {
         "qaa",
         "qad",
         "qag",
     }
-    model = load_model(made.out / runs["pretrain"], precision="float32")
+    model = load_model(finished_study.out / runs["pretrain"], precision="float32")
     dev = Sources().examples("ud", "qag", "dev", examples=8)
     assert len(model.predict(dev, language="qag")) == 8
     with pytest.raises(ConfigError, match="unspecified"):
         model.predict(dev)
-    scored = [row for one in of("measure", made.records) for row in one.rows]
-    assert {row["language"] for row in scored if row["model"] == runs["pretrain"]} == {"qaa", "qag"}
+    scored_rows = [row for run in select_kind("measure", finished_study.records) for row in run.rows]
+    assert {row["language"] for row in scored_rows if row["model"] == runs["pretrain"]} == {"qaa", "qag"}

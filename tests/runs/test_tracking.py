@@ -35,7 +35,7 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
     events = EventAccumulator(str(folder)).Reload()
     return {
-        name: [(one.step, pytest.approx(one.value)) for one in events.Scalars(name)]
+        name: [(scalar.step, pytest.approx(scalar.value)) for scalar in events.Scalars(name)]
         for name in events.Tags()["scalars"]
     }
 
@@ -53,7 +53,9 @@ def study(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("a 'study'")
     track = ("--track", "tensorboard", "--track", "mlflow")
     command = (*PROGRAM, "run", tiny(folder, RECIPE), "--out", folder, "--jobs", "2")
-    running = Forked([*map(str, command), *track, "--quiet", "--no-report"], stderr=subprocess.PIPE)
+    running = Forked(
+        [*(str(value) for value in command), *track, "--quiet", "--no-report"], stderr=subprocess.PIPE
+    )
     assert (*running.communicate(), running.returncode) == (None, "", 0)
     return folder
 
@@ -64,31 +66,35 @@ def test_both_trackers_show_what_the_records_hold(study):
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{study / 'mlflow.db'}")
-    (experiment,) = [one for one in client.search_experiments() if one.name != "Default"]
+    (experiment,) = [field for field in client.search_experiments() if field.name != "Default"]
     assert experiment.name == study.name.replace(" '", "-").replace("'", "-")
-    logged = {one.data.params["run"]: one for one in client.search_runs([experiment.experiment_id])}
-    planned = plan_recipe(str(tiny(study, RECIPE)), out=study)
-    assert logged.keys() == {path.parent.name for path in study.glob("*/record.json")}
-    assert logged.keys() == {planned.store.folder(run).name for run in planned.runs}
-    for key, one in logged.items():
-        record, (folder,) = read_record(study / key), (study / "tensorboard").glob(f"*-{key}")
-        shown, dev = scalars(folder), "dev/span_f1/qaa"
-        assert one.info.run_name == one.data.params["title"] == record.title
-        assert one.info.status == "FINISHED"
-        last = {name: points[-1][1] for name, points in shown.items()}
-        assert {name: number for name, number in one.data.metrics.items() if name in last} == last
+    logged_runs = {run.data.params["run"]: run for run in client.search_runs([experiment.experiment_id])}
+    plan = plan_recipe(str(tiny(study, RECIPE)), out=study)
+    assert logged_runs.keys() == {path.parent.name for path in study.glob("*/record.json")}
+    assert logged_runs.keys() == {plan.store.folder(run).name for run in plan.runs}
+    for key, logged_run in logged_runs.items():
+        record = read_record(study / key)
+        (folder,) = (study / "tensorboard").glob(f"*-{key}")
+        steps = scalars(folder)
+        dev = "dev/span_f1/qaa"
+        assert logged_run.info.run_name == logged_run.data.params["title"] == record.title
+        assert logged_run.info.status == "FINISHED"
+        last_points = {name: points[-1][1] for name, points in steps.items()}
+        assert {
+            name: metric for name, metric in logged_run.data.metrics.items() if name in last_points
+        } == last_points
         if record.kind == "measure":
-            assert shown == {
+            assert steps == {
                 f"dev/{row['metric']}/{row['language']}": [(0, row["score"])] for row in record.rows
             }
             continue
-        assert shown["loss"] == values(record.rows, "loss")
-        assert shown["learning_rate"] == values(record.rows, "rate")
-        assert shown[dev] == values(record.rows, "score")
-        assert shown[f"chosen/{dev}"] == [(4, row["score"]) for row in record.rows if row.get("chosen")]
-        history = client.get_metric_history(one.info.run_id, "loss")
+        assert steps["loss"] == values(record.rows, "loss")
+        assert steps["learning_rate"] == values(record.rows, "rate")
+        assert steps[dev] == values(record.rows, "score")
+        assert steps[f"chosen/{dev}"] == [(4, row["score"]) for row in record.rows if row.get("chosen")]
+        history = client.get_metric_history(logged_run.info.run_id, "loss")
         assert [(point.step, point.value) for point in history] == values(record.rows, "loss")
-        params = one.data.params
+        params = logged_run.data.params
         settings = (params["method"], params["optimization.learning_rate"], params["encoder"])
         assert settings == ("source-only", "0.0005", "shipped")
         assert params["seed"] == str(record.run["seed"])
@@ -101,13 +107,13 @@ def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
     run = TrackedRun(id="abc", title="gates: en/sw", folder=tmp_path, settings={"a": 1, "b": "x"})
     heard = []
     with track_run(("tensorboard",), run, heard.append) as tracking:
-        for what in ("gates of en", "gates of sw"):
+        for name in ("gates of en", "gates of sw"):
             tracking.on_progress(Progress("reading", 5, 5))
             for step in (20, 30):
                 row = {"step": step, "loss": float(step), "rate": 0.1}
-                tracking.on_progress(Progress(what, step, 30, rows=(row,)))
-    shown = scalars(tmp_path / "tensorboard" / "gates-en-sw-abc")
-    assert shown["loss"] == [(20, 20), (30, 30), (50, 20), (60, 30)]
+                tracking.on_progress(Progress(name, step, 30, rows=(row,)))
+    steps = scalars(tmp_path / "tensorboard" / "gates-en-sw-abc")
+    assert steps["loss"] == [(20, 20), (30, 30), (50, 20), (60, 30)]
     assert len(heard) == 6
 
 
@@ -116,14 +122,15 @@ def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
 def test_a_tracker_that_cannot_write_is_one_warning_and_training_goes_on(tmp_path):
     pytest.importorskip("tensorboard")
     (tmp_path / "tensorboard").write_text("no folder")
-    run, heard = TrackedRun(id="abc", title="t", folder=tmp_path, settings={}), []
+    run = TrackedRun(id="abc", title="t", folder=tmp_path, settings={})
+    heard = []
     with (
-        pytest.warns(UserWarning, match=r"tensorboard.*\(\w+Error:") as seen,
+        pytest.warns(UserWarning, match=r"tensorboard.*\(\w+Error:") as warns,
         track_run(("tensorboard",), run, heard.append) as tracking,
     ):
         for step in (20, 30):
             tracking.on_progress(Progress("training", step, 30, rows=({"step": step, "loss": 1.0},)))
-    assert (len(seen), len(heard)) == (1, 2)
+    assert (len(warns), len(heard)) == (1, 2)
 
 
 def test_what_is_no_tracker_or_not_installed_is_said_before_anything_is_made(tmp_path, monkeypatch):
@@ -153,7 +160,7 @@ class Recorded(list):
         super().__init__([("made", arguments)])
 
     def __getattr__(self, name):
-        return lambda *values, **named: self.append((name, *values, *named.values()))
+        return lambda *values, **fields: self.append((name, *values, *fields.values()))
 
 
 @pytest.mark.slow
@@ -161,14 +168,16 @@ class Recorded(list):
 def test_each_tracker_of_accelerate_is_made_in_its_project_group_and_tags(name, tmp_path, monkeypatch):
     pytest.importorskip("mlflow" if name == "mlflow" else "accelerate")
     monkeypatch.setitem(sys.modules, "comet_ml", SimpleNamespace(ExperimentConfig=dict))
-    made = []
-    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, name, lambda **more: made.append(Recorded(**more)) or made[0])
+    result = []
+    monkeypatch.setitem(
+        LOGGER_TYPE_TO_CLASS, name, lambda **more: result.append(Recorded(**more)) or result[0]
+    )
     run = TrackedRun(folder=tmp_path / "pos", **RUN)
     run.folder.mkdir()
     with track_run((name,), run, lambda _: None) as tracking:
         tracking.on_progress(Progress("training", 1, 3, rows=({"step": 1, "loss": 0.5, "rate": 0.1},)))
         tracking.finish([{"chosen": True, "metric": "f1", "split": "dev", "score": 0.25}])
-    (_, arguments), *calls = made[0]
+    (_, arguments), *calls = result[0]
     assert calls == [
         ("start",),
         ("store_init_configuration", {"run": "abc", "title": run.title, "seed": 0}),
@@ -178,10 +187,10 @@ def test_each_tracker_of_accelerate_is_made_in_its_project_group_and_tags(name, 
     ]
     signature = inspect.signature(CLASSES[name])
     assert signature.bind(**arguments)
-    shown = str(arguments)
+    text = str(arguments)
     if name not in ("tensorboard", "dvclive"):
-        assert "'pos" in shown
-        assert "source-only" in shown
+        assert "'pos" in text
+        assert "source-only" in text
     if name in ("wandb", "swanlab", "comet_ml", "clearml"):
         assert set(TAGS) <= set((arguments.get("experiment_config") or arguments)["tags"])
     if name == "mlflow":
@@ -199,12 +208,12 @@ def test_runs_of_a_study_are_told_apart_by_method_language_and_seed(study):
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{study / 'mlflow.db'}")
-    (experiment,) = [one for one in client.search_experiments() if one.name != "Default"]
+    (experiment,) = [field for field in client.search_experiments() if field.name != "Default"]
     assert not {"group", "seed"} & experiment.tags.keys()
-    chosen = "tags.method = 'source-only' and tags.source = 'qaa' and tags.seed = '1'"
-    runs = client.search_runs([experiment.experiment_id], chosen)
-    assert sorted(one.data.tags["kind"] for one in runs) == ["fine-tune", "measure"]
-    assert {one.data.tags["group"] for one in runs} == {"source-only"}
+    chosen_text = "tags.method = 'source-only' and tags.source = 'qaa' and tags.seed = '1'"
+    runs = client.search_runs([experiment.experiment_id], chosen_text)
+    assert sorted(run.data.tags["kind"] for run in runs) == ["fine-tune", "measure"]
+    assert {run.data.tags["group"] for run in runs} == {"source-only"}
 
 
 def test_trackers_with_an_extra_are_named_by_it():

@@ -1,4 +1,4 @@
-"""Translators are trained and examples translated, kept, read back and trained on; losses are counted."""
+"""Translators are trained and examples translated, kept, read back and trained on. Losses are counted."""
 
 import json
 import shutil
@@ -100,12 +100,12 @@ def context(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(context):
+def trained_translator(context):
     return make(context, TRANSLATOR)
 
 
-def made(context, **fields):
-    """Translate, with the built-in translator unless told otherwise; give run, record and examples."""
+def run_translation(context, **fields):
+    """Translate, with the built-in translator unless told otherwise. Give run, record and examples."""
     run = Translate(
         **{"corpus": "xnli", "languages": "qaa-qad", "translator": BuiltIn(), "examples": 30, **fields}
     )
@@ -117,73 +117,77 @@ def made(context, **fields):
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad"])
 def test_the_built_in_translator_makes_what_the_built_in_files_hold(context, corpus):
     answers = ("links",) if corpus == "squad" else None
-    _, record, found = made(context, corpus=corpus, split="dev", answers=answers)
-    ids = {one.id for one in Sources().examples(corpus, "qaa", "dev", examples=30)}
-    files = [one for one in Sources().examples(corpus, "qaa-qad", "dev") if one.id in ids]
-    assert found == files
+    _, record, translation = run_translation(context, corpus=corpus, split="dev", answers=answers)
+    ids = {example.id for example in Sources().examples(corpus, "qaa", "dev", examples=30)}
+    files = [example for example in Sources().examples(corpus, "qaa-qad", "dev") if example.id in ids]
+    assert translation == files
     (row,) = record.rows
     assert (row["examples"], row["translated"], row["lost"]) == (30, len(files), 30 - len(files))
 
 
 def test_there_and_back_are_the_translations_of_translations(context):
-    there, _, _ = made(context)
-    _, _, found = made(context, languages="qaa-qad-qaa", start=there, examples=0)
-    assert found == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
+    translation, _, _ = run_translation(context)
+    _, _, result = run_translation(context, languages="qaa-qad-qaa", start=translation, examples=0)
+    assert result == Sources().examples("xnli", "qaa-qad-qaa", "train", examples=30)
 
 
 def test_tags_are_left_behind(context):
-    _, _, found = made(context, corpus="wikiann")
+    _, _, translation = run_translation(context, corpus="wikiann")
     files = Sources().examples("wikiann", "qaa-qad", "train", examples=30)
-    assert [one.words for one in found] == [one.words for one in files]
-    assert not any(one.tags for one in found)
+    assert [sentence.words for sentence in translation] == [file.words for file in files]
+    assert not any(sentence.tags for sentence in translation)
 
 
 def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
     files = list(islice(translate_corpus("wikiann", "qaa-qad", "train"), 30))
-    _, record, found = made(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
-    assert [(one.words, one.tags) for one in found] == [(one.words, one.tags) for one in files]
+    _, record, translation = run_translation(
+        context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links"
+    )
+    assert [(sentence.words, sentence.tags) for sentence in translation] == [
+        (file.words, file.tags) for file in files
+    ]
     assert record.rows[0]["tagged"] == 1.0
     ways = {"tags": "alignment", "aligner": FastAlign()}
-    _, record, found = made(context, corpus="ud", **ways)
+    _, record, translation = run_translation(context, corpus="ud", **ways)
     assert 0.5 < record.rows[0]["tagged"] < 1
-    assert len(found) == 30
+    assert len(translation) == 30
 
 
 def test_links_are_kept_when_asked_for_and_lead_back_too(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    plain, _, unlinked = made(context, corpus="ud")
-    there, _, found = made(context, corpus="ud", links="links")
-    assert identity(there) != identity(plain)
-    assert found == unlinked
-    assert all(one.links is None for one in unlinked)
-    assert b"links" not in (context.store.folder(plain) / EXAMPLES).read_bytes()
-    assert all(len(one.links) > len(one.words) / 2 for one in found)
-    back = {"corpus": "ud", "languages": "qaa-qad-qaa", "start": there, "examples": 0, "links": "links"}
-    for one, other in zip(found, made(context, **back)[2], strict=True):
-        assert {word for word, _ in other.links} <= set(range(len(one.words)))
-        assert len(other.links) > len(other.words) / 2
-    aligned = made(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
-    assert aligned == unlinked
-    assert all(one.links for one in aligned) and [one.links for one in aligned] != [
-        one.links for one in found
-    ]
+    plain_translation, _, unlinked_translation = run_translation(context, corpus="ud")
+    translation, _, result = run_translation(context, corpus="ud", links="links")
+    assert identity(translation) != identity(plain_translation)
+    assert result == unlinked_translation
+    assert all(pair.links is None for pair in unlinked_translation)
+    assert b"links" not in (context.store.folder(plain_translation) / EXAMPLES).read_bytes()
+    assert all(len(pair.links) > len(pair.words) / 2 for pair in result)
+    back = {"corpus": "ud", "languages": "qaa-qad-qaa", "start": translation, "examples": 0, "links": "links"}
+    for left, right in zip(result, run_translation(context, **back)[2], strict=True):
+        assert {word for word, _ in right.links} <= set(range(len(left.words)))
+        assert len(right.links) > len(right.words) / 2
+    aligned_translation = run_translation(context, corpus="ud", links="alignment", aligner=FastAlign())[2]
+    assert aligned_translation == unlinked_translation
+    assert all(pair.links for pair in aligned_translation) and [
+        pair.links for pair in aligned_translation
+    ] != [pair.links for pair in result]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
-    _, record, found = made(context, **noisy)
+    _, record, translation = run_translation(context, **noisy)
     (row,) = record.rows
-    assert row["lost"] == 30 - len(found) > 0
+    assert row["lost"] == 30 - len(translation) > 0
     (warning,) = record.warnings
     assert f"labels of {row['lost']} of 30 examples were not found again" in warning
-    _, record, kept = made(context, **{**noisy, "answers": ()})
-    assert (len(kept), record.warnings) == (30, ())
-    assert not any(one.answers for one in kept)
+    _, record, kept_translation = run_translation(context, **{**noisy, "answers": ()})
+    assert (len(kept_translation), record.warnings) == (30, ())
+    assert not any(item.answers for item in kept_translation)
 
 
 @pytest.mark.nightly
@@ -191,9 +195,15 @@ def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
 def test_answers_are_found_by_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    _, record, found = made(context, corpus="squad", answers=("alignment",), aligner=FastAlign())
-    assert 0 < len(found) == 30 - record.rows[0]["lost"]
-    assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
+    _, record, translation = run_translation(
+        context, corpus="squad", answers=("alignment",), aligner=FastAlign()
+    )
+    assert 0 < len(translation) == 30 - record.rows[0]["lost"]
+    assert all(
+        question.passage[start:].startswith(text)
+        for question in translation
+        for start, text in question.answers
+    )
 
 
 @pytest.mark.nightly
@@ -209,7 +219,7 @@ def test_nothing_found_at_all_is_said_with_what_to_do(context):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
+def test_texts_that_are_cut_are_counted_and_told_of(context, trained_translator):
     run = Translate(
         corpus="squad",
         languages="qaa-qab",
@@ -223,46 +233,53 @@ def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     assert f" {record.rows[0]['cuts']} places" in record.warnings[0]
 
 
-def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained):
+def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained_translator):
     from transformers import AutoModelForSeq2SeqLM
 
-    scores = [row["language"] for row in trained.rows if row.get("metric") == "chrf"]
+    scores = [row["language"] for row in trained_translator.rows if row.get("metric") == "chrf"]
     assert scores == ["qaa-qab", "qab-qaa"]
-    assert [row["pairs"] for row in trained.rows if "pairs" in row] == [60 - trained.rows[0]["left_out"]]
+    assert [row["pairs"] for row in trained_translator.rows if "pairs" in row] == [
+        60 - trained_translator.rows[0]["left_out"]
+    ]
     model = AutoModelForSeq2SeqLM.from_pretrained(context.store.model(TRANSLATOR))
     assert model.config.model_type == "marian"
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_bitext_is_scored_by_its_own_translations(context, trained):
+def test_bitext_is_scored_by_its_own_translations(context, trained_translator):
     from isogloss.metrics.texts import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
-    learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
-    _, poor, written = made(context, **fields, **learned)
+    learned_value = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
+    _, poor, translation = run_translation(context, **fields, **learned_value)
     originals = Sources().examples("bitext", "qab-qaa", "test", examples=12)
-    assert [one.first for one in written] == [one.first for one in originals]
-    assert poor.rows[0]["score"] == chrf([one.second for one in originals], [one.second for one in written])
-    _, good, _ = made(context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0))
-    assert good.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
+    assert [pair.first for pair in translation] == [original.first for original in originals]
+    assert poor.rows[0]["score"] == chrf(
+        [original.second for original in originals], [pair.second for pair in translation]
+    )
+    _, good_translation, _ = run_translation(
+        context, **fields, languages="qab-qaa", translator=BuiltIn(noise=0.0)
+    )
+    assert good_translation.rows[0]["score"] > 0.8 > 0.3 > poor.rows[0]["score"]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monkeypatch, tmp_path):
+def test_an_interrupted_translation_goes_on_where_it_was(context, trained_translator, monkeypatch, tmp_path):
     monkeypatch.setattr(translating, "TEXTS_PER_CHUNK", 4)
     run = Translate(
         corpus="xnli", languages="qaa-qab", translator=Seq2Seq(longest=24), model=TRANSLATOR, examples=6
     )
-    atomic_file, written = translating.atomic_file, []
+    atomic_file = translating.atomic_file
+    names = []
 
     @contextmanager
     def stop(folder, name):
         with atomic_file(folder, name) as file:
             yield file
-        written.append(name)
-        if len(written) == 2:
+        names.append(name)
+        if len(names) == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(translating, "atomic_file", stop)
@@ -270,15 +287,15 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
         make(context, run)
     assert not context.store.is_finished(run)
     assert not (context.store.folder(run) / EXAMPLES).exists()
-    before = list(written)
+    state_before = list(names)
     make(context, run)
-    assert written[:2] == before
-    assert len(written) == len(set(written)) == 3  # Twelve texts; the first eight were not translated again.
-    other = RunContext(store=Store(tmp_path), sources=context.sources, precision="float32")
-    shutil.copytree(context.store.folder(TRANSLATOR), other.store.folder(TRANSLATOR))
-    make(other, run)
+    assert names[:2] == state_before
+    assert len(names) == len(set(names)) == 3  # Twelve texts; the first eight were not translated again.
+    other_run_context = RunContext(store=Store(tmp_path), sources=context.sources, precision="float32")
+    shutil.copytree(context.store.folder(TRANSLATOR), other_run_context.store.folder(TRANSLATOR))
+    make(other_run_context, run)
     assert (context.store.folder(run) / EXAMPLES).read_bytes() == (
-        other.store.folder(run) / EXAMPLES
+        other_run_context.store.folder(run) / EXAMPLES
     ).read_bytes()
     assert sorted(path.name for path in context.store.folder(run).iterdir()) == [
         "checksums.json",
@@ -290,20 +307,22 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path):
+def test_a_model_that_is_there_is_known_by_its_files(context, trained_translator, tmp_path):
     from isogloss.runs.pretrained import model_folders, translation_model
 
     folder = context.store.folder(TRANSLATOR)
-    named = translation_model(str(folder))
-    assert named == translation_model(str(folder / "model"))
-    assert named.source == folder.name
-    assert str(tmp_path) not in json.dumps([named.source, named.data])
-    there = Sources("", model_folders([str(folder)], translation_model))
+    names = translation_model(str(folder))
+    assert names == translation_model(str(folder / "model"))
+    assert names.source == folder.name
+    assert str(tmp_path) not in json.dumps([names.source, names.data])
+    sources = Sources("", model_folders([str(folder)], translation_model))
     fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
-    other = RunContext(store=Store(tmp_path), sources=there, precision="float32")
-    _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
-    _, _, theirs = made(context, **fields, model=TRANSLATOR)
-    assert found == theirs
+    other_run_context = RunContext(store=Store(tmp_path), sources=sources, precision="float32")
+    _, _, translation = run_translation(
+        other_run_context, **fields, model=Pretrained(source=names.source, data=names.data)
+    )
+    _, _, theirs = run_translation(context, **fields, model=TRANSLATOR)
+    assert translation == theirs
 
 
 @pytest.mark.slow

@@ -51,8 +51,8 @@ def flips(content: bytes, count: int, seed: str) -> Iterator[bytes]:
     draw = random.Random(seed)
     places = {0, len(content) - 1, *(draw.randrange(len(content)) for _ in range(count))}
     for place in sorted(places):
-        changed = bytes([content[place] ^ draw.randrange(1, 256)])
-        yield content[:place] + changed + content[place + 1 :]
+        changed_bytes = bytes([content[place] ^ draw.randrange(1, 256)])
+        yield content[:place] + changed_bytes + content[place + 1 :]
 
 
 @pytest.fixture(scope="module")
@@ -64,33 +64,35 @@ def study(runs_of: Callable[[str, str], Path]) -> Path:
 
 def files_of(study: Path) -> list[Path]:
     """Return a file of each name: small ones of a run without a model, and all of one with a model."""
-    model = sorted(study.glob("*/model"))[0].parent
+    model = min(study.glob("*/model")).parent
     scores = next(path.parent for path in sorted(study.glob(f"*/{PREDICTIONS}")))
     inside = [path for path in sorted(model.rglob("*")) if path.is_file()]
     return [study / PLAN, study / PRECISION, *inside, *sorted(scores.iterdir())]
 
 
-def undetected(path: Path, count: int) -> list[bytes]:
+def find_undetected(path: Path, count: int) -> list[bytes]:
     content = path.read_bytes()
     right = reads(path)
     assert right != FOUND
-    missed = []
-    for flipped in flips(content, count, path.name):
-        path.write_bytes(flipped)
+    missed_value = []
+    for flipped_value in flips(content, count, path.name):
+        path.write_bytes(flipped_value)
         if reads(path) not in (right, FOUND):
-            missed.append(flipped)
+            missed_value.append(flipped_value)
     path.write_bytes(content)
-    return missed
+    return missed_value
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [3, pytest.param(400, marks=pytest.mark.nightly)])
 def test_a_flipped_byte_of_a_folder_is_found(study, count):
-    missed = {path.relative_to(study).as_posix(): undetected(path, count) for path in files_of(study)}
-    assert {name: flipped for name, flipped in missed.items() if flipped} == {}
+    missed_fields = {
+        path.relative_to(study).as_posix(): find_undetected(path, count) for path in files_of(study)
+    }
+    assert {name: flipped_field for name, flipped_field in missed_fields.items() if flipped_field} == {}
 
 
-def in_a_bucket(study: Path, url: str) -> None:
+def put_into_bucket(study: Path, url: str) -> None:
     """Put a study into a bucket in memory."""
     import fsspec
 
@@ -110,7 +112,7 @@ def in_a_bucket(study: Path, url: str) -> None:
 def test_a_flipped_byte_of_a_copy_is_found_and_copied_again(study, tmp_path, monkeypatch, count):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     url = f"memory://flipped-{count}"
-    in_a_bucket(study, url)
+    put_into_bucket(study, url)
     store = store_at(url)
     store.download_records()
     records = sorted(path for path in store.root.rglob("*") if path.is_file())
@@ -119,8 +121,8 @@ def test_a_flipped_byte_of_a_copy_is_found_and_copied_again(study, tmp_path, mon
         if not path.name.startswith("."):
             content = path.read_bytes()
             right = reads(path)
-            for flipped in flips(content, count, path.name):
-                path.write_bytes(flipped)
+            for flipped_value in flips(content, count, path.name):
+                path.write_bytes(flipped_value)
                 assert reads(path) in (right, FOUND), path
                 store.download_records()
                 assert reads(path) == right, path
@@ -128,8 +130,8 @@ def test_a_flipped_byte_of_a_copy_is_found_and_copied_again(study, tmp_path, mon
     store.download_model(key)
     for path in sorted((store.root / key / "model").iterdir()):
         content = path.read_bytes()
-        for flipped in flips(content, count, path.name):
-            path.write_bytes(flipped)
+        for flipped_value in flips(content, count, path.name):
+            path.write_bytes(flipped_value)
             assert reads(path) == FOUND
             store.download_model(key)
             assert path.read_bytes() == content

@@ -28,7 +28,7 @@ def s3() -> Iterator[S3]:
 
 @pytest.fixture
 def bucket(s3, monkeypatch, tmp_path):
-    """Let this process see the bucket, with a separate cache; return a function that uploads an object."""
+    """Let this process see the bucket, with a separate cache. Return a function that uploads an object."""
     import boto3
 
     for name, value in s3.environment_of("here").items():
@@ -43,22 +43,25 @@ def study(runs_of) -> Path:
     return runs_of("undisturbed", RECIPE)
 
 
-def shared(put: Callable[[str, bytes], object], study: Path, name: str, *, listed: str = "") -> str:
-    """Put a finished study into the bucket, with one more file in the list of each run; return its URL."""
-    put(f"{name}/plan.json", (study / "plan.json").read_bytes())
+def shared(
+    put_bucket: Callable[[str, bytes], object], study: Path, name: str, *, listed_name: str = ""
+) -> str:
+    """Put a finished study into the bucket, with one more file in the list of each run. Return its URL."""
+    put_bucket(f"{name}/plan.json", (study / "plan.json").read_bytes())
     for run in study.glob("?" * 12):
         files = {
             path.relative_to(study).as_posix(): path.read_bytes() for path in run.rglob("*") if path.is_file()
         }
         for file, body in files.items():
-            put(f"{name}/{file}", body)
+            put_bucket(f"{name}/{file}", body)
         sums = {file: Checksum.of(body) for file, body in files.items()}
-        sums |= {listed.replace("RUN", run.name): CHECKSUM} if listed else {}
-        put(f"{name}/{run.name}/files.json", as_text(sums).encode())
+        if listed_name:
+            sums[listed_name.replace("RUN", run.name)] = CHECKSUM
+        put_bucket(f"{name}/{run.name}/files.json", as_text(sums).encode())
     return f"s3://{BUCKET}/{name}"
 
 
-def called(capsys, *words: object) -> tuple[int, str]:
+def call_command(capsys, *words: object) -> tuple[int, str]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as end:
         main([str(word) for word in words])
@@ -82,10 +85,11 @@ def model_of(study: Path) -> str:
 def test_a_key_that_leads_out_is_refused_by_every_verb_before_anything_is_written(
     study, bucket, tmp_path, capsys, key
 ):
-    run, victim = model_of(study), tmp_path / "victim"
+    run = model_of(study)
+    victim = tmp_path / "victim"
     url = shared(bucket, study, f"keys-{abs(hash(key))}")
-    bad = key.replace("VICTIM", str(victim)).replace("RUN", run)
-    bucket(f"{url.removeprefix(f's3://{BUCKET}/')}/{bad}", BODY)
+    bad_text = key.replace("VICTIM", str(victim)).replace("RUN", run)
+    bucket(f"{url.removeprefix(f's3://{BUCKET}/')}/{bad_text}", BODY)
     (tmp_path / "in.txt").write_text("a b\n")
     (tmp_path / "r.toml").write_text(RECIPE)
     for words in (
@@ -98,7 +102,7 @@ def test_a_key_that_leads_out_is_refused_by_every_verb_before_anything_is_writte
         ("export", f"{url}/{run}", tmp_path / "exported"),
         ("run", tmp_path / "r.toml", "--out", url, "--engine", "serial"),
     ):
-        status, error = called(capsys, *words)
+        status, error = call_command(capsys, *words)
         assert status == 2, (words, error)
         assert "leads out of the folder" in error
         assert error.count("\n") == 1
@@ -109,20 +113,21 @@ def test_a_key_that_leads_out_is_refused_by_every_verb_before_anything_is_writte
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "listed", ["/VICTIM/absolute", "RUN/../../../escaped", "RUN\\..\\windows", "plan.json"]
+    "listed_name", ["/VICTIM/absolute", "RUN/../../../escaped", "RUN\\..\\windows", "plan.json"]
 )
 def test_a_name_in_the_list_of_a_run_s_files_that_leads_out_is_refused(
-    bucket, study, tmp_path, capsys, listed
+    bucket, study, tmp_path, capsys, listed_name
 ):
-    run, victim = model_of(study), tmp_path / "victim"
-    name = listed.replace("/VICTIM", str(victim))
-    url = shared(bucket, study, f"listed-{abs(hash(listed))}", listed=name)
+    run = model_of(study)
+    victim = tmp_path / "victim"
+    name = listed_name.replace("/VICTIM", str(victim))
+    url = shared(bucket, study, f"listed-{abs(hash(listed_name))}", listed_name=name)
     (tmp_path / "in.txt").write_text("a b\n")
     for words in (
         ("predict", f"{url}/{run}", tmp_path / "in.txt"),
         ("export", f"{url}/{run}", tmp_path / "out"),
     ):
-        status, error = called(capsys, *words)
+        status, error = call_command(capsys, *words)
         assert status == 2, error
         assert "nothing was written" in error
     cache = tmp_path / "cache" / "isogloss" / "stores"

@@ -38,19 +38,19 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def tried(states: Path, here: Path, name: str, place: str, kind: str) -> list[str]:
-    shutil.copytree(states / COMMANDS[name].begins, here)
-    model = (here / "model").read_text()
-    found = faults(here, name, place.replace("RUN", model), kind)
-    shutil.rmtree(here)
-    return [f"{name}, {kind} as {place}: {fault}" for fault in found]
+def try_hostile(states: Path, path: Path, name: str, place: str, kind: str) -> list[str]:
+    shutil.copytree(states / COMMANDS[name].begins, path)
+    model = (path / "model").read_text()
+    result = faults(path, name, place.replace("RUN", model), kind)
+    shutil.rmtree(path)
+    return [f"{name}, {kind} as {place}: {fault}" for fault in result]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("cases", [SAMPLE[::2], pytest.param(SAMPLE[1::2], marks=pytest.mark.nightly)])
 def test_a_sample_of_hostile_files_changes_nothing_outside(states, tmp_path, cases):
-    found = [fault for case in cases for fault in tried(states, tmp_path / "here", *case)]
-    assert found == []
+    result = [fault for case in cases for fault in try_hostile(states, tmp_path / "here", *case)]
+    assert result == []
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +65,14 @@ def cases(states: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str
         model = (states / COMMANDS[name].begins / "model").read_text()
         for path in paths_of(states, name, tmp_path_factory.mktemp("recorded") / "here"):
             places[form(path.replace(model, "RUN"))].setdefault(name, []).append(path)
-    chosen = defaultdict[str, list[tuple[str, str]]](list)
-    for number, by_command in enumerate(places.values()):
-        names = [*by_command]
-        for turn, kind in enumerate(KINDS, start=number):
+    choice = defaultdict[str, list[tuple[str, str]]](list)
+    for index, place_by_command in enumerate(places.values()):
+        names = list(place_by_command)
+        for turn, kind in enumerate(KINDS, start=index):
             name = names[turn % len(names)]
-            paths = by_command[name]
-            chosen[name].append((paths[turn // len(names) % len(paths)], kind))
-    return chosen
+            paths = place_by_command[name]
+            choice[name].append((paths[turn // len(names) % len(paths)], kind))
+    return choice
 
 
 def form(path: str) -> str:
@@ -86,5 +86,5 @@ def form(path: str) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_all_pairs_of_command_path_and_kind_change_nothing_outside(states, cases, tmp_path, name):
     assert cases[name]
-    found = [fault for case in cases[name] for fault in tried(states, tmp_path / "here", name, *case)]
-    assert found == []
+    result = [fault for case in cases[name] for fault in try_hostile(states, tmp_path / "here", name, *case)]
+    assert result == []

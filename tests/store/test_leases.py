@@ -241,11 +241,11 @@ def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatc
     path = board.folder / "run.1"
     open_ = os.open
 
-    def removed(*args, **how):
+    def remove_first(*args, **how):
         path.unlink(missing_ok=True)
         return open_(*args, **how)
 
-    monkeypatch.setattr(os, "open", removed)
+    monkeypatch.setattr(os, "open", remove_first)
     assert board.read("run.1") is None
 
 
@@ -262,13 +262,13 @@ def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
     leases, write = Leases(board), FolderBoard.write
     monkeypatch.setattr(module, "_now", lambda: 0.0)
 
-    def paused(*arguments):
+    def pause_first(*arguments):
         is_there = write(*arguments)
         monkeypatch.setattr(module, "_now", lambda: module.LEASE_DURATION + 1)
         return is_there
 
     with leases.lease_run("run") as lease:
-        monkeypatch.setattr(FolderBoard, "write", paused)
+        monkeypatch.setattr(FolderBoard, "write", pause_first)
         leases.renew(lease)
         assert (lease.renewed, lease.silent) == (0.0, True)
         lease.ending = "finished"
@@ -374,18 +374,18 @@ def test_what_a_machine_held_that_died_is_leased_by_another_after_a_lease(tmp_pa
     folder = tmp_path / "shared"
     folder.mkdir()
 
-    def made(name: str) -> list[str]:
+    def list_made(name: str) -> list[str]:
         return (folder / name).read_text().split() if (folder / name).exists() else []
 
     first = machine(folder, "first")
-    wait_until(lambda: made("first") == ["0"])
+    wait_until(lambda: list_made("first") == ["0"])
     second = machine(folder, "second")
-    wait_until(lambda: len(made("second")) == 19)
-    assert sorted(made("second"), key=int) == list(map(str, range(1, 20)))
+    wait_until(lambda: len(list_made("second")) == 19)
+    assert sorted(list_made("second"), key=int) == list(map(str, range(1, 20)))
     first.kill()
     first.wait()
     assert second.wait(timeout=60) == 0
-    assert Counter(made("second")) == dict.fromkeys(map(str, range(20)), 1)
+    assert Counter(list_made("second")) == dict.fromkeys(map(str, range(20)), 1)
     assert not list((folder / "leases").iterdir())
 
 

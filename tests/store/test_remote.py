@@ -86,7 +86,7 @@ def faulty(tmp_path, monkeypatch):
     return MirroredStore(root, Remote("abfss://place/study", root, patience=0))
 
 
-def made(store: Store, seconds: int = 1) -> None:
+def finish_run(store: Store, seconds: int = 1) -> None:
     """Make the run: a model and a record."""
     store.start(RUN)
     store.model(RUN).mkdir()
@@ -161,7 +161,7 @@ def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
 def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
     other = elsewhere(store, tmp_path)
     assert not other.is_finished(RUN)
-    made(store)
+    finish_run(store)
     assert store.is_finished(RUN)
     assert (other.is_finished(RUN), other.is_finished(RUN, afresh=True)) == (False, True)
     other.refresh()
@@ -170,7 +170,7 @@ def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
 
 
 def test_what_a_run_made_is_brought_down_once(store, tmp_path):
-    made(store)
+    finish_run(store)
     other = elsewhere(store, tmp_path)
     other.download([RUN])
     assert (other.model(RUN) / "weights").read_text() == "a whole model"
@@ -182,7 +182,7 @@ def test_what_a_run_made_is_brought_down_once(store, tmp_path):
 
 
 def test_a_damaged_copy_is_brought_again(store, tmp_path):
-    made(store)
+    finish_run(store)
     other = elsewhere(store, tmp_path)
     other.download([RUN])
     (other.model(RUN) / "weights").write_text("half")
@@ -191,7 +191,7 @@ def test_a_damaged_copy_is_brought_again(store, tmp_path):
 
 
 def test_a_truncated_download_is_found_and_repeated(faulty, tmp_path):
-    made(faulty)
+    finish_run(faulty)
     other = elsewhere(faulty, tmp_path)
     Faulty.cuts = 1
     other.download([RUN])
@@ -206,7 +206,7 @@ def test_a_truncated_download_is_found_and_repeated(faulty, tmp_path):
 
 
 def test_equal_sizes_with_other_content_are_found_by_their_checksum(store, tmp_path):
-    made(store)
+    finish_run(store)
     store.remote.write(f"{KEY}/model/weights", b"a whole modem")
     with pytest.raises(StorageError, match="arrives"):
         elsewhere(store, tmp_path).download([RUN])
@@ -215,7 +215,7 @@ def test_equal_sizes_with_other_content_are_found_by_their_checksum(store, tmp_p
 def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(faulty):
     Faulty.fails = RECORD
     with pytest.raises(StorageError, match="connection"):
-        made(faulty)
+        finish_run(faulty)
     assert not faulty.is_finished(RUN, afresh=True)
     Faulty.fails = ""
     assert faulty.finished_meanwhile(RUN)
@@ -226,13 +226,13 @@ def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monke
     """The duration of a run varies, so its file would not match the other machine's manifest."""
     other, upload = elsewhere(store, tmp_path), Remote._upload_files
 
-    def paused(remote, names):
+    def pause_upload(remote, names):
         monkeypatch.setattr(Remote, "_upload_files", upload)
-        made(other, seconds=22)
+        finish_run(other, seconds=22)
         upload(remote, names)
 
-    monkeypatch.setattr(Remote, "_upload_files", paused)
-    made(store, seconds=1)
+    monkeypatch.setattr(Remote, "_upload_files", pause_upload)
+    finish_run(store, seconds=1)
     third = MirroredStore(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
     third.download([RUN])
     assert json.loads((third.folder(RUN) / MADE).read_text())["seconds"] == 22
@@ -250,7 +250,7 @@ def test_a_remote_lease_that_was_removed_is_not_written_anew(store):
 
 def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):
     """If a finished run was removed elsewhere, this machine may have only its record."""
-    made(store)
+    finish_run(store)
     store.remote.remove(store.remote.listing())
     (store.model(RUN) / "weights").unlink()
     store.refresh()
@@ -296,7 +296,7 @@ def test_the_last_checkpoint_goes_up_when_a_run_is_left_and_comes_down_elsewhere
     (work / "later").touch()  # It goes on from there …
     assert other.download_checkpoints(RUN) == ""
     assert (work / "later").exists()
-    made(other)  # … to the end, where nobody needs them any more.
+    finish_run(other)  # … to the end, where nobody needs them any more.
     assert not [name for name in store.remote.listing() if "work" in name]
 
 
@@ -385,7 +385,7 @@ def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, m
 
 
 def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_path):
-    made(store)
+    finish_run(store)
     told = json.loads(store.remote.read(f"{KEY}/{FILES}"))
     for name in (f"{KEY}/../../x", "/x", "0123456789ab/model/x"):
         store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
@@ -402,7 +402,7 @@ def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
 
 
 def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
-    made(store)
+    finish_run(store)
     other, victim = elsewhere(store, tmp_path), tmp_path / "victim"
     victim.mkdir()
     other.root.mkdir()
@@ -424,7 +424,7 @@ def test_a_base_that_is_no_other_run_of_the_store_is_not_brought(store, tmp_path
 
 
 def test_only_runs_and_the_plan_are_brought_for_reports(store, tmp_path):
-    made(store)
+    finish_run(store)
     store.remote.write("notes/record.json", b"{}")
     store.remote.write("notes/failed.json", b"{}")
     other = elsewhere(store, tmp_path)

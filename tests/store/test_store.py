@@ -69,11 +69,11 @@ def test_starting_again_clears_what_a_killed_process_left_half_written(store):
 
 def test_what_a_living_process_is_writing_stays_when_another_starts(store):
     folder = store.start(RUN)
-    of_another = folder / f".model.{host()}-{os.getppid()}-0.tmp"
-    of_another.mkdir()
+    another_folder = folder / f".model.{host()}-{os.getppid()}-0.tmp"
+    another_folder.mkdir()
     store.start(RUN)
     store.remove_leftovers(RUN)
-    assert list(folder.iterdir()) == [of_another]
+    assert list(folder.iterdir()) == [another_folder]
 
 
 def test_a_precision_that_another_process_wrote_meanwhile_counts(store):
@@ -92,9 +92,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
     message = f"'zz'.*{RECORD.id}.*--in"
     with pytest.raises(StorageError, match=message):
         store.find("zz")
-    for number in range(12):
-        (store.root / f"{number:012}").mkdir()
-        (store.root / f"{number:012}" / "record.json").touch()
+    for index in range(12):
+        (store.root / f"{index:012}").mkdir()
+        (store.root / f"{index:012}" / "record.json").touch()
     with pytest.raises(StorageError, match=r"000000000011.*1"):
         store.find("zz")
 
@@ -110,7 +110,10 @@ def test_precision_is_measured_once_in_a_store(store):
     ("content", "precision"),
     [
         ('{"auto": "bfloat16"}', "bfloat16"),
-        ('{"AVX512": "bfloat16"}', "bfloat16"),  # of older versions: one for each kind of device
+        (
+            '{"AVX512": "bfloat16"}',
+            "bfloat16",
+        ),  # from older versions, which had a precision for each kind of device
         ('{"AVX512": "bfloat16", "V100": "float32"}', "float32"),
         ('{"AVX512": "float32", "auto": "bfloat16"}', "bfloat16"),
         ("{}", "measured"),
@@ -126,7 +129,8 @@ def test_the_precision_of_a_store_is_read_from_any_version(store, content, preci
 
 @pytest.mark.parametrize("place", ["", "model", "work"])
 def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place):
-    store, victim = Store(tmp_path / "runs"), tmp_path / "victim"
+    store = Store(tmp_path / "runs")
+    victim = tmp_path / "victim"
     (victim / "model").mkdir(parents=True)
     (victim / "model" / "mine").write_text("kept")
     link = store.folder(RUN) / place

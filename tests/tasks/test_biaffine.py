@@ -6,17 +6,18 @@ from each import each
 from isogloss.encoders.computation import quick_dropout
 from isogloss.tasks.dependency_trees import BiaffineParser, Perceptron
 
-DIM, RELATIONS = 6, 3
+DIM = 6
+RELATIONS = 3
 
 
 @pytest.fixture
 def parser():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = BiaffineParser(DIM, RELATIONS, arc_dim=5, relation_dim=4, dropout=0.33)
-        for weight in made.parameters():
+        biaffine_parser = BiaffineParser(DIM, RELATIONS, arc_dim=5, relation_dim=4, dropout=0.33)
+        for weight in biaffine_parser.parameters():
             nn.init.normal_(weight)
-    return made.eval().double()
+    return biaffine_parser.eval().double()
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ def look(part, state):
 def test_arcs_are_those_of_the_paper_word_by_word(parser, words):
     scores = parser.arcs(words)
     assert scores.shape == (2, 4, 5)
-    bilinear, bias = parser.arc[:-1], parser.arc[-1]
+    bilinear = parser.arc[:-1]
+    bias = parser.arc[-1]
     for row in range(2):
         for word in range(4):
             dependent = look(parser.arc_dependent, words[row, word])
@@ -62,10 +64,11 @@ def test_relations_are_those_of_the_paper_arc_by_arc(parser, words):
 
 
 def test_relations_at_given_arcs_are_those_among_all(parser, words):
-    rows, numbers = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 3, 1, 2])
+    rows = torch.tensor([0, 0, 1, 1])
+    numbers = torch.tensor([0, 3, 1, 2])
     heads = torch.tensor([0, 2, 4, 0])
-    found = parser.relations_at(words, (rows, numbers), heads)
-    torch.testing.assert_close(found, parser.relations(words)[rows, numbers, :, heads])
+    relations = parser.relations_at(words, (rows, numbers), heads)
+    torch.testing.assert_close(relations, parser.relations(words)[rows, numbers, :, heads])
 
 
 def test_the_order_of_words_does_not_matter(parser, words):
@@ -78,8 +81,8 @@ def test_the_order_of_words_does_not_matter(parser, words):
 
 
 def test_every_weight_is_learned_the_root_too(parser, words):
-    at = parser.relations_at(words, (torch.tensor([0]), torch.tensor([0])), torch.tensor([0]))
-    (parser.arcs(words).sum() + at.sum()).backward()
+    relations = parser.relations_at(words, (torch.tensor([0]), torch.tensor([0])), torch.tensor([0]))
+    (parser.arcs(words).sum() + relations.sum()).backward()
     assert all(
         weight.grad is not None and weight.grad.abs().sum() > 0 for weight in each(parser.parameters())
     )
@@ -96,11 +99,11 @@ def test_dropout_is_alike_for_all_words_of_a_row_and_only_in_training():
         part.train()
         if quick:
             with quick_dropout(part) as names:
-                dropped = part(words)
+                dropped_part = part(words)
             assert names == ["dropout"]
         else:
-            dropped = part(words)
-        assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
-        assert not torch.equal(dropped[0], dropped[1])
-        assert 0.3 < (dropped == 0).float().mean() < 0.7
-        assert set(dropped.unique().tolist()) == {0.0, 2.0}
+            dropped_part = part(words)
+        assert torch.equal(dropped_part, dropped_part[:, :1].expand_as(dropped_part))
+        assert not torch.equal(dropped_part[0], dropped_part[1])
+        assert 0.3 < (dropped_part == 0).float().mean() < 0.7
+        assert set(dropped_part.unique().tolist()) == {0.0, 2.0}

@@ -1,4 +1,4 @@
-"""Rows become padded batches and lose nothing; pairs become rows."""
+"""Rows become padded batches and lose nothing. Pairs become rows."""
 
 import pytest
 import torch
@@ -16,9 +16,9 @@ PADDING = 9
 
 
 @st.composite
-def rows(draw, scored=True):
+def rows(draw, is_scored=True):
     subwords = draw(st.lists(st.integers(0, 8), min_size=1, max_size=7))
-    places = draw(st.lists(st.integers(0, len(subwords) - 1), unique=True)) if scored else []
+    places = draw(st.lists(st.integers(0, len(subwords) - 1), unique=True)) if is_scored else []
     labels = draw(st.lists(st.integers(0, 3), min_size=max(len(places), 1), max_size=max(len(places), 1)))
     return EncodedRow(
         example=draw(st.integers(0, 99)),
@@ -33,10 +33,10 @@ def rows(draw, scored=True):
 def test_collate_keeps_every_subword_place_and_label(rows):
     batch = collate(rows, padding=PADDING)
     mask = torch.ones_like(batch.subwords) if batch.mask is None else batch.mask
-    for row, line, real in zip(rows, batch.subwords, mask.bool(), strict=True):
-        assert tuple(line[real].tolist()) == row.subwords
-        assert line[~real].tolist() == [PADDING] * (batch.subwords.shape[1] - len(row.subwords))
-    places = [(number, place) for number, row in enumerate(rows) for place in row.positions or (0,)]
+    for row, line, real_value in zip(rows, batch.subwords, mask.bool(), strict=True):
+        assert tuple(line[real_value].tolist()) == row.subwords
+        assert line[~real_value].tolist() == [PADDING] * (batch.subwords.shape[1] - len(row.subwords))
+    places = [(index, place) for index, row in enumerate(rows) for place in row.positions or (0,)]
     assert list(zip(batch.rows.tolist(), batch.columns.tolist(), strict=True)) == places
     assert batch.gold.tolist() == [label for row in rows for label in row.gold]
     assert batch.examples.tolist() == [row.example for row in rows]
@@ -51,9 +51,13 @@ def test_segments_are_padded_and_rows_without_are_all_of_the_first():
 
 
 def test_inputs_are_what_the_forward_function_takes():
-    long, short = EncodedRow(example=0, subwords=(1, 2)), EncodedRow(example=1, subwords=(1,))
-    assert collate([long], padding=0).inputs().keys() == {"input_ids"}
-    assert collate([long, short], padding=0).inputs().keys() == {"input_ids", "attention_mask"}
+    long_encoded_row = EncodedRow(example=0, subwords=(1, 2))
+    short_encoded_row = EncodedRow(example=1, subwords=(1,))
+    assert collate([long_encoded_row], padding=0).inputs().keys() == {"input_ids"}
+    assert collate([long_encoded_row, short_encoded_row], padding=0).inputs().keys() == {
+        "input_ids",
+        "attention_mask",
+    }
     pair = EncodedRow(example=0, subwords=(1, 2, 3), segments=(0, 1, 1))
     assert collate([pair], padding=0).inputs().keys() == {"input_ids", "token_type_ids"}
 
@@ -65,9 +69,9 @@ def test_batches_without_labels_have_empty_gold():
 
 
 def test_batches_with_some_labels_are_refused():
-    labelled = EncodedRow(example=0, subwords=(1, 2), gold=(1,))
+    labelled_encoded_row = EncodedRow(example=0, subwords=(1, 2), gold=(1,))
     with pytest.raises(ValueError, match="1 labels for 2 positions:"):
-        collate([labelled, EncodedRow(example=1, subwords=(1, 2))], padding=0)
+        collate([labelled_encoded_row, EncodedRow(example=1, subwords=(1, 2))], padding=0)
 
 
 def test_batches_move_whole():
@@ -88,17 +92,20 @@ def pieces(tokenizer, text):
 
 def test_pairs_are_framed_as_the_family_wants(bert_folder, xlm_roberta_folder):
     texts = TEXTS[0], TEXTS[1]
-    bert, xlm_roberta = load_tokenizer(bert_folder), load_tokenizer(xlm_roberta_folder)
+    bert = load_tokenizer(bert_folder)
+    xlm_roberta = load_tokenizer(xlm_roberta_folder)
     (row,) = NLI.encode([pair(*texts)], bert)
-    first, second = (pieces(bert, text) for text in texts)
-    cls, sep = bert.cls_token_id, bert.sep_token_id
-    assert list(row.subwords) == [cls, *first, sep, *second, sep]
-    assert list(row.segments) == [0] * (len(first) + 2) + [1] * (len(second) + 1)
+    first_input_ids, second = (pieces(bert, text) for text in texts)
+    cls = bert.cls_token_id
+    sep = bert.sep_token_id
+    assert list(row.subwords) == [cls, *first_input_ids, sep, *second, sep]
+    assert list(row.segments) == [0] * (len(first_input_ids) + 2) + [1] * (len(second) + 1)
 
     (row,) = NLI.encode([pair(*texts)], xlm_roberta)
-    first, second = (pieces(xlm_roberta, text) for text in texts)
-    cls, sep = xlm_roberta.cls_token_id, xlm_roberta.sep_token_id
-    assert list(row.subwords) == [cls, *first, sep, sep, *second, sep]
+    first_input_ids, second = (pieces(xlm_roberta, text) for text in texts)
+    cls = xlm_roberta.cls_token_id
+    sep = xlm_roberta.sep_token_id
+    assert list(row.subwords) == [cls, *first_input_ids, sep, sep, *second, sep]
     assert row.segments is None
 
 
@@ -111,21 +118,22 @@ def test_pairs_are_framed_as_the_family_wants(bert_folder, xlm_roberta_folder):
     ],
 )
 def test_a_row_knows_whether_its_label_is_known_whatever_it_is(task, label, tokenizer):
-    texts = [LabelledText(id=str(one), text="the cat", label=one) for one in (label, UNLABELLED)]
+    texts = [LabelledText(id=str(item), text="the cat", label=item) for item in (label, UNLABELLED)]
     assert [row.labelled for row in task.encode(texts, tokenizer)] == [True, False]
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(8, 40))
-def test_the_longer_text_is_cut_until_the_pair_fits(tokenizer, first, second, limit):
-    (row,) = NLI.encode([pair("the " * first, "cat " * second)], tokenizer, limit=limit)
+def test_the_longer_text_is_cut_until_the_pair_fits(tokenizer, first_part, second, limit):
+    (row,) = NLI.encode([pair("the " * first_part, "cat " * second)], tokenizer, limit=limit)
     special = tokenizer.num_special_tokens_to_add(pair=True)
-    the, cat = pieces(tokenizer, "the")[0], pieces(tokenizer, "cat")[0]
-    kept = row.subwords.count(the), row.subwords.count(cat)
-    assert len(row.subwords) == min(limit, first + second + special)
-    assert sum(kept) == len(row.subwords) - special
-    if sum(kept) < first + second:
-        half = (limit - special) // 2
-        assert min(kept) >= min(first, second, half)
+    the = pieces(tokenizer, "the")[0]
+    cat = pieces(tokenizer, "cat")[0]
+    kept_counts = row.subwords.count(the), row.subwords.count(cat)
+    assert len(row.subwords) == min(limit, first_part + second + special)
+    assert sum(kept_counts) == len(row.subwords) - special
+    if sum(kept_counts) < first_part + second:
+        half_difference = (limit - special) // 2
+        assert min(kept_counts) >= min(first_part, second, half_difference)
 
 
 def test_the_majority_baseline_says_the_commonest_label_of_the_training_data():

@@ -30,7 +30,7 @@ VOCABULARIES = st.sampled_from([LOW, SPREAD, ONE_END])
 
 @st.composite
 def rows(draw, vocabulary, texts=ONE_OR_TWO):
-    ordinary = [number for number in range(vocabulary.size) if number not in vocabulary.special]
+    ordinary = [index for index in range(vocabulary.size) if index not in vocabulary.special]
     text = st.lists(st.sampled_from(ordinary), min_size=1, max_size=9).map(np.array)
     return [[draw(text) for _ in range(draw(texts))] for _ in range(draw(st.integers(1, 5)))]
 
@@ -42,7 +42,7 @@ def whole(batch):
     return flat.view_as(batch.subwords)
 
 
-def joined(texts, vocabulary):
+def join_texts(texts, vocabulary):
     line = [vocabulary.first]
     for text in texts:
         line += [*text.tolist(), vocabulary.last]
@@ -54,24 +54,24 @@ def joined(texts, vocabulary):
 
 @given(st.data(), VOCABULARIES, st.integers(0, 99))
 def test_what_stood_there_is_the_text_with_its_special_subwords(data, vocabulary, seed):
-    drawn = data.draw(rows(vocabulary))
-    batch = Masking(vocabulary=vocabulary).batch(drawn, seed=seed)
+    drawn_sample = data.draw(rows(vocabulary))
+    batch = Masking(vocabulary=vocabulary).batch(drawn_sample, seed=seed)
     lines = whole(batch)
-    real = torch.ones_like(lines) if batch.mask is None else batch.mask
-    for texts, line, kept in zip(drawn, lines, real.bool(), strict=True):
-        assert line[kept].tolist() == joined(texts, vocabulary)
-        assert set(line[~kept].tolist()) <= {vocabulary.padding}
+    real_tensor = torch.ones_like(lines) if batch.mask is None else batch.mask
+    for texts, line, kept_values in zip(drawn_sample, lines, real_tensor.bool(), strict=True):
+        assert line[kept_values].tolist() == join_texts(texts, vocabulary)
+        assert set(line[~kept_values].tolist()) <= {vocabulary.padding}
 
 
 @pytest.mark.slow
 @given(st.data(), VOCABULARIES, st.sampled_from([0.15, 0.5, 1.0]), st.integers(0, 99))
 def test_no_special_subword_is_hidden_nor_stands_in_for_a_word(data, vocabulary, share, seed):
-    drawn = data.draw(rows(vocabulary))
-    batch = Masking(vocabulary=vocabulary, share=share).batch(drawn, seed=seed)
+    drawn_sample = data.draw(rows(vocabulary))
+    batch = Masking(vocabulary=vocabulary, share=share).batch(drawn_sample, seed=seed)
     assert not np.isin(batch.gold.numpy(), vocabulary.special).any()
-    shown = batch.subwords.flatten()[batch.masked].numpy()
-    assert not np.isin(shown, [number for number in vocabulary.special if number != vocabulary.mask]).any()
-    ordinary = sum(len(text) for texts in drawn for text in texts)
+    subword = batch.subwords.flatten()[batch.masked].numpy()
+    assert not np.isin(subword, [index for index in vocabulary.special if index != vocabulary.mask]).any()
+    ordinary = sum(len(text) for texts in drawn_sample for text in texts)
     assert len(batch.masked) == max(1, round(share * ordinary))
     assert len(set(batch.masked.tolist())) == len(batch.masked)
 
@@ -88,22 +88,23 @@ def test_fifteen_percent_are_hidden_and_eight_of_ten_by_the_mask(vocabulary):
     """With 12,000 hidden subwords 80 % are masked, 10 % replaced, 10 % stay (within four standard errors)."""
     batch = many(vocabulary)
     assert len(batch.masked) == 0.15 * 400 * 200
-    shown = batch.subwords.flatten()[batch.masked]
-    masked, kept = (shown == vocabulary.mask), (shown == batch.gold)
-    error = 4 * (0.1 * 0.9 / len(shown)) ** 0.5
+    subword = batch.subwords.flatten()[batch.masked]
+    is_masked = subword == vocabulary.mask
+    is_kept = subword == batch.gold
+    error = 4 * (0.1 * 0.9 / len(subword)) ** 0.5
     ordinary = vocabulary.size - len(vocabulary.special)
-    by_chance = 0.1 / ordinary  # A random subword is the true one now and then.
-    assert float(masked.float().mean()) == pytest.approx(0.8, abs=2 * error)
-    assert float(kept.float().mean()) == pytest.approx(0.1 + by_chance, abs=error)
-    assert float((~masked & ~kept).float().mean()) == pytest.approx(0.1 - by_chance, abs=error)
+    ratio_by_chance = 0.1 / ordinary  # A random subword is the true one now and then.
+    assert float(is_masked.float().mean()) == pytest.approx(0.8, abs=2 * error)
+    assert float(is_kept.float().mean()) == pytest.approx(0.1 + ratio_by_chance, abs=error)
+    assert float((~is_masked & ~is_kept).float().mean()) == pytest.approx(0.1 - ratio_by_chance, abs=error)
 
 
 @pytest.mark.parametrize("vocabulary", [LOW, SPREAD])
 def test_random_subwords_are_drawn_evenly_from_all_ordinary_ones(vocabulary):
     batch = many(vocabulary, share=1.0)
-    shown = batch.subwords.flatten()[batch.masked]
-    replaced = shown[(shown != vocabulary.mask) & (shown != batch.gold)].numpy()
-    counts = np.bincount(replaced, minlength=vocabulary.size)
+    subword = batch.subwords.flatten()[batch.masked]
+    replaced_value = subword[(subword != vocabulary.mask) & (subword != batch.gold)].numpy()
+    counts = np.bincount(replaced_value, minlength=vocabulary.size)
     assert not counts[list(vocabulary.special)].any()
     ordinary = np.delete(counts, list(vocabulary.special))
     chi_squared = float(((ordinary - ordinary.mean()) ** 2 / ordinary.mean()).sum())
@@ -122,9 +123,9 @@ def test_places_are_drawn_evenly():
 
 
 def test_a_batch_follows_its_seed():
-    one, same, other = (many(LOW, seed=seed) for seed in (0, 0, 1))
-    assert torch.equal(one.subwords, same.subwords) and torch.equal(one.masked, same.masked)
-    assert not torch.equal(one.masked, other.masked)
+    batch, same_batch, other_batch = (many(LOW, seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(batch.subwords, same_batch.subwords) and torch.equal(batch.masked, same_batch.masked)
+    assert not torch.equal(batch.masked, other_batch.masked)
 
 
 def test_a_batch_with_nothing_to_hide_is_an_error():
@@ -137,10 +138,10 @@ def test_a_batch_with_nothing_to_hide_is_an_error():
 
 @given(st.data(), st.sampled_from([0, 2]))
 def test_positions_begin_anew_for_the_second_text(data, first_position):
-    drawn = data.draw(rows(LOW, texts=st.just(2)))
-    batch = Masking(vocabulary=LOW, first_position=first_position).batch(drawn, seed=0)
-    for (one, other), line in zip(drawn, batch.positions, strict=True):
-        expected = [*range(len(one) + 2), *range(len(other) + 1)]
+    drawn_sample = data.draw(rows(LOW, texts=st.just(2)))
+    batch = Masking(vocabulary=LOW, first_position=first_position).batch(drawn_sample, seed=0)
+    for (left, right), line in zip(drawn_sample, batch.positions, strict=True):
+        expected = [*range(len(left) + 2), *range(len(right) + 1)]
         assert (line[: len(expected)] - first_position).tolist() == expected
 
 
@@ -202,25 +203,27 @@ def gradients(model, loss, batch):
 def test_loss_and_gradients_are_those_of_hugging_face(model, masking, lengths):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
     torch.testing.assert_close(masked_lm_loss(model, batch), theirs(model, batch), atol=1e-5, rtol=1e-5)
-    found, expected = (gradients(model, loss, batch) for loss in (masked_lm_loss, theirs))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
+    grads, expected = (gradients(model, loss, batch) for loss in (masked_lm_loss, theirs))
+    torch.testing.assert_close(grads, expected, atol=1e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("count", "lengths"), [(2, [[9], [4], [2]]), (9, [[9], [4], [2]]), (3, TEXT_PAIRS)])
 def test_parts_weighed_by_their_shares_have_the_gradient_of_the_whole(model, masking, lengths, count):
     batch = masking.batch(texts_of(masking, lengths), seed=0)
-    whole = gradients(model, masked_lm_loss, batch)
+    whole_grads = gradients(model, masked_lm_loss, batch)
     model.zero_grad()
     for part, share in batch.parts(count):
         (masked_lm_loss(model, part) * share).backward()
-    for name, gradient in each(whole.items()):
+    for name, gradient in each(whole_grads.items()):
         assert torch.allclose(model.get_parameter(name).grad, gradient, atol=1e-5)
 
 
 def test_a_part_where_nothing_is_hidden_has_no_loss_but_a_gradient(model, masking):
     batch = masking.batch(texts_of(masking, [[9], [9]]), seed=0)
-    first = replace(batch, masked=batch.masked[:1], gold=batch.gold[:1])
-    (_, share), (part, none) = first.parts(2) if int(first.masked[0]) < 11 else first.parts(2)[::-1]
+    first_batch = replace(batch, masked=batch.masked[:1], gold=batch.gold[:1])
+    (_, share), (part, none) = (
+        first_batch.parts(2) if int(first_batch.masked[0]) < 11 else first_batch.parts(2)[::-1]
+    )
     assert (share, none) == (1, 0)
     loss = masked_lm_loss(model, part)
     loss.backward()
@@ -240,16 +243,18 @@ def test_a_batch_is_read_in_its_languages_where_it_says_some(model, masking, mon
 
 
 def test_the_first_text_has_the_positions_the_model_gives_it(model, masking):
-    (text, other), *_ = texts_of(masking, [[6, 3]])
-    batch = masking.batch([[text, other]], seed=0)
-    first = len(text) + 2
-    seen = []
+    (text, other_choice), *_ = texts_of(masking, [[6, 3]])
+    batch = masking.batch([[text, other_choice]], seed=0)
+    first_count = len(text) + 2
+    arguments = []
     position_embeddings = getattr(model.base_model.embeddings, "position_embeddings", None)
     if position_embeddings is None:  # Positions are rotated in, or distances weighed: no table is looked up.
-        assert batch.positions[0, :first].tolist() == list(range(first))
+        assert batch.positions[0, :first_count].tolist() == list(range(first_count))
         return
-    handle = position_embeddings.register_forward_pre_hook(lambda _, args: seen.append(args[0].flatten()))
+    handle = position_embeddings.register_forward_pre_hook(
+        lambda _, args: arguments.append(args[0].flatten())
+    )
     with torch.inference_mode():
-        model.base_model(batch.subwords[:, :first])
+        model.base_model(batch.subwords[:, :first_count])
     handle.remove()
-    assert batch.positions[0, :first].tolist() == seen[0].tolist()
+    assert batch.positions[0, :first_count].tolist() == arguments[0].tolist()

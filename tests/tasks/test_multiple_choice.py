@@ -19,8 +19,8 @@ from task_examples import TEXTS, WORDS, choice
 
 CHOICE = TASKS["multiple-choice"]
 UNEQUAL = [
-    choice(TEXTS[n], (*TEXTS, *WORDS)[n : n + count], n % count, n, question=asked)
-    for n, (count, asked) in enumerate([(2, ""), (4, "what happened"), (3, "")])
+    choice(TEXTS[n], (*TEXTS, *WORDS)[n : n + count], n % count, n, question=name)
+    for n, (count, name) in enumerate([(2, ""), (4, "what happened"), (3, "")])
 ]
 
 
@@ -37,8 +37,8 @@ def test_scores_and_loss_are_those_of_transformers_own_class(bert):
     theirs.load_state_dict(model.state_dict())
     items = [choice(text, TEXTS[1:], n, n, prompt="cause") for n, text in enumerate(TEXTS[1:])]
     batch = collate(CHOICE.encode(items, tokenizer), padding=tokenizer.pad_token_id)
-    firsts = [one.context for one in items for _ in one.options]
-    seconds = [f"cause {option}" for one in items for option in one.options]
+    firsts = [question.context for question in items for _ in question.options]
+    seconds = [f"cause {option}" for question in items for option in question.options]
     inputs = tokenizer(firsts, seconds, padding=True, return_tensors="pt")
     with torch.no_grad():
         expected = theirs(
@@ -51,10 +51,10 @@ def test_scores_and_loss_are_those_of_transformers_own_class(bert):
 def one_by_one(bert, item):
     """Score each option of an item separately."""
     model, tokenizer = bert
-    asked = f"{item.question} " if item.question else ""
+    text = f"{item.question} " if item.question else ""
     with torch.no_grad():
         return [
-            model(**tokenizer(item.context, asked + option, return_tensors="pt")).logits.item()
+            model(**tokenizer(item.context, text + option, return_tensors="pt")).logits.item()
             for option in item.options
         ]
 
@@ -63,38 +63,45 @@ def test_each_item_has_a_softmax_over_its_own_options(bert):
     model, tokenizer = bert
     rows = CHOICE.encode(UNEQUAL, tokenizer)
     batch = collate(rows, padding=tokenizer.pad_token_id)
-    alone = [one_by_one(bert, item) for item in UNEQUAL]
+    single_logits = [one_by_one(bert, item) for item in UNEQUAL]
     losses = [
-        log(sum(map(exp, scores))) - scores[item.label] for item, scores in zip(UNEQUAL, alone, strict=True)
+        log(sum(exp(score) for score in scores)) - scores[item.label]
+        for item, scores in zip(UNEQUAL, single_logits, strict=True)
     ]
     with torch.no_grad():
-        found = CHOICE.scores(model, batch)
+        text = CHOICE.scores(model, batch)
         assert CHOICE.loss(model, batch).item() == pytest.approx(sum(losses) / 3, abs=1e-5)
-    for scores, expected in zip(found.softmax(dim=1).tolist(), alone, strict=True):
-        total = sum(map(exp, expected))
-        assert scores == pytest.approx([*(exp(one) / total for one in expected), 0, 0][:4], abs=1e-6)
-    best = [scores.index(max(scores)) for scores in alone]
-    assert CHOICE.decode(UNEQUAL, rows, found.split(1)) == best
+    for scores, expected in zip(text.softmax(dim=1).tolist(), single_logits, strict=True):
+        total = sum(exp(value) for value in expected)
+        assert scores == pytest.approx([*(exp(item) / total for item in expected), 0, 0][:4], abs=1e-6)
+    best_indices = [scores.index(max(scores)) for scores in single_logits]
+    assert CHOICE.decode(UNEQUAL, rows, text.split(1)) == best_indices
 
 
 def test_options_that_are_not_there_add_nothing_to_what_compares_two_sides(bert):
-    """KL over an item's own options, with loops; its gradient is a number."""
+    """KL over an item's own options, with loops. Its gradient is a number."""
     model, tokenizer = bert
     sides = [
         collate(CHOICE.encode(items, tokenizer), padding=tokenizer.pad_token_id)
-        for items in (UNEQUAL, [choice("a dog", one.options, 0, n) for n, one in enumerate(UNEQUAL)])
+        for items in (
+            UNEQUAL,
+            [choice("a dog", question.options, 0, n) for n, question in enumerate(UNEQUAL)],
+        )
     ]
     model.zero_grad()
-    one, other = (CHOICE.scores(model, side) for side in sides)
+    scores, other_scores = (CHOICE.scores(model, side) for side in sides)
     kl = {False: 0.0, True: 0.0}
-    for number, item in enumerate(UNEQUAL):
-        p, q = (side[number, : len(item.options)].double().softmax(dim=0).tolist() for side in (one, other))
-        for swapped, (a, b) in {False: (p, q), True: (q, p)}.items():
-            kl[swapped] += sum(x * log(x / y) for x, y in zip(a, b, strict=True)) / 3
-    assert divergence(one, other).item() == pytest.approx(kl[False], rel=1e-3, abs=1e-8)
-    both = inconsistency(one, other)
-    assert both.item() == pytest.approx(kl[False] + kl[True], rel=1e-3, abs=1e-8)
-    both.backward()
+    for index, item in enumerate(UNEQUAL):
+        p, q = (
+            side[index, : len(item.options)].double().softmax(dim=0).tolist()
+            for side in (scores, other_scores)
+        )
+        for swapped_name, (a, b) in {False: (p, q), True: (q, p)}.items():
+            kl[swapped_name] += sum(x * log(x / y) for x, y in zip(a, b, strict=True)) / 3
+    assert divergence(scores, other_scores).item() == pytest.approx(kl[False], rel=1e-3, abs=1e-8)
+    inconsistencies = inconsistency(scores, other_scores)
+    assert inconsistencies.item() == pytest.approx(kl[False] + kl[True], rel=1e-3, abs=1e-8)
+    inconsistencies.backward()
     assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
     model.zero_grad()
 
@@ -106,9 +113,9 @@ def test_where_a_row_is_too_long_the_context_is_cut_not_what_is_asked(bert):
     )
     (row,) = CHOICE.encode([item], tokenizer, limit=48)
     for text, option in zip(row.texts(), item.options, strict=True):
-        asked = tokenizer(f"cause what happened {option}", add_special_tokens=False)["input_ids"]
+        input_ids = tokenizer(f"cause what happened {option}", add_special_tokens=False)["input_ids"]
         assert len(text.subwords) == 48
-        assert list(text.subwords[-len(asked) - 1 : -1]) == asked
+        assert list(text.subwords[-len(input_ids) - 1 : -1]) == input_ids
 
 
 def test_the_scored_subword_is_the_last_of_each_option_where_the_encoder_is_causal(bert_folder):
@@ -123,39 +130,40 @@ def test_the_scored_subword_is_the_last_of_each_option_where_the_encoder_is_caus
 
 
 def test_states_of_an_item_are_the_mean_over_the_subwords_of_all_its_rows(bert_folder):
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
     texts = ParallelExamples(task=CHOICE, read=lambda _: UNEQUAL, name="x")
-    found = texts.states(
+    result = texts.states(
         (model, tokenizer), UNEQUAL, "en", StateOptions(layers=(1, -1), limit=64, precision="float32")
     )
-    for number, item in enumerate(UNEQUAL):
+    for index, item in enumerate(UNEQUAL):
         states = []
         for option in item.options:
-            asked = f"{item.question} {option}".strip()
-            ids = tokenizer(item.context, asked, return_tensors="pt")
+            text = f"{item.question} {option}".strip()
+            ids = tokenizer(item.context, text, return_tensors="pt")
             with torch.no_grad():
                 layers = model(**ids, output_hidden_states=True).hidden_states
-            real = ~torch.isin(ids["input_ids"][0], torch.tensor(tokenizer.all_special_ids))
-            real |= ids["input_ids"][0] == tokenizer.unk_token_id
-            states.append(torch.stack([layers[layer][0, real] for layer in (1, -1)]))
+            real_value = ~torch.isin(ids["input_ids"][0], torch.tensor(tokenizer.all_special_ids))
+            real_value |= ids["input_ids"][0] == tokenizer.unk_token_id
+            states.append(torch.stack([layers[layer][0, real_value] for layer in (1, -1)]))
         expected = torch.cat(states, dim=1).mean(dim=1)
-        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(result[:, index], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_the_baseline_is_the_place_that_is_right_most_often(bert):
     train = [choice("a", "bc", label, n) for n, label in enumerate([1, 0, 1])]
     test = [choice("a", "bcd", label, n) for n, label in enumerate([1, 2, 1, 0])]
     assert CHOICE.majority(train, test) == 0.5
-    assert CHOICE.majority(train[:2], test) == 0.25  # Of equally many, the first.
+    assert CHOICE.majority(train[:2], test) == 0.25  # The first of equally frequent ones.
 
 
 def test_items_that_are_none_are_refused(bert):
     _, tokenizer = bert
-    for item, said in (
+    for item, message in (
         (choice("a", ["b"], 0, 7), "example 'c7'.*1 options"),
         (choice("a", "bc", 2, 7), "example 'c7': .*2.*2.*0.*1"),
     ):
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             CHOICE.encode([item], tokenizer)
     with pytest.raises(DataError, match=r"multiple-choice: .*1.*2"):
         CHOICE.score([None, 1], [0, 1])

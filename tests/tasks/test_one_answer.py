@@ -16,17 +16,17 @@ DISTRIBUTIONS = {
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_divergence_is_that_of_the_distributions(name):
-    how, make = DISTRIBUTIONS[name]
+    distribution, make = DISTRIBUTIONS[name]
     expected = kl_divergence(make(ONE), make(OTHER)).mean()
-    torch.testing.assert_close(how.divergence(ONE, OTHER), expected)
-    assert float(how.divergence(ONE, ONE)) == pytest.approx(0, abs=1e-7)
+    torch.testing.assert_close(distribution.divergence(ONE, OTHER), expected)
+    assert float(distribution.divergence(ONE, ONE)) == pytest.approx(0, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_mean_has_the_mean_of_the_probabilities(name):
-    how, _ = DISTRIBUTIONS[name]
-    both = (how.probabilities(ONE) + how.probabilities(OTHER)) / 2
-    torch.testing.assert_close(how.probabilities(how.mean(ONE, OTHER)), both)
+    distribution, _ = DISTRIBUTIONS[name]
+    ratios = (distribution.probabilities(ONE) + distribution.probabilities(OTHER)) / 2
+    torch.testing.assert_close(distribution.probabilities(distribution.mean(ONE, OTHER)), ratios)
 
 
 def test_numbers_have_a_mean_and_no_probabilities():
@@ -41,5 +41,5 @@ def test_tasks_whose_labels_have_places_have_no_one_answer():
 
 def test_labels_that_both_sides_are_sure_of_have_finite_means():
     """A logit of 17 is a probability of 1 in float32, whose own logit is infinite."""
-    sure = torch.tensor([[18.0, -3.0, -200.0]])
-    torch.testing.assert_close(LABELS.mean(sure, sure), sure)
+    sure_tensor = torch.tensor([[18.0, -3.0, -200.0]])
+    torch.testing.assert_close(LABELS.mean(sure_tensor, sure_tensor), sure_tensor)

@@ -19,7 +19,7 @@ from isogloss.tasks.parsing import PARSING, Parsing
 from isogloss.tasks.tagging import UPOS
 from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import evaluation
-from task_examples import SMALL, parsed, random_parsed, tagged
+from task_examples import SMALL, make_parsed, make_tagged, random_parsed
 
 treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
     lambda sizes: st.integers(0, 9).map(
@@ -34,32 +34,33 @@ treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
 @given(treebanks, st.integers(6, 60), st.integers(1, 12))
 def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, examples, limit, words):
     rows = replace(PARSING, words=words).encode(examples, tokenizer, limit=limit)
-    assert [row.example for row in rows] == [n for n, one in enumerate(examples) if one.words]
+    assert [row.example for row in rows] == [n for n, sentence in enumerate(examples) if sentence.words]
     for row in rows:
-        example, count = examples[row.example], len(row.words)
-        (whole,) = UPOS.encode([example], tokenizer, limit=10_000, overlap=0)
-        assert row.subwords[:-1] == whole.subwords[: len(row.subwords) - 1]
+        example = examples[row.example]
+        count = len(row.words)
+        (whole_encoding,) = UPOS.encode([example], tokenizer, limit=10_000, overlap=0)
+        assert row.subwords[:-1] == whole_encoding.subwords[: len(row.subwords) - 1]
         assert (row.subwords[0], row.subwords[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
         assert list(row.words) == list(range(count))
-        assert row.positions == whole.positions[:count]
+        assert row.positions == whole_encoding.positions[:count]
         assert row.positions[-1] < len(row.subwords) - 1
-        fitting = [place for place in whole.positions if place < limit - 1]
+        fitting = [place for place in whole_encoding.positions if place < limit - 1]
         assert 1 <= count == min(words, len(fitting)) <= len(example.words)
         assert len(row.subwords) <= limit
-        assert [PARSING.labels[number] for number in row.gold] == list(example.relations[:count])
+        assert [PARSING.labels[index] for index in row.gold] == list(example.relations[:count])
         assert row.heads == tuple(h if h <= count else -1 for h in example.heads[:count])
 
 
 def test_sentences_without_trees_have_rows_without_labels(tokenizer):
-    for example in (tagged(["a", "cat"], ["DET", "NOUN"]), parsed(["a", "cat"])):
+    for example in (make_tagged(["a", "cat"], ["DET", "NOUN"]), make_parsed(["a", "cat"])):
         (row,) = PARSING.encode([example], tokenizer)
         assert (row.gold, row.heads, list(row.words)) == ((), (), [0, 1])
         assert PARSING.gold([example]) == [Tree((), ())]
-    assert PARSING.encode([parsed([])], tokenizer) == []
+    assert PARSING.encode([make_parsed([])], tokenizer) == []
 
 
 def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
-    example = parsed(["my", "cat"], [2, 0], ["nmod:poss", "root"])
+    example = make_parsed(["my", "cat"], [2, 0], ["nmod:poss", "root"])
     finer = Parsing(name="finer", labels=("nmod", "nmod:poss", "root"))
     for task, expected in ((PARSING, "nmod"), (finer, "nmod:poss")):
         (row,) = task.encode([example], tokenizer)
@@ -67,7 +68,7 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("relation", "said"),
+    ("relation", "message"),
     [
         ("nusbj", "relation 'nusbj'"),
         (
@@ -77,11 +78,11 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
         ("nsubjpass", "version 2 has 'nsubj:pass'"),
     ],
 )
-def test_relations_outside_the_inventory_are_named(tokenizer, relation, said):
-    with pytest.raises(DataError) as caught:
-        PARSING.encode([parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
-    assert str(caught.value).startswith("example 's7', word 2: ")
-    assert said in str(caught.value)
+def test_relations_outside_the_inventory_are_named(tokenizer, relation, message):
+    with pytest.raises(DataError) as error:
+        PARSING.encode([make_parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
+    assert str(error.value).startswith("example 's7', word 2: ")
+    assert message in str(error.value)
 
 
 def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer):
@@ -96,17 +97,17 @@ def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer)
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
 def test_heads_that_are_no_tree_are_named(tokenizer, heads):
     with pytest.raises(DataError, match=r"example 's0': the heads \[.*\] .*tree: one word must have head 0"):
-        PARSING.encode([parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
 
 
 def test_a_tree_of_another_length_is_named(tokenizer):
     with pytest.raises(DataError, match=r"example 's0': .*1 heads, 2.*0.*2"):
-        PARSING.encode([parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
 
 
 def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(tokenizer):
     with pytest.raises(ValueError, match=r"rows of 2 subwords .* at least 3"):
-        PARSING.encode([parsed(["a"])], tokenizer, limit=2)
+        PARSING.encode([make_parsed(["a"])], tokenizer, limit=2)
     with pytest.raises(ConfigError, match=r"x: .*'root'"):
         Parsing(name="x", labels=("dep",))
 
@@ -129,7 +130,7 @@ def test_words_that_were_cut_off_hang_on_the_word_before(tokenizer):
 
 @pytest.fixture(scope="module")
 def examples():
-    return [random_parsed(size, number=number) for number, size in enumerate((5, 2, 1, 9))]
+    return [random_parsed(size, number=index) for index, size in enumerate((5, 2, 1, 9))]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def test_only_the_root_and_other_words_of_the_row_can_be_heads(model, batch, exa
         assert possible[:, 0].all()
         assert torch.equal(possible[:, 1 : count + 1], ~torch.eye(count, dtype=torch.bool))
         assert not possible[:, count + 1 :].any()
-        names = [[SMALL.labels[int(number)] for number in word] for word in part[:, :, 1]]
+        names = [[SMALL.labels[int(index)] for index in word] for word in part[:, :, 1]]
         assert all(word[0] == "root" and "root" not in word[1:] for word in names)
 
 
@@ -162,25 +163,26 @@ def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokeni
         for example in examples:
             (row,) = SMALL.encode([example], tokenizer)
             states = model.base_model(torch.tensor([row.subwords])).last_hidden_state[0, list(row.positions)]
-            arcs, relations = model.head.arcs(states[None])[0], model.head.relations(states[None])[0]
+            arcs = model.head.arcs(states[None])[0]
+            relations = model.head.relations(states[None])[0]
             for word, (head, label) in enumerate(zip(row.heads, row.gold, strict=True)):
                 possible = [n for n in range(len(row.words) + 1) if n != word + 1]
                 terms.append(torch.logsumexp(arcs[word, possible], 0) - arcs[word, head])
-                at_gold = relations[word, :, head]
-                terms[-1] = terms[-1] + torch.logsumexp(at_gold, 0) - at_gold[label]
+                gold_relations = relations[word, :, head]
+                terms[-1] = terms[-1] + torch.logsumexp(gold_relations, 0) - gold_relations[label]
         torch.testing.assert_close(SMALL.loss(model, batch), torch.stack(terms).mean())
 
 
 def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
-    example = parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
-    (whole,) = with_fields(SMALL, words=3).encode([example], tokenizer)
-    assert whole.heads == (-1, 1, 2)
-    other = replace(whole, gold=(SMALL.labels.index("xcomp"), *whole.gold[1:]))
+    example = make_parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
+    (whole_encoding,) = with_fields(SMALL, words=3).encode([example], tokenizer)
+    assert whole_encoding.heads == (-1, 1, 2)
+    other_item = replace(whole_encoding, gold=(SMALL.labels.index("xcomp"), *whole_encoding.gold[1:]))
     pad = tokenizer.pad_token_id
     with torch.no_grad():
-        loss = SMALL.loss(model, collate([whole], padding=pad))
-        assert torch.equal(loss, SMALL.loss(model, collate([other], padding=pad)))
-        nothing = SMALL.loss(model, collate([replace(whole, heads=(-1, -1, -1))], padding=pad))
+        loss = SMALL.loss(model, collate([whole_encoding], padding=pad))
+        assert torch.equal(loss, SMALL.loss(model, collate([other_item], padding=pad)))
+        nothing = SMALL.loss(model, collate([replace(whole_encoding, heads=(-1, -1, -1))], padding=pad))
     assert loss > 0
     assert nothing == 0
 
@@ -201,13 +203,15 @@ def test_the_head_has_the_papers_sizes(folder):
 def test_bfloat16_gives_nearly_the_same_scores_and_finite_gradients(folder, batch):
     model = SMALL.head(folder, seed=0)
     with torch.no_grad():
-        full = SMALL.scores(model, batch)[..., 0]
+        full_scores = SMALL.scores(model, batch)[..., 0]
     with torch.autocast("cpu", torch.bfloat16):
-        found = SMALL.scores(model, batch)[..., 0]
+        scores = SMALL.scores(model, batch)[..., 0]
         SMALL.loss(model, batch).backward()
-    finite = torch.isfinite(full)
-    assert found.dtype == torch.float32 and torch.equal(finite, torch.isfinite(found))
-    torch.testing.assert_close(found[finite], full[finite], rtol=0.1, atol=0.1 * full[finite].std().item())
+    finite = torch.isfinite(full_scores)
+    assert scores.dtype == torch.float32 and torch.equal(finite, torch.isfinite(scores))
+    torch.testing.assert_close(
+        scores[finite], full_scores[finite], rtol=0.1, atol=0.1 * full_scores[finite].std().item()
+    )
     grads = [weight.grad for weight in model.head.parameters()]
     assert all(torch.isfinite(grad).all() and grad.any() for grad in grads)
 
@@ -226,8 +230,8 @@ def test_quick_dropout_finds_the_heads_dropout(folder, batch):
 def test_the_first_words_alone_count_but_for_the_shared_task():
     task = replace(PARSING, words=2)
     gold = [Tree((0, 1, 1, 3), ("root", "obj", "punct", "amod"), ("VERB", "NOUN", "PUNCT", "ADJ"))]
-    said = [Tree((0, 1, 2, 1), ("root", "iobj", "punct", "amod"))]
-    assert all_measures(task, gold, said) == {
+    trees = [Tree((0, 1, 2, 1), ("root", "iobj", "punct", "amod"))]
+    assert all_measures(task, gold, trees) == {
         "las": 1 / 2,
         "uas": 2 / 2,
         "las_with_punctuation": 1 / 2,
@@ -236,19 +240,21 @@ def test_the_first_words_alone_count_but_for_the_shared_task():
         "conll2018_uas": 2 / 4,
         "conll2018_clas": 2 * 1 / (3 + 3),
     }
-    whole = all_measures(PARSING, gold, said)
-    assert (whole["las"], whole["uas"]) == (1 / 3, 2 / 3)
-    assert (whole["las_with_punctuation"], whole["uas_with_punctuation"]) == (1 / 4, 2 / 4)
+    whole_measures = all_measures(PARSING, gold, trees)
+    assert (whole_measures["las"], whole_measures["uas"]) == (1 / 3, 2 / 3)
+    assert (whole_measures["las_with_punctuation"], whole_measures["uas_with_punctuation"]) == (1 / 4, 2 / 4)
 
 
 def test_the_baseline_is_the_better_chain_of_the_training_trees():
-    before = parsed("abc", [0, 1, 2], ["root", "obj", "obj"])
-    after = parsed("abc", [2, 3, 0], ["det", "det", "root"])
-    assert PARSING.majority([before], [before]) == 1.0
-    assert PARSING.majority([after], [after]) == 1.0
-    assert PARSING.majority([before], [after]) == 0.0
-    mixed = parsed("abcd", [2, 0, 2, 3], ["det", "root", "obj", "nmod"], tags=["DET", "VERB", "NOUN", "NOUN"])
-    assert PARSING.majority([before], [mixed]) == 1 / 4  # word 3 on word 2, as obj
+    state_before = make_parsed("abc", [0, 1, 2], ["root", "obj", "obj"])
+    state_after = make_parsed("abc", [2, 3, 0], ["det", "det", "root"])
+    assert PARSING.majority([state_before], [state_before]) == 1.0
+    assert PARSING.majority([state_after], [state_after]) == 1.0
+    assert PARSING.majority([state_before], [state_after]) == 0.0
+    mixed_result = make_parsed(
+        "abcd", [2, 0, 2, 3], ["det", "root", "obj", "nmod"], tags=["DET", "VERB", "NOUN", "NOUN"]
+    )
+    assert PARSING.majority([state_before], [mixed_result]) == 1 / 4  # word 3 on word 2, as obj
     assert PARSING.majority([], []) == 0.0
 
 
@@ -256,16 +262,18 @@ def test_the_baseline_is_the_better_chain_of_the_training_trees():
 
 
 def test_scored_rows_are_whole_whatever_the_limit_of_training(folder, tokenizer):
-    long = replace(random_parsed(120), words=("casings",) * 120)  # Longer than the encoder takes.
-    examples = [*(random_parsed(size, number=size) for size in (3, 40)), long]
+    long_random_parsed = replace(
+        random_parsed(120), words=("casings",) * 120
+    )  # Longer than the encoder takes.
+    examples = [*(random_parsed(size, number=size) for size in (3, 40)), long_random_parsed]
     model = SMALL.head(folder, seed=0)
     optimization = with_fields(Optimization(), limit=12, overlap=2, precision="float32")
-    found = evaluation(SMALL, examples, tokenizer, optimization)
-    assert [len(row.words) for row in found.rows[:2]] == [3, 40]
-    assert len(found.rows[2].words) < 120
-    assert max(len(row.subwords) for row in found.rows) == tokenizer.model_max_length == 160
-    trees = found.predict(model)
+    record = evaluation(SMALL, examples, tokenizer, optimization)
+    assert [len(row.words) for row in record.rows[:2]] == [3, 40]
+    assert len(record.rows[2].words) < 120
+    assert max(len(row.subwords) for row in record.rows) == tokenizer.model_max_length == 160
+    trees = record.predict(model)
     assert [len(tree.heads) for tree in trees] == [3, 40, 120]
     assert all(is_tree(tree.heads) for tree in trees)
-    tagged = evaluation(UPOS, examples, tokenizer, Optimization(limit=12, overlap=2))
-    assert max(len(row.subwords) for row in tagged.rows) <= 12
+    tagged_evaluation = evaluation(UPOS, examples, tokenizer, Optimization(limit=12, overlap=2))
+    assert max(len(row.subwords) for row in tagged_evaluation.rows) <= 12

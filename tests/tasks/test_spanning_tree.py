@@ -29,8 +29,8 @@ def all_trees(size):
                 return True
         return False
 
-    every = product(range(size + 1), repeat=size)
-    one_root = (heads for heads in every if heads.count(0) == 1)
+    interval = product(range(size + 1), repeat=size)
+    one_root = (heads for heads in interval if heads.count(0) == 1)
     trees = np.array([h for h in one_root if all(reaches_root(h, word) for word in range(1, size + 1))])
     assert len(trees) == size * size ** max(0, size - 2)
     return trees
@@ -44,8 +44,8 @@ def totals(scores, trees):
 def arc_scores(draw, largest=5, kind=None):
     size = draw(st.integers(1, largest))
     values = VALUES[kind or draw(st.sampled_from(sorted(VALUES)))]
-    drawn = draw(st.lists(values, min_size=size * (size + 1), max_size=size * (size + 1)))
-    return np.array(drawn).reshape(size, size + 1)
+    drawn_sample = draw(st.lists(values, min_size=size * (size + 1), max_size=size * (size + 1)))
+    return np.array(drawn_sample).reshape(size, size + 1)
 
 
 @pytest.mark.slow
@@ -63,7 +63,8 @@ def test_no_tree_of_at_most_five_words_is_better(scores):
 
 def best_of_networkx(scores):
     """The best single-root tree: the best arborescence of only the words below each root in turn."""
-    size, best = len(scores), -np.inf
+    size = len(scores)
+    best_value = -np.inf
     for root in range(1, size + 1):
         graph = networkx.DiGraph()
         graph.add_edge(0, root, weight=scores[root - 1, 0])
@@ -73,8 +74,8 @@ def best_of_networkx(scores):
                     graph.add_edge(head, word, weight=scores[word - 1, head])
         tree = networkx.maximum_spanning_arborescence(graph, preserve_attrs=True)
         assert set(tree.successors(0)) == {root}
-        best = max(best, sum(weight for *_, weight in tree.edges(data="weight")))
-    return best
+        best_value = max(best_value, sum(weight for *_, weight in tree.edges(data="weight")))
+    return best_value
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -88,21 +89,22 @@ def test_longer_sentences_are_as_good_as_networkx_finds_them(seed):
 
 
 @given(arc_scores(largest=9, kind="any"), st.floats(-100, 100))
-def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added):
+def test_what_is_added_to_all_heads_of_a_word_changes_nothing(scores, added_value):
     scores = scores.round()
-    changed = scores.copy()
-    changed[0] += round(added)
-    heads, other = best_tree(scores), best_tree(changed)
-    assert totals(scores, np.array([heads]))[0] == totals(scores, np.array([other]))[0]
+    changed_scores = scores.copy()
+    changed_scores[0] += round(added_value)
+    heads = best_tree(scores)
+    other_best_tree = best_tree(changed_scores)
+    assert totals(scores, np.array([heads]))[0] == totals(scores, np.array([other_best_tree]))[0]
 
 
 @given(arc_scores(largest=9))
 def test_every_outcome_is_a_tree_and_the_same_each_time(scores):
-    before = scores.copy()
+    scores_before = scores.copy()
     heads = best_tree(scores)
     assert is_tree(heads)
     assert best_tree(scores) == heads
-    assert np.array_equal(before, scores)
+    assert np.array_equal(scores_before, scores)
 
 
 def test_a_tree_is_found_where_all_arcs_are_impossible_or_equal():

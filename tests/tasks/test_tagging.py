@@ -10,14 +10,17 @@ from isogloss.metrics.labels import repair
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import NER, UPOS
 from isogloss.tasks.task import all_measures
-from task_examples import WORDS, parsed, perfect, tagged
+from task_examples import WORDS, make_parsed, make_tagged, perfect
 
 
 @st.composite
 def sentences(draw, task, longest=40):
     pairs = st.tuples(st.sampled_from(WORDS), st.sampled_from(task.labels))
-    drawn = draw(st.lists(st.lists(pairs, max_size=longest), min_size=1, max_size=4))
-    return [tagged([word for word, _ in one], [tag for _, tag in one], n) for n, one in enumerate(drawn)]
+    drawn_sample = draw(st.lists(st.lists(pairs, max_size=longest), min_size=1, max_size=4))
+    return [
+        make_tagged([word for word, _ in item], [tag for _, tag in item], n)
+        for n, item in enumerate(drawn_sample)
+    ]
 
 
 # Rows
@@ -27,42 +30,47 @@ def sentences(draw, task, longest=40):
 def test_each_word_is_scored_once_at_its_first_subword(tokenizer, data, limit):
     examples = data.draw(sentences(UPOS))
     rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=(limit - 2) // 2)
-    scored = [(row.example, word) for row in rows for word in row.words]
-    assert scored == [(number, word) for number, one in enumerate(examples) for word in range(len(one.words))]
+    scored_examples = [(row.example, word) for row in rows for word in row.words]
+    assert scored_examples == [
+        (index, word) for index, sentence in enumerate(examples) for word in range(len(sentence.words))
+    ]
     for row in rows:
         assert len(row.subwords) <= limit
         assert (row.subwords[0], row.subwords[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
         assert len(row.positions) == len(row.words) == len(row.gold) > 0
         for place, word, label in zip(row.positions, row.words, row.gold, strict=True):
             example = examples[row.example]
-            alone = tokenizer([[example.words[word]]], is_split_into_words=True, add_special_tokens=False)
-            assert row.subwords[place] == (*alone["input_ids"][0], tokenizer.unk_token_id)[0]
+            single_encoding = tokenizer(
+                [[example.words[word]]], is_split_into_words=True, add_special_tokens=False
+            )
+            assert row.subwords[place] == (*single_encoding["input_ids"][0], tokenizer.unk_token_id)[0]
             assert UPOS.labels[label] == example.tags[word]
 
 
 def test_short_sentences_are_encoded_as_the_tokenizer_does(tokenizer):
     words = ["the", "casings", "happened"]
-    (row,) = UPOS.encode([tagged(words)], tokenizer)
+    (row,) = UPOS.encode([make_tagged(words)], tokenizer)
     assert list(row.subwords) == tokenizer([words], is_split_into_words=True)["input_ids"][0]
     assert row.segments is None
     assert row.gold == ()
 
 
 def test_treebank_sentences_are_encoded_like_tagged_ones(tokenizer):
-    words, tags = ("the", "cat"), ("DET", "NOUN")
-    tree = parsed(words, (2, 0), ("det", "root"), tags=tags)
-    assert UPOS.encode([tree], tokenizer) == UPOS.encode([tagged(words, tags)], tokenizer)
+    words = ("the", "cat")
+    tags = ("DET", "NOUN")
+    tree = make_parsed(words, (2, 0), ("det", "root"), tags=tags)
+    assert UPOS.encode([tree], tokenizer) == UPOS.encode([make_tagged(words, tags)], tokenizer)
 
 
 def test_sentences_without_words_have_no_rows_and_no_tags(tokenizer):
-    examples = [tagged([]), tagged(["the"], ["DET"]), tagged([])]
+    examples = [make_tagged([]), make_tagged(["the"], ["DET"]), make_tagged([])]
     rows = UPOS.encode(examples, tokenizer)
     assert [row.example for row in rows] == [1]
     assert UPOS.decode(examples, rows, perfect(UPOS, rows, examples)) == [(), ("DET",), ()]
 
 
 def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
-    examples = [tagged(["the", "zanna" * 30, "cat"], ["DET", "NOUN", "VERB"])]
+    examples = [make_tagged(["the", "zanna" * 30, "cat"], ["DET", "NOUN", "VERB"])]
     rows = UPOS.encode(examples, tokenizer, limit=12, overlap=4)
     assert [word for row in rows for word in row.words] == [0, 1, 2]
     assert max(len(row.subwords) for row in rows) <= 12
@@ -71,14 +79,16 @@ def test_a_word_longer_than_a_row_is_scored_once(tokenizer):
 @given(st.lists(st.sampled_from(["", "NOUN", "VERB"]), min_size=1, max_size=40).filter(any))
 def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
     words = [WORDS[place % len(WORDS)] for place in range(len(tags))]
-    partly = UPOS.encode([tagged(words, tags)], tokenizer, limit=16, overlap=4)
-    whole = UPOS.encode([tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4)
+    partly = UPOS.encode([make_tagged(words, tags)], tokenizer, limit=16, overlap=4)
+    whole_encodings = UPOS.encode(
+        [make_tagged(words, [tag or "X" for tag in tags])], tokenizer, limit=16, overlap=4
+    )
     assert [
         (word, UPOS.labels[label]) for row in partly for word, label in zip(row.words, row.gold, strict=True)
     ] == [(word, tag) for word, tag in enumerate(tags) if tag]
     places = {
         (row.subwords, word): place
-        for row in whole
+        for row in whole_encodings
         for word, place in zip(row.words, row.positions, strict=True)
     }
     for row in partly:
@@ -87,13 +97,13 @@ def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
 
 def test_sentences_with_too_few_tags_are_named(tokenizer):
     with pytest.raises(DataError, match=r"example 's0': .*2.*1"):
-        UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)
+        UPOS.encode([make_tagged(["a", "cat"], ["DET"])], tokenizer)
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(16, 14), (2, 0), (16, -1)])
 def test_impossible_limits_are_refused(tokenizer, limit, overlap):
     with pytest.raises(ValueError, match=f"{limit} subwords, 2.*{overlap}"):
-        UPOS.encode([tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
+        UPOS.encode([make_tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
 
 
 # Decoding
@@ -112,16 +122,16 @@ def test_decoding_is_merging_words_then_repairing(tokenizer, task, data, limit, 
 
 def test_no_entity_is_cut_at_the_border_of_a_window(tokenizer):
     tags = ["B-PER"] + ["I-PER"] * 39
-    examples = [tagged(["Anna"] * 40, tags)]
+    examples = [make_tagged(["Anna"] * 40, tags)]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
     assert len(rows) > 3
-    (predicted,) = NER.decode(examples, rows, perfect(NER, rows, examples))
-    assert predicted == tuple(tags)
-    assert NER.score(NER.gold(examples), [predicted]) == 1.0
+    (predicted_text,) = NER.decode(examples, rows, perfect(NER, rows, examples))
+    assert predicted_text == tuple(tags)
+    assert NER.score(NER.gold(examples), [predicted_text]) == 1.0
 
 
 def test_a_sentence_with_some_tags_is_trained_on_and_not_decoded(tokenizer):
-    examples = [tagged(["Anna", "sleeps"], ["B-PER", ""])]
+    examples = [make_tagged(["Anna", "sleeps"], ["B-PER", ""])]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
     with pytest.raises(DataError, match=r"word 2 of 2 has no tag, "):
         NER.decode(examples, rows, [torch.zeros(1, len(NER.labels))])
@@ -142,10 +152,12 @@ class Neighbours(torch.nn.Module):
         states = torch.zeros(*input_ids.shape, self.tables.shape[-1], dtype=torch.double)
         length = input_ids.shape[1]
         for offset in range(-self.reach, self.reach + 1):
-            here = slice(max(0, -offset), length - max(0, offset))
-            there = slice(max(0, offset), length - max(0, -offset))
-            near = self.tables[offset + self.reach][input_ids[:, there]] * mask[:, there, None]
-            states[:, here] += near
+            folder = slice(max(0, -offset), length - max(0, offset))
+            translations = slice(max(0, offset), length - max(0, -offset))
+            near_table = (
+                self.tables[offset + self.reach][input_ids[:, translations]] * mask[:, translations, None]
+            )
+            states[:, folder] += near_table
         return SimpleNamespace(last_hidden_state=states)
 
 
@@ -162,7 +174,7 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
         config=SimpleNamespace(model_type="bert"),
     )
 
-    def predicted(limit):
+    def predict_limited(limit):
         rows = UPOS.encode(examples, tokenizer, limit=limit, overlap=2 * reach)
         if not rows:
             return []
@@ -170,7 +182,7 @@ def test_predictions_do_not_depend_on_the_limit_when_windows_overlap_by_twice_th
         scores = UPOS.scores(model, batch).split([len(row.words) for row in rows])
         return UPOS.decode(examples, rows, scores)
 
-    assert predicted(2 * reach + 3 + spare) == predicted(10_000)
+    assert predict_limited(2 * reach + 3 + spare) == predict_limited(10_000)
 
 
 # Scores of predictions
@@ -183,15 +195,16 @@ def test_upos_counts_words_and_ner_counts_spans():
 
 
 def test_the_majority_baseline_says_the_commonest_tag_of_the_training_data():
-    train = [tagged(["a", "b", "c"], ["NOUN", "NOUN", "VERB"])]
-    assert UPOS.majority(train, [tagged(["a", "b", "c", "d"], ["NOUN", "VERB", "VERB", "ADJ"])]) == 0.25
+    train = [make_tagged(["a", "b", "c"], ["NOUN", "NOUN", "VERB"])]
+    assert UPOS.majority(train, [make_tagged(["a", "b", "c", "d"], ["NOUN", "VERB", "VERB", "ADJ"])]) == 0.25
     tags = ["B-PER", "I-PER", "O", "O", "O"]
-    assert NER.majority([tagged("abcde", tags)], [tagged("abcde", tags)]) == 0.0
+    assert NER.majority([make_tagged("abcde", tags)], [make_tagged("abcde", tags)]) == 0.0
 
 
 def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():
-    gold, predicted = [("NOUN", "NOUN", "NOUN", "NOUN", "VERB")], [("NOUN", "NOUN", "ADJ", "NOUN", "VERB")]
-    assert list(all_measures(UPOS, gold, predicted).items()) == [
+    gold = [("NOUN", "NOUN", "NOUN", "NOUN", "VERB")]
+    predicted_texts = [("NOUN", "NOUN", "ADJ", "NOUN", "VERB")]
+    assert list(all_measures(UPOS, gold, predicted_texts).items()) == [
         ("accuracy", 0.8),
         ("seqeval_f1", pytest.approx(1 / 3)),
         ("macro_f1", pytest.approx((6 / 7 + 1 + 0) / 3)),

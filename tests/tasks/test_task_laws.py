@@ -20,11 +20,11 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import TEXT
 from isogloss.tasks.task import all_measures
-from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
+from task_examples import SMALL_TASKS, choice, examples_of, make_parsed, make_tagged, pair, perfect, question
 
 UNLABELLED = {
-    "word": tagged(["a", "cat"]),
-    "tree": parsed(["a", "cat"]),
+    "word": make_tagged(["a", "cat"]),
+    "tree": make_parsed(["a", "cat"]),
     "example": pair("a", "cat"),
     "option": choice("a", ["cat", "dog"]),
     "span": question(),
@@ -34,7 +34,7 @@ UNLABELLED = {
 every_task = pytest.mark.parametrize("task", SMALL_TASKS.values(), ids=SMALL_TASKS)
 
 
-def of_kinds(*kinds):
+def names_of_kinds(*kinds):
     return [name for name, task in SMALL_TASKS.items() if task.labels_are in kinds]
 
 
@@ -78,7 +78,8 @@ def test_transformers_is_imported_inside_functions_only():
     for path in paths:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = {alias.name for alias in getattr(node, "names", ()) if isinstance(node, ast.Import)}
-            names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
+            if isinstance(node, ast.ImportFrom):
+                names.add(node.module)
             assert "transformers" not in names, path
 
 
@@ -93,23 +94,30 @@ def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer,
     random.Random(0).shuffle(rows)
     assert max(len(text.subwords) for row in rows for text in row.texts()) <= limit
     assert {row.example for row in rows} == set(range(8))
-    kept = [max(sum(len(r.words) for r in rows if r.example == n), 1) for n in range(8)]
-    found, gold = task.decode(examples, rows, perfect(task, rows, examples)), task.gold(examples)
+    kept_totals = [max(sum(len(r.words) for r in rows if r.example == n), 1) for n in range(8)]
+    text = task.decode(examples, rows, perfect(task, rows, examples))
+    gold = task.gold(examples)
     if task.labels_are == "tree":  # Sentences are truncated, not split.
-        found = [(one.heads[:n], one.relations[:n]) for one, n in zip(found, kept, strict=True)]
-        gold = [(one.heads[:n], one.relations[:n]) for one, n in zip(gold, kept, strict=True)]
-        whole = [n for n, one in enumerate(gold) if max(one[0]) <= kept[n]]
-        found, gold = ([one[n] for n in whole] for one in (found, gold))
-        assert len(whole) >= (8 if limit > 100 else 1)
+        text = [
+            (sentence.heads[:n], sentence.relations[:n])
+            for sentence, n in zip(text, kept_totals, strict=True)
+        ]
+        gold = [
+            (sentence.heads[:n], sentence.relations[:n])
+            for sentence, n in zip(gold, kept_totals, strict=True)
+        ]
+        whole_gold = [n for n, item in enumerate(gold) if max(item[0]) <= kept_totals[n]]
+        text, gold = ([item[n] for n in whole_gold] for item in (text, gold))
+        assert len(whole_gold) >= (8 if limit > 100 else 1)
     if task.labels_are == "span":
-        gold = [one.texts[0] for one in gold]
-    assert found == gold
+        gold = [item.texts[0] for item in gold]
+    assert text == gold
 
 
 @every_task
 def test_unlabelled_examples_have_rows_without_labels_and_no_examples_no_rows(task, tokenizer):
-    alone = LabelledText(id="t", text="a cat", label="")
-    example = alone if getattr(task, "texts", ()) == TEXT else UNLABELLED[task.labels_are]
+    single_labelled_text = LabelledText(id="t", text="a cat", label="")
+    example = single_labelled_text if getattr(task, "texts", ()) == TEXT else UNLABELLED[task.labels_are]
     (row,) = task.encode([example], tokenizer)
     assert (tuple(row.gold), row.heads, row.soft) == ((), (), None)
     assert task.encode([], tokenizer) == task.decode([], [], []) == []
@@ -133,7 +141,7 @@ def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
     [
         (
             "ner",
-            tagged(["a", "cat"], ["O", "B-PERS"], 7),
+            make_tagged(["a", "cat"], ["O", "B-PERS"], 7),
             "example 's7', word 2: ner has no label 'B-PERS'. Did you mean 'B-PER'? "
             "Allowed: O, B-PER, I-PER, B-ORG, I-ORG, B-LOC, I-LOC.",
         ),
@@ -146,9 +154,9 @@ def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
     ],
 )
 def test_labels_outside_the_inventory_are_named(tokenizer, name, example, message):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError) as error:
         TASKS[name].encode([example], tokenizer)
-    assert str(caught.value) == message
+    assert str(error.value) == message
 
 
 # Head, scores, loss
@@ -158,11 +166,15 @@ def test_labels_outside_the_inventory_are_named(tokenizer, name, example, messag
 @every_task
 def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
     models = [task.head(folder, seed=seed) for seed in (1, 1, 2)]
-    one, again, other = (dict(model.named_parameters()) for model in models)
-    assert all(torch.equal(weight, again[name]) for name, weight in one.items())
+    parameters, again, other_parameters = (dict(model.named_parameters()) for model in models)
+    assert all(torch.equal(weight, again[name]) for name, weight in parameters.items())
     prefix = f"{models[0].base_model_prefix}."
-    changed = {name for name, weight in one.items() if not torch.equal(weight, other[name])}
-    assert changed and not any(name.startswith(prefix) and ".pooler." not in name for name in changed)
+    changed_names = {
+        name for name, weight in parameters.items() if not torch.equal(weight, other_parameters[name])
+    }
+    assert changed_names and not any(
+        name.startswith(prefix) and ".pooler." not in name for name in changed_names
+    )
     assert models[0].config.id2label == dict(enumerate(task.labels))
     assert (models[0].config.problem_type or "") == getattr(task, "problem_type", "")
 
@@ -172,30 +184,31 @@ def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
 def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
     model = task.head(folder, seed=0)
     rows = task.encode([*examples_of(task.name, size=9)[:2], *examples_of(task.name)[2:4]], tokenizer)
-    together = scores_of(task, model, rows, tokenizer)
-    assert len(together) == 4
-    for row, found in zip(rows, together, strict=True):
-        (alone,) = scores_of(task, model, [row], tokenizer)
-        torch.testing.assert_close(found[:, : alone.size(1)], alone, rtol=1e-4, atol=1e-5)
+    joint_parts = scores_of(task, model, rows, tokenizer)
+    assert len(joint_parts) == 4
+    for row, joint_part in zip(rows, joint_parts, strict=True):
+        (single_part,) = scores_of(task, model, [row], tokenizer)
+        torch.testing.assert_close(joint_part[:, : single_part.size(1)], single_part, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", of_kinds("word", "example", "span"))
+@pytest.mark.parametrize("name", names_of_kinds("word", "example", "span"))
 def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attention):
     task = SMALL_TASKS[name]
     model = task.head(folder, seed=0, attention=attention)
     batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
     with torch.no_grad():
-        output, found = model(**batch.inputs()), task.scores(model, batch)
+        output = model(**batch.inputs())
+        scores = task.scores(model, batch)
     if task.labels_are == "span":
         expected = torch.stack((output.start_logits, output.end_logits), dim=-1)[batch.rows, batch.columns]
     else:
         expected = output.logits if task.labels_are == "example" else output.logits[batch.rows, batch.columns]
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(scores, expected)
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("name", of_kinds("word", "example"))
+@pytest.mark.parametrize("name", names_of_kinds("word", "example"))
 def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
     task = SMALL_TASKS[name]
     model = task.head(folder, seed=0)
@@ -216,17 +229,18 @@ def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
     batch = collate(rows, padding=tokenizer.pad_token_id)
     model = task.head(folder, seed=0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    gold, found = task.gold(examples), {"": 0.0}
+    gold = task.gold(examples)
+    fields = {"": 0.0}
     for step in range(120):
         optimizer.zero_grad()
         task.loss(model, batch).backward()
         optimizer.step()
         if step % 10 == 9:
-            predicted = task.decode(examples, rows, scores_of(task, model, rows, tokenizer))
-            found = all_measures(task, gold, predicted)
-            if all(value > 0.9999 for value in found.values()):
+            predicted_text = task.decode(examples, rows, scores_of(task, model, rows, tokenizer))
+            fields = all_measures(task, gold, predicted_text)
+            if all(value > 0.9999 for value in fields.values()):
                 return
-    pytest.fail(f"{task.name}: {found} after 120 steps")
+    pytest.fail(f"{task.name}: {fields} after 120 steps")
 
 
 @pytest.mark.each_value
@@ -239,11 +253,11 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(task, folder, tokenizer):
     parts = batch.parts(3)
     assert sum(part.items for part, _ in parts) == len(rows)
     assert sum(len(part.subwords) for part, _ in parts) == len(batch.subwords)
-    assert [code for part, _ in parts for code in part.languages] == list(batch.languages)
+    assert [language for part, _ in parts for language in part.languages] == list(batch.languages)
     assert sum(share for _, share in parts) == pytest.approx(1)
     with torch.no_grad():
-        whole = task.loss(model, batch)
-        torch.testing.assert_close(sum(share * task.loss(model, part) for part, share in parts), whole)
+        whole_loss = task.loss(model, batch)
+        torch.testing.assert_close(sum(share * task.loss(model, part) for part, share in parts), whole_loss)
     assert [part.items for part, _ in batch.parts(len(rows) + 1)] == [1] * len(rows)
 
 
@@ -256,8 +270,8 @@ TEXTS = st.text("ab 12.", max_size=8)
 def tags(draw, task):
     """A sentence's tags, gold and predicted."""
     length = draw(st.integers(0, 6))
-    one = st.lists(st.sampled_from(task.labels), min_size=length, max_size=length).map(tuple)
-    return draw(one), draw(one)
+    item = st.lists(st.sampled_from(task.labels), min_size=length, max_size=length).map(tuple)
+    return draw(item), draw(item)
 
 
 @st.composite
@@ -270,8 +284,8 @@ def trees(draw, task):
 
 
 def label_pairs(task):
-    one = st.floats(-9, 9) if task.metric == "spearman" else st.sampled_from(task.labels)
-    return st.tuples(one, one)
+    floats = st.floats(-9, 9) if task.metric == "spearman" else st.sampled_from(task.labels)
+    return st.tuples(floats, floats)
 
 
 def answers(_):
@@ -292,14 +306,17 @@ DRAWN = {
 @given(data=st.data())
 def test_the_metric_comes_first_and_is_the_score_to_the_bit(name, data):
     task = TASKS[name]
-    drawn = data.draw(st.lists(DRAWN[task.labels_are](task), max_size=6))
-    gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
-    measures, contributions = all_measures(task, gold, predicted), task.contributions(gold, predicted)
-    assert next(iter(measures.items())) == (task.metric, task.score(gold, predicted))
+    drawn_sample = data.draw(st.lists(DRAWN[task.labels_are](task), max_size=6))
+    gold, predictions = ([item[side] for item in drawn_sample] for side in (0, 1))
+    measures = all_measures(task, gold, predictions)
+    contributions = task.contributions(gold, predictions)
+    assert next(iter(measures.items())) == (task.metric, task.score(gold, predictions))
     correlations = {"spearman", "pearson", "mcc"}
     assert all(-(name in correlations) - 1e-9 <= value <= 1 + 1e-9 for name, value in measures.items())
     assert list(contributions) == list(measures)
-    assert {len(numbers) for one in contributions.values() for numbers in one} == {len(drawn)}
+    assert {len(numbers) for contribution in contributions.values() for numbers in contribution} == {
+        len(drawn_sample)
+    }
 
 
 JOINING = ("upos", "regression", "pair-regression")
@@ -313,15 +330,15 @@ INFLUENCES = {"macro_f1", "weighted_f1", "mcc"}
 @given(data=st.data())
 def test_an_example_contributes_the_same_among_any_others(name, data):
     task = TASKS[name]
-    drawn = data.draw(st.lists(DRAWN[task.labels_are](task), min_size=1, max_size=5))
-    gold, predicted = ([one[side] for one in drawn] for side in (0, 1))
-    together = task.contributions(gold, predicted)
-    for n in range(len(drawn)):
-        alone = task.contributions(gold[n : n + 1], predicted[n : n + 1])
-        measures = [name for name in together if name not in INFLUENCES]
+    drawn_sample = data.draw(st.lists(DRAWN[task.labels_are](task), min_size=1, max_size=5))
+    gold, predictions = ([item[side] for item in drawn_sample] for side in (0, 1))
+    joint_contributions = task.contributions(gold, predictions)
+    for n in range(len(drawn_sample)):
+        single_contributions = task.contributions(gold[n : n + 1], predictions[n : n + 1])
+        measures = [name for name in joint_contributions if name not in INFLUENCES]
         assert measures[0] == task.metric
-        assert {name: [numbers[n] for numbers in together[name]] for name in measures} == {
-            name: [numbers[0] for numbers in alone[name]] for name in measures
+        assert {name: [numbers[n] for numbers in joint_contributions[name]] for name in measures} == {
+            name: [numbers[0] for numbers in single_contributions[name]] for name in measures
         }
 
 

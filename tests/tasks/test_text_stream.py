@@ -22,8 +22,9 @@ def tokenizer(bert_folder):
 
 
 def naive(lines, tokenizer, longest):
-    """Subwords of every line and a separator; a start at each line and after every ``longest`` subwords."""
-    flat, starts = [], []
+    """Subwords of every line and a separator. A start at each line and after every ``longest`` subwords."""
+    flat = []
+    starts = []
     for line in lines:
         ids = tokenizer(line, add_special_tokens=False)["input_ids"]
         if ids:
@@ -32,12 +33,12 @@ def naive(lines, tokenizer, longest):
     return flat, starts
 
 
-@given(lines=LINES, longest=st.integers(1, 9), at_once=st.sampled_from([1, 3, 2000]))
-def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, longest, at_once):
+@given(lines=LINES, longest=st.integers(1, 9), joint_value=st.sampled_from([1, 3, 2000]))
+def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, longest, joint_value):
     flat, starts = naive(lines, tokenizer, longest)
     folder = tmp_path_factory.mktemp("stream") / "en"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(masked_lm, "LINES_PER_CALL", at_once)
+        patch.setattr(masked_lm, "LINES_PER_CALL", joint_value)
         if not flat:
             with pytest.raises(DataError, match="en:"):
                 write_stream(iter(lines), tokenizer, folder, longest=longest)
@@ -57,8 +58,8 @@ def test_a_block_begins_where_reading_may_and_is_always_full(tokenizer, tmp_path
     for place, start in enumerate(stream.starts):
         block = stream.block(place, 10)
         assert len(block) == 10
-        first = min(start, len(stream) - 10)
-        assert block.tolist() == stream.subwords[first : first + 10].tolist()
+        first_start = min(start, len(stream) - 10)
+        assert block.tolist() == stream.subwords[first_start : first_start + 10].tolist()
     assert stream.block(0, 500).tolist() == stream.subwords.tolist()  # Shorter than a block: all of it.
 
 
@@ -75,8 +76,8 @@ def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
         patch.setattr(masked_lm, "LINES_PER_CALL", 1)
         write_stream(stopping(), tokenizer, tmp_path, longest=7)
     assert not is_stream(tmp_path)
-    whole = write_stream([TEXT], tokenizer, tmp_path, longest=7)
-    assert len(whole) == len(naive([TEXT], tokenizer, 7)[0])
+    whole_stream = write_stream([TEXT], tokenizer, tmp_path, longest=7)
+    assert len(whole_stream) == len(naive([TEXT], tokenizer, 7)[0])
 
 
 def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(tokenizer, tmp_path, monkeypatch):
@@ -84,7 +85,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
     monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 1)
     text = [TEXT, "the cat", TEXT]
 
-    def paused():
+    def pause_reading():
         yield text[0]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(atomic_files, "this_process", lambda: "another-7-7")
@@ -92,7 +93,7 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
         yield from text[1:]
 
     assert (
-        write_stream(paused(), tokenizer, tmp_path, longest=7).subwords.tolist()
+        write_stream(pause_reading(), tokenizer, tmp_path, longest=7).subwords.tolist()
         == (naive(text, tokenizer, 7)[0])
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["starts.bin", "subwords.bin"]
@@ -100,16 +101,16 @@ def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(toke
 
 def test_lines_are_read_once_and_never_all_at_once(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 10)
-    ahead = []
+    ahead_value = []
 
     def lines():
-        for number in range(100):
-            ahead.append(number)
+        for index in range(100):
+            ahead_value.append(index)
             yield "the cat"
 
-    for number, _ in enumerate(subwords_of(lines(), tokenizer)):
-        assert len(ahead) <= number + 10 + 1
-    assert len(ahead) == 100
+    for value, _ in enumerate(subwords_of(lines(), tokenizer)):
+        assert len(ahead_value) <= value + 10 + 1
+    assert len(ahead_value) == 100
 
 
 @pytest.mark.parametrize("failing", ["os.mkdir", "os.open", "os.replace"])

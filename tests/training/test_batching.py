@@ -14,11 +14,11 @@ from isogloss.training.length_batches import by_length
 LENGTHS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30), min_size=1, max_size=3)
 
 
-def bucketed(groups, *, size=4, epochs=2, seed=0):
-    """Rows are (group, number, length); a batch is the list of its rows."""
+def bucket_rows(groups, *, size=4, epochs=2, seed=0):
+    """Rows are (group, number, length). A batch is the list of its rows."""
     rows = {
-        str(group): [(group, number, length) for number, length in enumerate(one)]
-        for group, one in enumerate(groups)
+        str(group): [(group, index, length) for index, length in enumerate(item)]
+        for group, item in enumerate(groups)
     }
     return Bucketed(
         groups=rows,
@@ -36,73 +36,78 @@ def all_of(batches):
 
 @given(LENGTHS, st.integers(1, 7), st.integers(1, 3), st.integers(0, 5))
 def test_every_row_comes_once_an_epoch(groups, size, epochs, seed):
-    batches = bucketed(groups, size=size, epochs=epochs, seed=seed)
-    made, each = all_of(batches), batches.steps_per_epoch
-    assert len(made) == epochs * each
+    batches = bucket_rows(groups, size=size, epochs=epochs, seed=seed)
+    result = all_of(batches)
+    steps_per_epoch = batches.steps_per_epoch
+    assert len(result) == epochs * steps_per_epoch
     for epoch in range(epochs):
-        rows = [row for batch in made[epoch * each : (epoch + 1) * each] for row in batch]
+        rows = [
+            row for batch in result[epoch * steps_per_epoch : (epoch + 1) * steps_per_epoch] for row in batch
+        ]
         assert Counter(rows) == Counter(row for group in batches.groups.values() for row in group)
 
 
 @given(LENGTHS, st.integers(1, 7))
 def test_a_batch_holds_one_group_and_at_most_its_size(groups, size):
-    for batch in each(all_of(bucketed(groups, size=size))):
+    for batch in each(all_of(bucket_rows(groups, size=size))):
         assert len({row[0] for row in batch}) == 1
         assert 1 <= len(batch) <= size
 
 
 @given(LENGTHS, st.data())
 def test_a_batch_does_not_depend_on_those_asked_for_before(groups, data):
-    inorder = all_of(bucketed(groups, epochs=3))
-    batches = bucketed(groups, epochs=3)
+    inorder = all_of(bucket_rows(groups, epochs=3))
+    batches = bucket_rows(groups, epochs=3)
     for step in data.draw(st.permutations(range(len(inorder)))):
         assert batches[step] == inorder[step]
 
 
 def test_seeds_and_epochs_differ_and_one_seed_does_not():
     groups = [list(range(1, 60))]
-    one, same, other = (all_of(bucketed(groups, seed=seed)) for seed in (0, 0, 1))
-    assert one == same
-    assert one != other
-    half = len(one) // 2
-    assert one[:half] != one[half:]
+    batches, same_batches, other_batches = (all_of(bucket_rows(groups, seed=seed)) for seed in (0, 0, 1))
+    assert batches == same_batches
+    assert batches != other_batches
+    half_count = len(batches) // 2
+    assert batches[:half_count] != batches[half_count:]
 
 
 def test_groups_are_mixed_over_an_epoch():
-    order = [batch[0][0] for batch in all_of(bucketed([[5] * 80, [5] * 80], epochs=1))]
+    order = [batch[0][0] for batch in all_of(bucket_rows([[5] * 80, [5] * 80], epochs=1))]
     assert order not in (sorted(order), sorted(order, reverse=True))
 
 
 @pytest.mark.parametrize("step", [-1, 4])
 def test_a_step_outside_is_an_index_error(step):
     with pytest.raises(IndexError):
-        bucketed([[1] * 8], epochs=2)[step]
+        bucket_rows([[1] * 8], epochs=2)[step]
 
 
 def test_skewed_lengths_waste_little_padding():
     rng = np.random.default_rng(0)
     lengths = np.clip(rng.lognormal(3, 0.7, size=4000).astype(int), 3, 128).tolist()
-    batches = all_of(bucketed([lengths], size=32, epochs=1))
+    batches = all_of(bucket_rows([lengths], size=32, epochs=1))
 
     def waste(made):
-        padded = sum(len(batch) * max(row[2] for row in batch) for batch in made)
-        return 1 - sum(lengths) / padded
+        padded_total = sum(len(batch) * max(row[2] for row in batch) for batch in made)
+        return 1 - sum(lengths) / padded_total
 
-    drawn = rng.permutation(len(lengths))
-    unsorted = [[(0, 0, lengths[row]) for row in part] for part in np.array_split(drawn, len(batches))]
+    drawn_permutation = rng.permutation(len(lengths))
+    unsorted_value = [
+        [(0, 0, lengths[row]) for row in part] for part in np.array_split(drawn_permutation, len(batches))
+    ]
     assert waste(batches) < 0.08
-    assert waste(unsorted) > 0.5
+    assert waste(unsorted_value) > 0.5
 
 
 def test_rows_of_one_length_still_meet_different_rows():
-    one, two = (bucketed([[5] * 64], size=8, epochs=1, seed=seed) for seed in (0, 1))
-    assert {frozenset(batch) for batch in all_of(one)} != {frozenset(batch) for batch in all_of(two)}
+    item, two = (bucket_rows([[5] * 64], size=8, epochs=1, seed=seed) for seed in (0, 1))
+    assert {frozenset(batch) for batch in all_of(item)} != {frozenset(batch) for batch in all_of(two)}
 
 
 def test_sorting_reaches_over_many_batches_but_not_over_all():
     size = 2
     lengths = list(range(1, 1 + 2 * size * batching.SORTED_TOGETHER))
-    widths = [max(row[2] for row in batch) for batch in all_of(bucketed([lengths], size=size, epochs=1))]
+    widths = [max(row[2] for row in batch) for batch in all_of(bucket_rows([lengths], size=size, epochs=1))]
     assert widths != sorted(widths)
 
 
@@ -115,9 +120,9 @@ def test_rows_are_batched_once_by_length_within_budget_and_padding(lengths, budg
     batches = by_length(lengths, budget, padding=padding)
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     for batch in each(batches):
-        padded = len(batch) * max(lengths[row] for row in batch)
-        assert padded <= budget or len(batch) == 1
-        assert padding is None or padded - sum(lengths[row] for row in batch) <= padding
+        padded_count = len(batch) * max(lengths[row] for row in batch)
+        assert padded_count <= budget or len(batch) == 1
+        assert padding is None or padded_count - sum(lengths[row] for row in batch) <= padding
     ends = [max(lengths[row] for row in batch) for batch in batches]
     assert ends == sorted(ends)
 
@@ -125,11 +130,13 @@ def test_rows_are_batched_once_by_length_within_budget_and_padding(lengths, budg
 @given(ROW_LENGTHS, st.integers(1, 200), PADDING)
 def test_no_batch_by_length_ends_before_it_must(lengths, budget, padding):
     batches = by_length(lengths, budget, padding=padding)
-    joined = [[lengths[row] for row in (*batch, following[0])] for batch, following in pairwise(batches)]
-    wider = [len(rows) * rows[-1] for rows in joined]
+    joined_lengths = [
+        [lengths[row] for row in (*batch, following[0])] for batch, following in pairwise(batches)
+    ]
+    wider = [len(rows) * rows[-1] for rows in joined_lengths]
     assert all(
-        padded > budget or (padding is not None and padded - sum(rows) > padding)
-        for rows, padded in zip(joined, wider, strict=True)
+        padded_value > budget or (padding is not None and padded_value - sum(rows) > padding)
+        for rows, padded_value in zip(joined_lengths, wider, strict=True)
     )
 
 

@@ -23,7 +23,7 @@ from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.memory import ran_out
 from isogloss.training.optimizer import adamw, set_rate
-from made_up import on, tagged
+from made_up import on, tagged_sentences
 from made_up_text import METHOD, text_setting
 from trained import equal, weights
 
@@ -51,16 +51,16 @@ def replays(monkeypatch):
     shapes = []
     capture = Captured._capture
 
-    def counted(self, batch):
-        made = capture(self, batch)
+    def count_replay(self, batch):
+        result = capture(self, batch)
 
         def replay():
             shapes.append(captured._shape(batch))
-            return made.replay()
+            return result.replay()
 
-        return replace(made, replay=replay)
+        return replace(result, replay=replay)
 
-    monkeypatch.setattr(Captured, "_capture", counted)
+    monkeypatch.setattr(Captured, "_capture", count_replay)
     return shapes
 
 
@@ -74,16 +74,17 @@ class OnAnyDevice:
         return self
 
 
-def close(one, other, tolerance=1e-5):
-    return all(torch.allclose(one[name], other[name], atol=tolerance, rtol=0) for name in one)
+def close(left, right, tolerance=1e-5):
+    return all(torch.allclose(left[name], right[name], atol=tolerance, rtol=0) for name in left)
 
 
 def test_captured_updates_are_those_of_a_training_without_with_its_dropout(replays):
-    ever, now = toy(), toy()
+    ever = toy()
+    now = toy()
     rows = fit(ever, RoundedDraws(), loss, updates=EVER, seed=0)
     assert replays == []
     again = fit(now, RoundedDraws(), loss, updates=CAPTURED, seed=0)
-    assert len(replays) == 10  # Of twelve updates in two shapes the first of each is computed as ever.
+    assert len(replays) == 10  # Twelve updates in two shapes: the first update of each is computed as ever.
     assert len(set(replays)) == 2
     assert close(weights(now), weights(ever), 1e-6)
     assert [row["loss"] for row in again] == pytest.approx([row["loss"] for row in rows], abs=1e-6)
@@ -93,31 +94,33 @@ def test_captured_updates_are_those_of_a_training_without_with_its_dropout(repla
 def test_the_rate_is_read_at_each_replay():
     model = toy()
     optimizer = adamw(model, CAPTURED)
-    first, second = optimizer.param_groups
-    rates = first["lr"], second["lr"]
-    first["rate_multiple"] = 3.0
+    first_group, second = optimizer.param_groups
+    rates = first_group["lr"], second["lr"]
+    first_group["rate_multiple"] = 3.0
     set_rate(optimizer, 0.25)
     assert [float(rate) for rate in rates] == [0.75, 0.25]
-    assert first["lr"] is rates[0]
+    assert first_group["lr"] is rates[0]
     assert second["lr"] is rates[1]
 
 
 def test_a_resumed_captured_training_is_one_that_was_not_interrupted(tmp_path):
-    whole, resumed = toy(), toy()
+    whole_toy = toy()
+    resumed_toy = toy()
 
     def run(model, batches):
         callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / str(id(model)), 5, no_time))
         fit(model, batches, loss, updates=CAPTURED, seed=0, callbacks=callbacks)
 
-    run(whole, RoundedDraws())
+    run(whole_toy, RoundedDraws())
     with pytest.raises(KeyboardInterrupt):
-        run(resumed, RoundedDraws(stop=8))
-    run(resumed, RoundedDraws())
-    assert equal(whole, resumed)
+        run(resumed_toy, RoundedDraws(stop=8))
+    run(resumed_toy, RoundedDraws())
+    assert equal(whole_toy, resumed_toy)
 
 
 def test_batches_that_are_not_rounded_are_computed_as_ever(replays):
-    ever, now = toy(), toy()
+    ever = toy()
+    now = toy()
     fit(ever, Drawn(), loss, updates=EVER, seed=0)
     fit(now, Drawn(), loss, updates=CAPTURED, seed=0)
     assert replays == []
@@ -125,15 +128,15 @@ def test_batches_that_are_not_rounded_are_computed_as_ever(replays):
 
 
 @pytest.mark.parametrize(
-    ("also", "named"),
+    ("also", "name"),
     [
         ({"accumulation": 2}, "accumulation"),
         ({"gradient_checkpointing": True}, "gradient_checkpointing"),
         ({"optimizer_states": "8-bit"}, "optimizer_states"),
     ],
 )
-def test_what_a_graph_cannot_contain_is_refused(also, named):
-    with pytest.raises(ConfigError, match=f"{named}.*{named}"):
+def test_what_a_graph_cannot_contain_is_refused(also, name):
+    with pytest.raises(ConfigError, match=f"{name}.*{name}"):
         Updates(capture=True, **also)
     assert Updates(capture=True, accumulation=1).capture
 
@@ -149,19 +152,22 @@ def no_dropout(bert_folder, tmp_path):
 
 
 def rows_of(folder, count=8, task="upos"):
-    examples = tagged("en", count) if task == "upos" else pairs(count)
+    examples = tagged_sentences("en", count) if task == "upos" else pairs(count)
     return TASKS[task].encode(examples, load_tokenizer(folder), limit=48, overlap=8)
 
 
 def pairs(count):
-    drawn = [(one.words, "entailment" if "cat" in one.words else "neutral") for one in tagged("en", count)]
+    drawn_words = [
+        (tagged_sentence.words, "entailment" if "cat" in tagged_sentence.words else "neutral")
+        for tagged_sentence in tagged_sentences("en", count)
+    ]
     return [
         SentencePair(id=str(n), first=" ".join(words), second=" ".join(words[1:]), label=label)
-        for n, (words, label) in enumerate(drawn)
+        for n, (words, label) in enumerate(drawn_words)
     ]
 
 
-def rounded(folder, task, count=8):
+def round_batch(folder, task, count=8):
     """Return a batch, and the same in one of few shapes."""
     padding = load_tokenizer(folder).pad_token_id
     batch = collate(rows_of(folder, count, task), padding=padding)
@@ -173,7 +179,7 @@ def rounded(folder, task, count=8):
 def test_a_rounded_batch_has_the_loss_and_the_gradients_of_the_batch(any_folder, task):
     model = TASKS[task].head(str(any_folder), seed=0, attention="eager").eval()
     gradients = []
-    batches = rounded(any_folder, task)
+    batches = round_batch(any_folder, task)
     for batch in batches:
         model.zero_grad()
         value = TASKS[task].loss(model, batch)
@@ -203,16 +209,16 @@ def test_other_answers_than_labels_stay_as_they_are(no_dropout, change):
 
 @pytest.mark.slow
 def test_a_captured_fine_tuning_is_one_without(make_setting, no_dropout, tmp_path, replays):
-    trained = {}
+    trainings = {}
     for capture in (None, True):
         folder = tmp_path / str(capture)
         setting = make_setting(
             epochs=3, learning_rate=5e-3, capture=capture, encoder=no_dropout, folder=folder
         )
-        trained[capture] = fine_tune(setting, on("en"))
+        trainings[capture] = fine_tune(setting, on("en"))
     assert replays
     scores, losses = (
-        [[row.get(name) for row in one.rows if name in row] for one in trained.values()]
+        [[row.get(name) for row in training.rows if name in row] for training in trainings.values()]
         for name in ("score", "loss")
     )
     assert scores[0] == pytest.approx(scores[1], abs=0.02)
@@ -220,21 +226,21 @@ def test_a_captured_fine_tuning_is_one_without(make_setting, no_dropout, tmp_pat
 
 
 def test_captured_masked_language_modelling_is_one_without(tmp_path, replays):
-    trained = []
+    trainings = []
     for capture in (None, True):
         method = with_fields(METHOD, capture=capture, steps=12)
-        trained.append(method.train(text_setting(tmp_path / str(capture))))
+        trainings.append(method.train(text_setting(tmp_path / str(capture))))
     assert replays
-    assert close(*map(weights, trained), 1e-4)
+    assert close(*(weights(item) for item in trainings), 1e-4)
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_nothing_in_an_update_depends_on_a_number_that_only_the_gpu_knows(any_folder, task, monkeypatch):
-    """Graphs cannot contain branches and sizes that depend on values; these fail without numbers."""
+    """Graphs cannot contain branches and sizes that depend on values. These fail without numbers."""
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     model = TASKS[task].head(str(any_folder), seed=0, attention="sdpa").to("meta")
-    batch = rounded(any_folder, task)[1].to("meta")
+    batch = round_batch(any_folder, task)[1].to("meta")
     if model.config.model_type == "xmod":  # It picks the rows of each language by a mask.
         with pytest.raises(NotImplementedError):
             TASKS[task].loss(model, batch)
@@ -299,7 +305,8 @@ def test_an_update_that_no_graph_can_contain_is_named(gpu):
             raise RuntimeError("operation not permitted when stream is capturing")
         return batch.x.sum()
 
-    do, points = Captured(update, gpu), OnGpu(torch.ones(3, 6), torch.zeros(3))
+    do = Captured(update, gpu)
+    points = OnGpu(torch.ones(3, 6), torch.zeros(3))
     do(points)
     with pytest.raises(ConfigError, match="capture:"):
         do(points)
@@ -314,7 +321,7 @@ OUT_OF_MEMORY = {
 @pytest.mark.parametrize("ends_well", [True, False])
 @pytest.mark.parametrize("library", OUT_OF_MEMORY)
 def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch, library, ends_well):
-    """The run is then repeated on an idle GPU; "cannot be a CUDA graph" would end it for good."""
+    """The run is then repeated on an idle GPU. "cannot be a CUDA graph" would end it for good."""
 
     @contextmanager
     def graph(*_, **__):
@@ -337,9 +344,9 @@ def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch, libr
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     monkeypatch.setattr(torch.cuda, "graph", graph)
     updates = []
-    captured = Captured(update, torch.device("cuda"))
+    captured_value = Captured(update, torch.device("cuda"))
     batch = OnAnyDevice(torch.ones(2))
-    captured(batch)
-    with pytest.raises(RuntimeError) as caught:
-        captured(batch)
-    assert ran_out(caught.value)
+    captured_value(batch)
+    with pytest.raises(RuntimeError) as error:
+        captured_value(batch)
+    assert ran_out(error.value)

@@ -43,7 +43,7 @@ from isogloss.training.gradient_conflict import (
 from isogloss.training.setting import TextSetting
 from made_up import SPANS
 from made_up_text import TINY
-from tiny import changed, tiny
+from tiny import dotted_changes, tiny
 from trained import equal, weights
 
 PARTS = {
@@ -55,7 +55,7 @@ PARTS = {
 }
 
 
-def drawn(seed, *, names=tuple(PARTS), size=5):
+def draw_gradients(seed, *, names=tuple(PARTS), size=5):
     random = torch.Generator().manual_seed(seed)
     return {name: torch.randn(size, size, generator=random) for name in names}
 
@@ -64,50 +64,60 @@ def flat(gradients, names):
     return torch.cat([gradients[name].double().flatten() for name in names])
 
 
-def cosines(found):
-    return {round(alike.cosine, 12) for alike in found}
+def cosines(gradients):
+    return {round(similar_items.cosine, 12) for similar_items in gradients}
 
 
 # The cosine
 
 
 def test_a_gradient_with_itself_has_cosine_1_with_its_opposite_minus_1():
-    one = drawn(0)
-    opposite = {name: -part for name, part in one.items()}
-    assert cosines(compare_gradients(one, one, PARTS).values()) == {1}
-    assert cosines(compare_gradients(one, opposite, PARTS).values()) == {-1}
+    tensors = draw_gradients(0)
+    opposite = {name: -part for name, part in tensors.items()}
+    assert cosines(compare_gradients(tensors, tensors, PARTS).values()) == {1}
+    assert cosines(compare_gradients(tensors, opposite, PARTS).values()) == {-1}
 
 
 def test_gradients_at_right_angles_have_cosine_0():
-    one, other = ({name: torch.zeros(4) for name in PARTS} for _ in range(2))
+    tensors, other_tensors = ({name: torch.zeros(4) for name in PARTS} for _ in range(2))
     for name in PARTS:
-        one[name][0], other[name][1] = 2.0, 3.0
-    assert {alike.cosine for alike in compare_gradients(one, other, PARTS).values()} == {0.0}
+        tensors[name][0] = 2.0
+        other_tensors[name][1] = 3.0
+    assert {
+        similar_gradient.cosine
+        for similar_gradient in compare_gradients(tensors, other_tensors, PARTS).values()
+    } == {0.0}
 
 
 def test_a_gradient_of_0_has_no_cosine():
-    one, other = drawn(0), drawn(1)
-    one["head"].zero_()
-    found = compare_gradients(one, other, PARTS)
-    assert found[ParameterGroup(None, "head")].cosine is None
-    assert found[ALL].cosine is not None
+    tensors = draw_gradients(0)
+    other_tensors = draw_gradients(1)
+    tensors["head"].zero_()
+    gradients = compare_gradients(tensors, other_tensors, PARTS)
+    assert gradients[ParameterGroup(None, "head")].cosine is None
+    assert gradients[ALL].cosine is not None
 
 
 @pytest.mark.slow
 @given(st.integers(0, 99), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
-    one, other = drawn(seed), drawn(seed + 1000)
-    scaled = [
-        {name: part.double() * factor for name, part in own.items()} for own, factor in ((one, x), (other, y))
+    tensors = draw_gradients(seed)
+    other_tensors = draw_gradients(seed + 1000)
+    scaled_parts = [
+        {name: part.double() * factor for name, part in own_tensors.items()}
+        for own_tensors, factor in ((tensors, x), (other_tensors, y))
     ]
-    for part, alike in each(compare_gradients(one, other, PARTS).items()):
-        assert compare_gradients(*scaled, PARTS)[part].cosine == pytest.approx(alike.cosine, abs=1e-9)
+    for part, similar_items in each(compare_gradients(tensors, other_tensors, PARTS).items()):
+        assert compare_gradients(*scaled_parts, PARTS)[part].cosine == pytest.approx(
+            similar_items.cosine, abs=1e-9
+        )
 
 
 @given(st.integers(0, 99))
 def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
-    one, other = drawn(seed), drawn(seed + 1000)
-    found = compare_gradients(one, other, PARTS)
+    tensors = draw_gradients(seed)
+    other_tensors = draw_gradients(seed + 1000)
+    gradients = compare_gradients(tensors, other_tensors, PARTS)
     members = {
         ALL: tuple(PARTS),
         ParameterGroup(None, "embeddings"): ("words",),
@@ -120,25 +130,31 @@ def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
         ParameterGroup(1, "feed-forward"): ("two",),
         ParameterGroup(2, "feed-forward"): ("three",),
     }
-    assert found.keys() == members.keys()
+    assert gradients.keys() == members.keys()
     for part, names in members.items():
-        expected = torch.cosine_similarity(flat(one, names), flat(other, names), dim=0)
-        assert found[part].cosine == pytest.approx(float(expected), abs=1e-12)
+        expected = torch.cosine_similarity(flat(tensors, names), flat(other_tensors, names), dim=0)
+        assert gradients[part].cosine == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_chunks_change_nothing(monkeypatch):
-    one, other = drawn(0), drawn(1)
-    whole = compare_gradients(one, other, PARTS)[ALL]
+    tensors = draw_gradients(0)
+    other_tensors = draw_gradients(1)
+    whole_gradient = compare_gradients(tensors, other_tensors, PARTS)[ALL]
     monkeypatch.setattr(gradient_conflict, "CHUNK", 7)
-    assert compare_gradients(one, other, PARTS)[ALL].product == pytest.approx(whole.product, rel=1e-12)
+    assert compare_gradients(tensors, other_tensors, PARTS)[ALL].product == pytest.approx(
+        whole_gradient.product, rel=1e-12
+    )
 
 
 def test_parameters_of_one_of_the_two_alone_do_not_count():
-    one, other = drawn(0), drawn(1)
-    both = compare_gradients(one, other, {name: part for name, part in PARTS.items() if name != "two"})
-    del other["two"]
-    assert compare_gradients(one, other, PARTS) == both
-    assert compare_gradients(one, {}, PARTS) == {}
+    tensors = draw_gradients(0)
+    other_tensors = draw_gradients(1)
+    gradients = compare_gradients(
+        tensors, other_tensors, {name: part for name, part in PARTS.items() if name != "two"}
+    )
+    del other_tensors["two"]
+    assert compare_gradients(tensors, other_tensors, PARTS) == gradients
+    assert compare_gradients(tensors, {}, PARTS) == {}
 
 
 @given(st.lists(st.tuples(*[st.floats(-9, 9)] * 3), min_size=1, max_size=5))
@@ -175,28 +191,32 @@ def squares(model, x, y):
 
 
 def test_parts_of_a_batch_give_the_gradient_of_the_whole():
-    model, (x, y) = toy(), points(0)
+    model = toy()
+    x, y = points(0)
     squares(model, x, y).mean().backward()
-    whole = {name: weight.grad.clone() for name, weight in model.named_parameters()}
-    found = gradient(model, (squares(model, x[n : n + 3], y[n : n + 3]).sum() / 12 for n in range(0, 12, 3)))
-    assert found.keys() == whole.keys()
-    assert all(torch.allclose(found[name], whole[name], atol=1e-6) for name in whole)
+    whole_grads = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    fields = gradient(model, (squares(model, x[n : n + 3], y[n : n + 3]).sum() / 12 for n in range(0, 12, 3)))
+    assert fields.keys() == whole_grads.keys()
+    assert all(torch.allclose(fields[name], whole_grads[name], atol=1e-6) for name in whole_grads)
 
 
 def test_examples_in_parts_give_the_gradient_of_the_tasks_loss_on_all(bert_folder, monkeypatch):
-    task, tokenizer = TASKS["upos"], load_tokenizer(bert_folder)
-    model, rows = task.head(bert_folder, seed=0), task.encode(sentences("en", 24, longest=30), tokenizer)
+    task = TASKS["upos"]
+    tokenizer = load_tokenizer(bert_folder)
+    model = task.head(bert_folder, seed=0)
+    rows = task.encode(sentences("en", 24, longest=30), tokenizer)
     task.loss(model, collate(rows, padding=tokenizer.pad_token_id)).backward()
-    whole = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    whole_grads = {name: weight.grad.clone() for name, weight in model.named_parameters()}
     pool = example_pool(model, {"en": rows}, task, padding=tokenizer.pad_token_id, precision="float32")
     monkeypatch.setattr(gradient_conflict, "ROWS", 2)
     parts = gradient(model, pool.losses("en", range(24), 0))
     for name, part in each(parts.items()):
-        torch.testing.assert_close(part, whole[name], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(part, whole_grads[name], rtol=1e-4, atol=1e-6)
 
 
 def test_gradients_that_were_there_do_not_count_and_none_is_left():
-    model, (x, y) = toy(), points(0)
+    model = toy()
+    x, y = points(0)
     clean = gradient(model, [squares(model, x, y).mean()])
     squares(model, *points(1)).sum().backward()
     again = gradient(model, [squares(model, x, y).mean()])
@@ -206,22 +226,22 @@ def test_gradients_that_were_there_do_not_count_and_none_is_left():
 
 def test_weights_and_random_numbers_stay_as_they_were():
     model = toy()
-    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    weights_before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     state = torch.random.get_rng_state()
     conflict_rows(
-        model, ("a", "b"), lambda *which: [squares(model, *points(len(which[0]) + which[1])).mean()], TOY
+        model, ("a", "b"), lambda *choice: [squares(model, *points(len(choice[0]) + choice[1])).mean()], TOY
     )
-    assert all(torch.equal(before[name], weight) for name, weight in model.named_parameters())
+    assert all(torch.equal(weights_before[name], weight) for name, weight in model.named_parameters())
     assert torch.equal(state, torch.random.get_rng_state())
 
 
 # Pairs of languages
 
 
-def losses_of(model, asked=None):
+def losses_of(model, arguments=None):
     def losses(language, number):
-        if asked is not None:
-            asked.append((language, number))
+        if arguments is not None:
+            arguments.append((language, number))
         yield squares(model, *points(10 * "abcdef".index(language) + number)).mean()
 
     return losses
@@ -229,33 +249,39 @@ def losses_of(model, asked=None):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_every_pair_is_compared_once_and_no_more_gradients_are_made_than_said(count):
-    model, asked, languages = toy(), [], "abcdef"[:count]
-    found = list(compare_languages(model, languages, losses_of(model, asked), TOY))
-    assert sorted((first, second) for first, second, _ in found) == list(
+    model = toy()
+    arguments = []
+    languages = "abcdef"[:count]
+    result = list(compare_languages(model, languages, losses_of(model, arguments), TOY))
+    assert sorted((first_part, second) for first_part, second, _ in result) == list(
         combinations_with_replacement(languages, 2)
     )
-    assert len(asked) == (count**2 + count) // 2 + 1
-    for first, second, alike in found:
-        own = gradient(model, losses_of(model)(first, 0))
-        other = gradient(model, losses_of(model)(second, 1 if first == second else 0))
-        assert alike == compare_gradients(own, other, TOY)
+    assert len(arguments) == (count**2 + count) // 2 + 1
+    for first_part, second, similar_items in result:
+        own_gradient = gradient(model, losses_of(model)(first_part, 0))
+        other_gradient = gradient(model, losses_of(model)(second, 1 if first_part == second else 0))
+        assert similar_items == compare_gradients(own_gradient, other_gradient, TOY)
 
 
 def test_no_more_than_two_gradients_are_in_memory(monkeypatch):
-    model, alive, most = toy(), weakref.WeakSet(), []
+    model = toy()
+    alive = weakref.WeakSet()
+    most_totals = []
     weight = next(model.parameters())
 
-    def counted(model, losses):
-        most.append(sum(one.shape == weight.shape for one in alive))  # The one to be made comes on top.
-        found = made(model, losses)
-        alive.update(found.values())
-        return found
+    def count_losses(model, losses):
+        most_totals.append(
+            sum(tensor.shape == weight.shape for tensor in alive)
+        )  # Before the next gradient is added.
+        fields = result(model, losses)
+        alive.update(fields.values())
+        return fields
 
-    made = gradient
-    monkeypatch.setattr(gradient_conflict, "gradient", counted)
+    result = gradient
+    monkeypatch.setattr(gradient_conflict, "gradient", count_losses)
     list(compare_languages(model, "abcd", losses_of(model), TOY))
-    assert len(most) == 11
-    assert max(most) == 1
+    assert len(most_totals) == 11
+    assert max(most_totals) == 1
 
 
 def test_one_batch_twice_is_the_same_gradient_and_the_control_corrects_the_pair():
@@ -273,19 +299,23 @@ def test_within_is_the_geometric_mean_of_both_controls_and_none_where_one_is_bel
         for r in conflict_rows(model, "abc", losses_of(model), TOY)
         if r["module"] == "all"
     }
-    for first, second in ("ab", "ac", "bc"):
-        one, other = rows[first, first]["cosine"], rows[second, second]["cosine"]
-        expected = (one * other) ** 0.5 if min(one, other) > 0 else None
-        assert rows[first, second]["within"] == pytest.approx(expected)
+    for first_language, second in ("ab", "ac", "bc"):
+        cosine = rows[first_language, first_language]["cosine"]
+        other_cosine = rows[second, second]["cosine"]
+        expected = (cosine * other_cosine) ** 0.5 if min(cosine, other_cosine) > 0 else None
+        assert rows[first_language, second]["within"] == pytest.approx(expected)
     assert len({row["within"] is None for row in rows.values()}) == 2
 
 
 def test_noise_lowers_the_cosine_and_within_takes_it_out_again():
     """Two true gradients at 60 degrees, each batch with noise as long as the gradient itself."""
-    size, random = 20000, torch.Generator().manual_seed(0)
+    size = 20000
+    random = torch.Generator().manual_seed(0)
     model = nn.Linear(size, 1, bias=False)
     truth = {"a": torch.zeros(size), "b": torch.zeros(size)}
-    truth["a"][0], truth["b"][0], truth["b"][1] = 1.0, 0.5, 0.75**0.5
+    truth["a"][0] = 1.0
+    truth["b"][0] = 0.5
+    truth["b"][1] = 0.75**0.5
 
     def losses(language, _):
         noise = torch.randn(size, generator=random) / size**0.5
@@ -328,9 +358,9 @@ def test_an_output_layer_that_shares_the_embeddings_is_counted_once(bert_folder)
 
 def test_what_a_language_has_for_itself_is_no_part(encoder_folder):
     model = load_masked_lm(encoder_folder)
-    before = parts_of(model)
+    parts_before = parts_of(model)
     add_modules(model, Modules(kind="adapter"), ("en", "fr"), seed=0)
-    assert parts_of(model) == before
+    assert parts_of(model) == parts_before
 
 
 WATCHED = Conflict(every=2, batch=4)
@@ -367,14 +397,14 @@ def text_setting(folder, stop=-1):
 
 @pytest.mark.slow
 def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path):
-    plain = METHOD.train(text_setting(tmp_path / "plain"))
-    seen = with_fields(METHOD, conflict=WATCHED).train(text_setting(tmp_path / "seen"))
-    assert equal(plain, seen)
-    assert [row for row in seen.rows if "cosine" not in row] == plain.rows
-    assert steps(seen.rows) == [2, 4, 6, 8]
-    assert pairs(seen.rows) == {("en", "en"), ("en", "de"), ("de", "de")}
-    assert {row["layer"] for row in seen.rows if "cosine" in row} == {None}
-    assert {row["module"] for row in seen.rows if "cosine" in row} >= {
+    plain_training = METHOD.train(text_setting(tmp_path / "plain"))
+    training = with_fields(METHOD, conflict=WATCHED).train(text_setting(tmp_path / "seen"))
+    assert equal(plain_training, training)
+    assert [row for row in training.rows if "cosine" not in row] == plain_training.rows
+    assert steps(training.rows) == [2, 4, 6, 8]
+    assert pairs(training.rows) == {("en", "en"), ("en", "de"), ("de", "de")}
+    assert {row["layer"] for row in training.rows if "cosine" in row} == {None}
+    assert {row["module"] for row in training.rows if "cosine" in row} >= {
         "all",
         "attention",
         "feed-forward",
@@ -386,18 +416,18 @@ def test_pretraining_that_is_watched_gives_the_same_weights_to_the_bit(tmp_path)
 @pytest.mark.slow
 def test_pretraining_that_is_watched_and_interrupted_ends_as_if_it_was_not(tmp_path):
     method = with_fields(METHOD, conflict=WATCHED)
-    whole = method.train(text_setting(tmp_path / "whole"))
+    whole_training = method.train(text_setting(tmp_path / "whole"))
     with pytest.raises(KeyboardInterrupt):
         method.train(text_setting(tmp_path / "again", stop=3))
     again = method.train(text_setting(tmp_path / "again"))
-    assert equal(whole, again)
-    assert whole.rows == again.rows
+    assert equal(whole_training, again)
+    assert whole_training.rows == again.rows
 
 
 def test_layers_are_watched_when_they_are_asked_for(tmp_path):
     conflict = Conflict(every=8, batch=2, layers=True)
-    trained = with_fields(METHOD, conflict=conflict).train(text_setting(tmp_path))
-    assert {row["layer"] for row in trained.rows if "cosine" in row} == {None, 1, 2}
+    training = with_fields(METHOD, conflict=conflict).train(text_setting(tmp_path))
+    assert {row["layer"] for row in training.rows if "cosine" in row} == {None, 1, 2}
 
 
 # Fine-tuning
@@ -406,14 +436,14 @@ def test_layers_are_watched_when_they_are_asked_for(tmp_path):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_setting, tmp_path):
-    plain = Bilingual().train(make_setting(target=("de",), folder=tmp_path / "plain"))
+    plain_training = Bilingual().train(make_setting(target=("de",), folder=tmp_path / "plain"))
     method = Bilingual(conflict=WATCHED)
-    seen = method.train(make_setting(target=("de",), folder=tmp_path / "seen"))
-    assert equal(weights(plain.model), weights(seen.model))
-    assert [row for row in seen.rows if "cosine" not in row] == plain.rows
-    assert pairs(seen.rows) == {("en", "en"), ("en", "de"), ("de", "de")}
-    assert steps(seen.rows)[:2] == [2, 4]
-    assert steps(seen.rows)[-1] == plain.rows[-1]["step"]
+    training = method.train(make_setting(target=("de",), folder=tmp_path / "seen"))
+    assert equal(weights(plain_training.model), weights(training.model))
+    assert [row for row in training.rows if "cosine" not in row] == plain_training.rows
+    assert pairs(training.rows) == {("en", "en"), ("en", "de"), ("de", "de")}
+    assert steps(training.rows)[:2] == [2, 4]
+    assert steps(training.rows)[-1] == plain_training.rows[-1]["step"]
 
 
 @pytest.mark.nightly
@@ -438,27 +468,28 @@ def test_watching_is_no_part_of_a_methods_label():
 
 
 @pytest.mark.parametrize(
-    ("conflict", "said"),
+    ("conflict", "message"),
     [
         ({"every": 0}, r"conflict\.every"),
         ({"batches": 3}, r"conflict\.batches: .*'batch'"),
     ],
 )
-def test_a_recipe_asks_for_it_and_mistakes_are_found_before_anything_runs(tmp_path, conflict, said):
-    path, methods = str(tiny(tmp_path)), "grid__method"
-    asked = {methods: [{"name": "bilingual", "conflict": {"every": 5, "batch": 8}}], "measure": []}
-    runs = plan_recipe(path, changes=changed(**asked)).runs
+def test_a_recipe_asks_for_it_and_mistakes_are_found_before_anything_runs(tmp_path, conflict, message):
+    path = str(tiny(tmp_path))
+    methods = "grid__method"
+    request = {methods: [{"name": "bilingual", "conflict": {"every": 5, "batch": 8}}], "measure": []}
+    runs = plan_recipe(path, changes=dotted_changes(**request)).runs
     assert {run.method for run in runs} == {METHODS["bilingual"](conflict=Conflict(every=5, batch=8))}
-    asked[methods][0]["conflict"] = conflict
-    with pytest.raises(ConfigError, match=said):
-        plan_recipe(path, changes=changed(**asked))
+    request[methods][0]["conflict"] = conflict
+    with pytest.raises(ConfigError, match=message):
+        plan_recipe(path, changes=dotted_changes(**request))
 
 
 def test_batches_are_of_one_size_in_all_languages():
-    asked = {}
+    arguments = {}
 
     def losses(language, numbers, seed):
-        asked.setdefault(language, []).append(len(numbers))
+        arguments.setdefault(language, []).append(len(numbers))
         return [sum(weight.sum() for weight in model.parameters()) * (1 + seed % 3)]
 
     from transformers import BertConfig, BertForMaskedLM
@@ -466,5 +497,5 @@ def test_batches_are_of_one_size_in_all_languages():
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
     model = BertForMaskedLM(BertConfig(**sizes, vocab_size=9))
     rows = sampled_conflict(model, Pool({"en": 100, "de": 7}, losses), ConflictSampling(batch=32, seed=0))
-    assert asked == {"en": [3, 3], "de": [3, 3]}
+    assert arguments == {"en": [3, 3], "de": [3, 3]}
     assert {row["batch"] for row in rows} == {3}

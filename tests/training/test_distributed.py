@@ -1,11 +1,11 @@
-"""Several processes that train together make what one makes; alone, a process is the first of one."""
+"""Several processes that train together make what one makes. Alone, a process is the first of one."""
 
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 import torch
-from processes import in_processes
+from processes import run_in_processes
 from torch import nn
 from toys import UPDATES, Drawn, loss, no_time, toy
 
@@ -42,22 +42,22 @@ def test_alone_gradients_stay_as_they_are():
 @pytest.mark.parametrize("accumulation", [1, 2, 3, 5])
 def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
     """Both halves of the work, computed sequentially, are the whole of it."""
-    seen = []
+    calls = []
 
-    def noted(model, points):
-        seen.append(points.y)
+    def note_points(model, points):
+        calls.append(points.y)
         return loss(model, points)
 
-    for number in (0, 1):
+    for index in (0, 1):
         monkeypatch.setattr(module, "world_size", lambda: 2)
-        monkeypatch.setattr(module, "rank", lambda number=number: number)
-        fit(toy(), Drawn(1), noted, updates=replace(UPDATES, accumulation=accumulation), seed=0)
-    assert sum(map(len, seen)) == len(Drawn()[0].y)
-    assert sorted(torch.cat(seen).tolist()) == sorted(Drawn()[0].y.tolist())
+        monkeypatch.setattr(module, "rank", lambda number=index: number)
+        fit(toy(), Drawn(1), note_points, updates=replace(UPDATES, accumulation=accumulation), seed=0)
+    assert sum(len(value) for value in calls) == len(Drawn()[0].y)
+    assert sorted(torch.cat(calls).tolist()) == sorted(Drawn()[0].y.tolist())
 
 
 def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
-    seen = []
+    counts = []
 
     class Undivided(Drawn):
         def __getitem__(self, step):
@@ -65,21 +65,21 @@ def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
             batch.__dict__["is_whole"] = True
             return batch
 
-    def noted(model, points):
-        seen.append(len(points.y))
+    def note_points(model, points):
+        counts.append(len(points.y))
         return loss(model, points)
 
     monkeypatch.setattr(module, "world_size", lambda: 2)
-    fit(toy(), Undivided(3), noted, updates=UPDATES, seed=0)
-    assert seen == [8, 8, 8]
+    fit(toy(), Undivided(3), note_points, updates=UPDATES, seed=0)
+    assert counts == [8, 8, 8]
 
 
-def train_together(rank, folder, accumulation, stop, apart):
-    """Train a toy with a module that only some parts of a batch use; save this process's result."""
+def train_together(rank, folder, accumulation, stop, distance):
+    """Train a toy with a module that only some parts of a batch use. Save this process's result."""
     model = toy()
-    torch.manual_seed(rank if apart else 0)  # The first one's weights are everyone's.
+    torch.manual_seed(rank if distance else 0)  # The first one's weights are everyone's.
     model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
-    told = []
+    messages = []
 
     def partly(model, points):
         scores = nn.Sequential(*list(model.children())[:5])(points.x)
@@ -88,46 +88,48 @@ def train_together(rank, folder, accumulation, stop, apart):
         return nn.functional.cross_entropy(scores, points.y)
 
     callbacks = Callbacks(
-        periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
+        periodic=(Callback(rows=lambda step: [{"step": step, "seen": 1}], every=5),),
         checkpoints=Checkpoints(folder, 4, no_time),
-        on_progress=told.append,
+        on_progress=messages.append,
     )
     updates = replace(UPDATES, accumulation=accumulation)
     with suppress(KeyboardInterrupt):
         rows = fit(model, Drawn(stop=stop), partly, updates=updates, seed=0, callbacks=callbacks)
-        weights = {name: one.detach() for name, one in model.named_parameters()}
-        torch.save({"weights": weights, "rows": rows, "told": len(told)}, folder / f"{rank}.pt")
+        weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        torch.save({"weights": weights, "rows": rows, "told": len(messages)}, folder / f"{rank}.pt")
 
 
-def launched(folder, count, accumulation, stop=-1, apart=False):
-    """Train in a number of processes; return the result of each."""
+def launch_processes(folder, count, accumulation, stop=-1, is_apart=False):
+    """Train in a number of processes. Return the result of each."""
     folder.mkdir(exist_ok=True)
-    in_processes(count, train_together, folder, accumulation, stop, apart)
+    run_in_processes(count, train_together, folder, accumulation, stop, is_apart)
     return [torch.load(path) for path in sorted(folder.glob("?.pt"))]
 
 
 @pytest.mark.slow
 def test_two_processes_do_what_one_does_with_twice_the_accumulation(tmp_path):
-    (alone,) = launched(tmp_path / "alone", 1, 4)
-    first, second = launched(tmp_path / "together", 2, 4, apart=True)
-    for name, weight in alone["weights"].items():
-        assert torch.equal(first["weights"][name], second["weights"][name])
-        assert torch.allclose(first["weights"][name], weight, atol=1e-5)
-    losses = [[row["loss"] for row in one["rows"] if "loss" in row] for one in (alone, first, second)]
+    (single_data,) = launch_processes(tmp_path / "alone", 1, 4)
+    first_data, second = launch_processes(tmp_path / "together", 2, 4, is_apart=True)
+    for name, weight in single_data["weights"].items():
+        assert torch.equal(first_data["weights"][name], second["weights"][name])
+        assert torch.allclose(first_data["weights"][name], weight, atol=1e-5)
+    losses = [
+        [row["loss"] for row in row["rows"] if "loss" in row] for row in (single_data, first_data, second)
+    ]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
     assert losses[1] == losses[2]
-    assert [row["step"] for row in first["rows"] if "seen" in row] == [5, 10, 12]
-    assert first["told"] and not second["told"]
+    assert [row["step"] for row in first_data["rows"] if "seen" in row] == [5, 10, 12]
+    assert first_data["told"] and not second["told"]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_two_processes_resume_from_the_firsts_checkpoint_to_the_bit(tmp_path):
-    whole, _ = launched(tmp_path / "whole", 2, 4)
-    launched(tmp_path / "again", 2, 4, stop=6)
+    whole_data, _ = launch_processes(tmp_path / "whole", 2, 4)
+    launch_processes(tmp_path / "again", 2, 4, stop=6)
     assert [path.name for path in (tmp_path / "again").glob("checkpoint-*")] == ["checkpoint-000000004"]
-    first, second = launched(tmp_path / "again", 2, 4)
-    for name, weight in whole["weights"].items():
-        assert torch.equal(first["weights"][name], weight)
+    first_data, second = launch_processes(tmp_path / "again", 2, 4)
+    for name, weight in whole_data["weights"].items():
+        assert torch.equal(first_data["weights"][name], weight)
         assert torch.equal(second["weights"][name], weight)
-    assert first["rows"] == whole["rows"]
+    assert first_data["rows"] == whole_data["rows"]

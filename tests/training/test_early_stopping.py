@@ -19,75 +19,76 @@ SCORES = {2: 0.1, 4: 0.5, 6: 0.5, 8: 0.2, 10: 0.9, 12: 0.3}
 
 
 def train(patience=2, *, checkpoints=None, stop=-1, on_progress=lambda _: None):
-    """Train the toy; return its weights, rows, and the steps with requested batches."""
+    """Train the toy. Return its weights, rows, and the steps with requested batches."""
 
     class Asked(Drawn):
         def __getitem__(self, step):
-            asked.append(step)
+            steps.append(step)
             return super().__getitem__(step)
 
-    model, asked = toy(), []
+    model = toy()
+    steps = []
     callbacks = Callbacks(
-        evaluate=lambda done: [{"step": done, "score": SCORES[done]}],
+        evaluate=lambda step: [{"step": step, "score": SCORES[step]}],
         evaluate_at=tuple(SCORES),
         patience=patience,
-        periodic=(Callback(rows=lambda done: [{"step": done, "seen": True}], every=5),),
+        periodic=(Callback(rows=lambda step: [{"step": step, "seen": True}], every=5),),
         checkpoints=checkpoints,
         on_progress=on_progress,
     )
     rows = fit(model, Asked(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
-    return weights(model), rows, asked
+    return weights(model), rows, steps
 
 
 @pytest.mark.parametrize(("patience", "updates"), [(0, 12), (1, 6), (2, 8), (3, 12), (9, 12)])
 def test_a_training_stops_after_so_many_evaluations_without_gain(patience, updates):
-    _, rows, asked = train(patience)
-    assert asked == list(range(updates))
+    _, rows, training = train(patience)
+    assert training == list(range(updates))
     assert [row["step"] for row in rows if "loss" in row][-1] == updates
     assert [row["step"] for row in rows if "seen" in row][-1] == updates  # Observers see the last step.
 
 
 def test_what_is_trained_is_the_beginning_of_the_whole_training():
     _, rows, _ = train(2)
-    _, whole, _ = train(0)
-    begun = [row for row in whole if row["step"] <= 8]
+    _, whole_training, _ = train(0)
+    begun = [row for row in whole_training if row["step"] <= 8]
     assert [row for row in rows if row != {"step": 8, "seen": True}] == begun
-    seen = {}
+    calls = {}
     model = toy()
     keep = Callbacks(
-        evaluate=lambda done: seen.update({done: weights(model)}) or [{"score": SCORES[done]}],
+        evaluate=lambda step: calls.update({step: weights(model)}) or [{"score": SCORES[step]}],
         evaluate_at=tuple(SCORES),
     )
     fit(model, Drawn(), loss, updates=UPDATES, seed=5, callbacks=keep)
-    assert equal(train(2)[0], seen[4])
+    assert equal(train(2)[0], calls[4])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [1, 3, 4])
-def test_an_interrupted_training_stops_where_it_would_have(tmp_path, every):
-    whole, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", every, no_time))
+@pytest.mark.parametrize("interval", [1, 3, 4])
+def test_an_interrupted_training_stops_where_it_would_have(tmp_path, interval):
+    whole_training, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", interval, no_time))
     for stop in range(8):
-        checkpoints = Checkpoints(tmp_path / str(stop), every, no_time)
+        checkpoints = Checkpoints(tmp_path / str(stop), interval, no_time)
         with pytest.raises(KeyboardInterrupt):
             train(checkpoints=checkpoints, stop=stop)
         again, rows_again, _ = train(checkpoints=checkpoints)
-        assert equal(again, whole)
+        assert equal(again, whole_training)
         assert rows_again == rows
 
 
 def test_a_training_that_had_stopped_already_does_nothing_more(tmp_path):
     checkpoints = Checkpoints(tmp_path, 8, no_time)
-    first = train(checkpoints=checkpoints)
+    first_training = train(checkpoints=checkpoints)
     again = train(checkpoints=checkpoints)
-    assert equal(again[0], first[0])
-    assert (again[1], again[2]) == (first[1], [])
+    assert equal(again[0], first_training[0])
+    assert (again[1], again[2]) == (first_training[1], [])
 
 
 def test_progress_ends_where_the_training_does():
-    told = []
-    train(on_progress=told.append)
-    assert (told[-1].done, told[-1].total) == (8, 8)
-    assert told[-1].remark == "stopped after 2 evaluations without a higher score"
+    messages = []
+    train(on_progress=messages.append)
+    assert (messages[-1].done, messages[-1].total) == (8, 8)
+    assert messages[-1].remark == "stopped after 2 evaluations without a higher score"
 
 
 def test_no_patience_is_no_part_of_an_id():
@@ -99,15 +100,20 @@ def test_no_patience_is_no_part_of_an_id():
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_records_where_it_stopped(make_setting, tmp_path):
-    def trained(name, **how):
-        setting = make_setting(folder=tmp_path / name, epochs=5, learning_rate=1e-12, batch_size=40, **how)
+    def train_named(name, **options):
+        setting = make_setting(
+            folder=tmp_path / name, epochs=5, learning_rate=1e-12, batch_size=40, **options
+        )
         return fine_tune(setting, on("en")).rows
 
-    patient, plain = trained("patient", patience=1), trained("plain")
+    patient = train_named("patient", patience=1)
+    plain_result = train_named("plain")
     (stopping,) = [row for row in patient if "planned" in row]
     assert stopping == {"updates": 2, "planned": 5, "last_epoch": 2, "chosen_epoch": 1}
-    assert [row for row in patient if row != stopping] == [row for row in plain if row.get("step", 0) <= 2]
-    assert not any("planned" in row for row in plain)
+    assert [row for row in patient if row != stopping] == [
+        row for row in plain_result if row.get("step", 0) <= 2
+    ]
+    assert not any("planned" in row for row in plain_result)
 
 
 def test_a_training_without_a_step_has_no_end_to_record(make_setting):

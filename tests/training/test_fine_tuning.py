@@ -7,57 +7,57 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import fine_tune
-from made_up import on, tagged
+from made_up import on, tagged_sentences
 from trained import equal, weights
 
 
 def first_heads(setting, languages, monkeypatch):
     """The head as it is when training begins."""
-    seen = []
+    calls = []
 
     def look(model, *_, **__):
-        seen.append((weights(model.classifier), weights(model.base_model)))
+        calls.append((weights(model.classifier), weights(model.base_model)))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(fine_tuning, "fit", look)
         with pytest.raises(KeyboardInterrupt):
             fine_tune(setting, on(*languages))
-    return seen[0]
+    return calls[0]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_learns_a_rule(make_setting):
     setting = make_setting(epochs=20, learning_rate=1e-2)
-    trained = fine_tune(setting, on("en"))
-    scores = [row["score"] for row in trained.rows if "epoch" in row]
+    training = fine_tune(setting, on("en"))
+    scores = [row["score"] for row in training.rows if "epoch" in row]
     assert max(scores) > 0.95
-    assert trained.warnings == ()
+    assert training.warnings == ()
 
 
 def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, monkeypatch):
-    one = first_heads(make_setting(), ("en",), monkeypatch)
-    other = first_heads(make_setting(("en",), ("de",)), ("en", "de"), monkeypatch)
+    item = first_heads(make_setting(), ("en",), monkeypatch)
+    other_first_heads = first_heads(make_setting(("en",), ("de",)), ("en", "de"), monkeypatch)
     third = first_heads(make_setting(seed=1), ("en",), monkeypatch)
-    assert equal(one[0], other[0])
-    assert equal(one[1], other[1])
-    assert equal(one[1], third[1])
-    assert not equal(one[0], third[0])
+    assert equal(item[0], other_first_heads[0])
+    assert equal(item[1], other_first_heads[1])
+    assert equal(item[1], third[1])
+    assert not equal(item[0], third[0])
 
 
 def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):
-    seen = []
+    calls = []
 
     def look(model, *_, **__):
-        seen.extend(part.p for part in model.modules() if isinstance(part, nn.Dropout))
+        calls.extend(part.p for part in model.modules() if isinstance(part, nn.Dropout))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fine_tuning, "fit", look)
     with pytest.raises(KeyboardInterrupt):
         fine_tune(make_setting(), on("en"))
-    assert seen
-    assert set(seen) == {0.1}
+    assert calls
+    assert set(calls) == {0.1}
 
 
 def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
@@ -66,11 +66,11 @@ def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
     task = type(make_setting().task)
     loss = task.loss
 
-    def noted(self, model, batch):
+    def note_batch(self, model, batch):
         losses.append(loss(self, model, batch).item())
         return loss(self, model, batch)
 
-    monkeypatch.setattr(task, "loss", noted)
+    monkeypatch.setattr(task, "loss", note_batch)
     fine_tune(make_setting(learning_rate=0.0, batch_size=64, epochs=3), on("en"))
     assert len(set(losses)) == 3
 
@@ -78,21 +78,24 @@ def test_dropout_changes_the_loss_from_step_to_step(make_setting, monkeypatch):
 @pytest.mark.slow
 def test_the_chosen_epoch_is_the_model(make_setting):
     setting = make_setting(epochs=4, learning_rate=5e-3)
-    trained = fine_tune(setting, on("en"))
-    epochs = [row for row in trained.rows if "epoch" in row]
-    (chosen,) = [row for row in epochs if row["chosen"]]
+    training = fine_tune(setting, on("en"))
+    epochs = [row for row in training.rows if "epoch" in row]
+    (chosen_row,) = [row for row in epochs if row["chosen"]]
     assert [row["epoch"] for row in epochs] == [1, 2, 3, 4]
-    assert chosen["score"] == max(row["score"] for row in epochs)
-    dev = evaluation(setting.task, setting.dev("en"), trained.tokenizer, setting.optimization)
-    assert dev.score(trained.model) == chosen["score"]
+    assert chosen_row["score"] == max(row["score"] for row in epochs)
+    dev = evaluation(setting.task, setting.dev("en"), training.tokenizer, setting.optimization)
+    assert dev.score(training.model) == chosen_row["score"]
 
 
 @pytest.mark.slow
 def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monkeypatch):
-    lines = {"en": {one.words for one in tagged("en", 40)}, "de": {one.words for one in tagged("de", 40)}}
+    lines = {
+        "en": {tagged_sentence.words for tagged_sentence in tagged_sentences("en", 40)},
+        "de": {tagged_sentence.words for tagged_sentence in tagged_sentences("de", 40)},
+    }
     assert not lines["en"] & lines["de"]
-    trained = fine_tune(make_setting(("en",), ("de",)), on("en", "de"))
-    epochs = [row for row in trained.rows if "epoch" in row]
+    training = fine_tune(make_setting(("en",), ("de",)), on("en", "de"))
+    epochs = [row for row in training.rows if "epoch" in row]
     assert [row["language"] for row in epochs] == ["en", "de"] * 2
     means = {n: sum(row["score"] for row in epochs if row["epoch"] == n) / 2 for n in (1, 2)}
     assert {row["epoch"] for row in epochs if row["chosen"]} == {max(means, key=means.__getitem__)}
@@ -100,8 +103,8 @@ def test_two_languages_choose_together_and_a_batch_holds_one(make_setting, monke
 
 @pytest.mark.slow
 def test_a_model_that_learned_nothing_is_warned_of(make_setting):
-    trained = fine_tune(make_setting(learning_rate=0.0), on("en"))
-    (warning,) = trained.warnings
+    training = fine_tune(make_setting(learning_rate=0.0), on("en"))
+    (warning,) = training.warnings
     assert warning.startswith("stuck at chance: the best accuracy on en dev is ")
     assert "learning_rate" in warning
 
@@ -109,31 +112,34 @@ def test_a_model_that_learned_nothing_is_warned_of(make_setting):
 @pytest.mark.slow
 def test_only_the_language_that_was_not_learned_is_warned_of(make_setting, monkeypatch):
     monkeypatch.setattr(type(make_setting().task), "majority", lambda _, __, dev: float("de" in dev[0].id))
-    trained = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), on("en", "de"))
-    assert ["on de dev" in warning for warning in trained.warnings] == [True]
+    training = fine_tune(make_setting(("en",), ("de",), epochs=6, learning_rate=3e-3), on("en", "de"))
+    assert ["on de dev" in warning for warning in training.warnings] == [True]
 
 
 @pytest.mark.slow
 def test_the_tokenizer_is_the_encoders_and_progress_names_the_languages(make_setting, bert_folder):
-    told: list[Progress] = []
+    messages: list[Progress] = []
     setting = make_setting(("en",), ("de",))
-    trained = fine_tune(type(setting)(**{**vars(setting), "on_progress": told.append}), on("en", "de"))
-    assert trained.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
-    assert {one.what for one in told} == {"fine-tuning on en+de"}
-    assert told[-1].done == told[-1].total
+    training = fine_tune(type(setting)(**{**vars(setting), "on_progress": messages.append}), on("en", "de"))
+    assert training.tokenizer.get_vocab() == load_tokenizer(bert_folder).get_vocab()
+    assert {message.what for message in messages} == {"fine-tuning on en+de"}
+    assert messages[-1].done == messages[-1].total
 
 
 @pytest.mark.slow
 def test_a_head_has_the_rate_it_is_given_and_its_encoder_another(make_setting):
-    plain, same, apart = (
+    plain_training, same_training, distance = (
         fine_tune(make_setting(checkpoint_every=0, head_learning_rate=rate), on("en"))
         for rate in (None, 1e-3, 1e-12)
     )
-    assert equal(plain.model, same.model)
-    assert plain.rows == same.rows
+    assert equal(plain_training.model, same_training.model)
+    assert plain_training.rows == same_training.rows
     setting = make_setting()
     start = setting.task.head(setting.start, seed=derive(setting.seed, "head"))
-    moves = [(one - start.get_parameter(name)).abs().max() for name, one in apart.model.named_parameters()]
-    head = [name.startswith("classifier") for name, _ in apart.model.named_parameters()]
-    assert max(move for move, own in zip(moves, head, strict=True) if own) < 1e-8
-    assert max(move for move, own in zip(moves, head, strict=True) if not own) > 1e-4
+    differences = [
+        (parameter - start.get_parameter(name)).abs().max()
+        for name, parameter in distance.model.named_parameters()
+    ]
+    head = [name.startswith("classifier") for name, _ in distance.model.named_parameters()]
+    assert max(move for move, own_part in zip(differences, head, strict=True) if own_part) < 1e-8
+    assert max(move for move, own_part in zip(differences, head, strict=True) if not own_part) > 1e-4

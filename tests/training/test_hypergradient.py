@@ -1,4 +1,4 @@
-"""The model is a real encoder; without language modules, a feed-forward replaces them."""
+"""The model is a real encoder. Without language modules, a feed-forward replaces them."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,9 @@ SHAPE = {"dim": 16, "heads": 2, "feed_forward": 24, "vocabulary": WORDS, "positi
 class Tokenizer:
     """The parts of a tokenizer that ``new_encoder`` uses."""
 
-    pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
+    pad_token_id = 0
+    cls_token_id = 2
+    sep_token_id = 3
 
     def __len__(self):
         return WORDS
@@ -67,20 +69,28 @@ class Problem:
                 part.p = self.dropout
         if self.modules:
             add_modules(model, Modules(kind=self.modules), ("en", "sw"), seed=1)
-            own = language_parameters(model, "en")
-            torch.nn.utils.vector_to_parameters(0.1 * like({"": flat(own)}, 0)[""] + flat(own), own.values())
+            own_language_parameters = language_parameters(model, "en")
+            torch.nn.utils.vector_to_parameters(
+                0.1 * like({"": flat(own_language_parameters)}, 0)[""] + flat(own_language_parameters),
+                own_language_parameters.values(),
+            )
         else:
             site = family_of(model).sites(model)[0]
-            own = {
-                name: one
-                for name, one in site.parameters(model, "feed_forward")
+            own_language_parameters = {
+                name: parameter
+                for name, parameter in site.parameters(model, "feed_forward")
                 if "norm" not in name.lower()
             }
-        self.model, self.own = model, own
-        self.shared = {name: one for name, one in model.named_parameters() if name not in own}
+        self.model = model
+        self.own = own_language_parameters
+        self.shared = {
+            name: parameter
+            for name, parameter in model.named_parameters()
+            if name not in own_language_parameters
+        }
         texts = [("en", 1, 5, 20), ("en", 2, 5, 20), ("sw", 3, 15, 40)]
         self.train, *self.validation = [
-            functional_loss(model, loss_in(language), masked(*text)) for language, *text in texts
+            functional_loss(model, loss_in(language), mask_rows(*text)) for language, *text in texts
         ]
 
     def solve(self, form, step):
@@ -90,16 +100,16 @@ class Problem:
         """Return the validation loss after a step, whose slope is the whole matter."""
         shared = {name: part.detach().requires_grad_() for name, part in self.shared.items()}
         loss = self.train(shared, own)
-        taken = step(dict(zip(shared, gradients(loss, shared), strict=True)))
-        there = {name: (part - taken[name]).detach() for name, part in shared.items()}
-        return sum(float(one(there, own)) for one in self.validation) / len(self.validation)
+        taken_step = step(dict(zip(shared, gradients(loss, shared), strict=True)))
+        differences = {name: (part - taken_step[name]).detach() for name, part in shared.items()}
+        return sum(float(item(differences, own)) for item in self.validation) / len(self.validation)
 
 
 def flat(parameters):
     return torch.nn.utils.parameters_to_vector(parameters.values()).detach()
 
 
-def masked(seed, low, high):
+def mask_rows(seed, low, high):
     rng = np.random.Generator(np.random.PCG64(seed))
     rows = [[rng.integers(low, high, size=10)] for _ in range(6)]
     return Masking(vocabulary=VOCABULARY, share=0.3).batch(rows, seed=seed)
@@ -118,17 +128,17 @@ def plain(shared):
     return plain_step(0.5)
 
 
-def preconditioned(shared):
+def precondition(shared):
     moments = {name: 1e-4 * part.square() for name, part in like(shared, 3).items()}
     return preconditioned_step(0.02, moments, updates=3, beta2=0.98, epsilon=1e-6)
 
 
-STEPS = pytest.mark.parametrize("steps", [plain, preconditioned])
+STEPS = pytest.mark.parametrize("steps", [plain, precondition])
 
 
-def apart(one, other):
+def apart(left, right):
     """Return the relative error of a gradient as an estimate of a reference gradient."""
-    return float(norm({name: one[name] - other[name] for name in one}) / norm(other))
+    return float(norm({name: left[name] - right[name] for name in left}) / norm(right))
 
 
 # Agreement
@@ -140,26 +150,29 @@ def apart(one, other):
 def test_the_exact_gradient_is_the_slope_of_the_whole_objective(steps, modules):
     problem = Problem(modules=modules)
     step = steps(problem.shared)
-    found = problem.solve(exact, step).total()
+    total = problem.solve(exact, step).total()
     for seed in range(3):
         way = like(problem.own, seed)
         little = 1e-5 / norm(way)
-        own = [
+        own_parts = [
             {name: part.detach() + sign * little * way[name] for name, part in problem.own.items()}
             for sign in (1, -1)
         ]
-        slope = float((problem.objective(own[0], step) - problem.objective(own[1], step)) / (2 * little))
-        along = float(sum((found[name] * way[name]).sum() for name in way))
-        assert along == pytest.approx(slope, rel=1e-4)
+        slope = float(
+            (problem.objective(own_parts[0], step) - problem.objective(own_parts[1], step)) / (2 * little)
+        )
+        along_total = float(sum((total[name] * way[name]).sum() for name in way))
+        assert along_total == pytest.approx(slope, rel=1e-4)
 
 
 @STEPS
 def test_the_exact_gradient_is_that_of_the_objective_differentiated_number_by_number(steps):
     problem = Problem(layers=1)
     name = min(problem.own, key=lambda name: problem.own[name].numel())
-    problem.shared |= {other: part for other, part in problem.own.items() if other != name}
+    problem.shared |= {other_name: part for other_name, part in problem.own.items() if other_name != name}
     problem.own = {name: problem.own[name].detach().clone()}
-    step, flat = steps(problem.shared), problem.own[name].view(-1)
+    step = steps(problem.shared)
+    flat = problem.own[name].view(-1)
     slopes = torch.empty_like(flat)
     for place in range(len(flat)):
         ends = []
@@ -174,36 +187,45 @@ def test_the_exact_gradient_is_that_of_the_objective_differentiated_number_by_nu
 @pytest.mark.each_value
 @STEPS
 @pytest.mark.parametrize(
-    "family", [name for name, one in FAMILIES.items() if "new-encoders" not in one.lacks]
+    "family", [name for name, family in FAMILIES.items() if "new-encoders" not in family.lacks]
 )
 def test_finite_differences_agree_with_the_exact_gradient(family, steps):
     problem = Problem(family)
     step = steps(problem.shared)
-    whole, near = problem.solve(exact, step), problem.solve(finite_difference, step)
-    assert norm(whole.second_order) > 0.1 * norm(whole.direct)  # Else there would be nothing to agree on.
-    assert apart(near.second_order, whole.second_order) < 1e-2
-    assert apart(near.total(), whole.total()) < 1e-2
+    whole_solution = problem.solve(exact, step)
+    near_solution = problem.solve(finite_difference, step)
+    assert norm(whole_solution.second_order) > 0.1 * norm(
+        whole_solution.direct
+    )  # Else there would be nothing to agree on.
+    assert apart(near_solution.second_order, whole_solution.second_order) < 1e-2
+    assert apart(near_solution.total(), whole_solution.total()) < 1e-2
 
 
 def test_both_forms_agree_where_dropout_drops():
     problem = Problem(dropout=0.3)
-    whole, near = (problem.solve(form, plain_step(0.5)) for form in (exact, finite_difference))
-    assert apart(near.second_order, whole.second_order) < 1e-2
-    assert not torch.equal(whole.train, Problem().solve(exact, plain_step(0.5)).train)
+    whole_solution, near_solution = (
+        problem.solve(form, plain_step(0.5)) for form in (exact, finite_difference)
+    )
+    assert apart(near_solution.second_order, whole_solution.second_order) < 1e-2
+    assert not torch.equal(whole_solution.train, Problem().solve(exact, plain_step(0.5)).train)
 
 
 def test_fused_attention_is_differentiated_twice_as_explicit_attention_is():
-    explicit, fused = (Problem(attention=kind).solve(exact, plain_step(0.5)) for kind in ("eager", "sdpa"))
-    assert apart(fused.total(), explicit.total()) < 1e-8
+    explicit, fused_solution = (
+        Problem(attention=kind).solve(exact, plain_step(0.5)) for kind in ("eager", "sdpa")
+    )
+    assert apart(fused_solution.total(), explicit.total()) < 1e-8
 
 
-@pytest.mark.parametrize(("form", "far"), [(exact, 0.1), (finite_difference, 0.1), (first_order, 0.05)])
-def test_bfloat16_comes_near_what_float64_finds(form, far):
+@pytest.mark.parametrize(
+    ("form", "far_points"), [(exact, 0.1), (finite_difference, 0.1), (first_order, 0.05)]
+)
+def test_bfloat16_comes_near_what_float64_finds(form, far_points):
     fine = Problem().solve(form, plain_step(0.5))
     with torch.autocast("cpu", torch.bfloat16):
         coarse = Problem(dtype=torch.float32).solve(form, plain_step(0.5))
     assert {part.dtype for part in coarse.total().values()} == {torch.float32}
-    assert apart(coarse.total(), fine.total()) < far
+    assert apart(coarse.total(), fine.total()) < far_points
 
 
 # What holds for any loss
@@ -213,39 +235,40 @@ def test_bfloat16_comes_near_what_float64_finds(form, far):
 @given(st.lists(st.floats(-2, 2), min_size=6, max_size=6), st.floats(0.01, 0.5))
 def test_the_gradient_of_quadratic_losses_is_the_one_on_paper(numbers, rate):
     """With L_train = ½|θ + Aφ|² and L_val = ½|θ − b|², d/dφ is −βAᵀ(θ' − b)."""
-    theta, b, *rest = (
+    theta, b, *remaining_tensors = (
         torch.tensor(pair, dtype=torch.float64) for pair in zip(numbers[::2], numbers[1::2], strict=True)
     )
-    phi, a = rest[0], torch.tensor([[1.0, 0.5], [-2.0, 3.0]], dtype=torch.float64)
-    stepped = theta - rate * (theta + a @ phi)
-    wanted = -rate * a.T @ (stepped - b)
+    phi = remaining_tensors[0]
+    a = torch.tensor([[1.0, 0.5], [-2.0, 3.0]], dtype=torch.float64)
+    stepped_difference = theta - rate * (theta + a @ phi)
+    product = -rate * a.T @ (stepped_difference - b)
     for form in (exact, finite_difference):
-        found = hypergradient(
-            lambda shared, own: (shared["θ"] + a @ own["φ"]).square().sum() / 2,
-            [lambda shared, own: (shared["θ"] - b).square().sum() / 2],
+        result = hypergradient(
+            lambda shared, own_row: (shared["θ"] + a @ own_row["φ"]).square().sum() / 2,
+            [lambda shared, own_part: (shared["θ"] - b).square().sum() / 2],
             {"θ": theta},
             {"φ": phi},
             step=plain_step(rate),
             second_order=form,
         )
-        assert torch.allclose(found.second_order["φ"], wanted, atol=1e-8)
-        assert not found.direct["φ"].any()
+        assert torch.allclose(result.second_order["φ"], product, atol=1e-8)
+        assert not result.direct["φ"].any()
 
 
 def test_without_a_step_the_gradient_is_that_of_the_validation_loss():
     problem = Problem()
-    found = problem.solve(exact, plain_step(0.0))
-    own = {name: part.detach().requires_grad_() for name, part in problem.own.items()}
-    mean = sum(one(problem.shared, own) for one in problem.validation) / 2
-    wanted = dict(zip(own, gradients(mean, own), strict=True))
-    assert apart(found.total(), wanted) < 1e-12
-    assert not norm(found.second_order)
+    solution = problem.solve(exact, plain_step(0.0))
+    own_parts = {name: part.detach().requires_grad_() for name, part in problem.own.items()}
+    mean = sum(item(problem.shared, own_parts) for item in problem.validation) / 2
+    request = dict(zip(own_parts, gradients(mean, own_parts), strict=True))
+    assert apart(solution.total(), request) < 1e-12
+    assert not norm(solution.second_order)
 
 
 def test_first_order_is_the_exact_gradient_without_its_second_term():
-    whole, part = (Problem().solve(form, plain_step(0.5)) for form in (exact, first_order))
+    whole_solution, part = (Problem().solve(form, plain_step(0.5)) for form in (exact, first_order))
     assert not norm(part.second_order)
-    assert all(torch.equal(part.total()[name], whole.direct[name]) for name in whole.direct)
+    assert all(torch.equal(part.total()[name], whole_solution.direct[name]) for name in whole_solution.direct)
 
 
 def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
@@ -254,19 +277,19 @@ def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
 
     for form in (exact, finite_difference, first_order):
         parts = {"θ": torch.ones(2)}, {"φ": torch.ones(3)}
-        found = hypergradient(far, [far], *parts, step=plain_step(1.0), second_order=form)
-        assert torch.equal(found.total()["φ"], torch.zeros(3))
+        result = hypergradient(far, [far], *parts, step=plain_step(1.0), second_order=form)
+        assert torch.equal(result.total()["φ"], torch.zeros(3))
 
 
 @pytest.mark.parametrize("form", [exact, finite_difference, first_order])
 def test_parameters_and_random_numbers_are_left_as_they_were(form):
     problem = Problem(dropout=0.3)
-    before = {name: part.detach().clone() for name, part in problem.model.named_parameters()}
+    parts_before = {name: part.detach().clone() for name, part in problem.model.named_parameters()}
     state = torch.random.get_rng_state()
     problem.solve(form, plain_step(0.5))
     assert torch.equal(torch.random.get_rng_state(), state)
     for name, part in problem.model.named_parameters():
-        assert torch.equal(part, before[name])
+        assert torch.equal(part, parts_before[name])
         assert part.grad is None
         assert part.requires_grad
 
@@ -281,9 +304,10 @@ def test_the_preconditioned_step_is_the_one_adam_takes_without_its_memory():
     for update in range(4):
         gradient = like({"w": weight}, update)
         step = preconditioned_step(0.1, moments, updates=update, beta2=0.9, epsilon=1e-12)(gradient)["w"]
-        before, weight.grad = weight.clone(), gradient["w"]
+        weight_before = weight.clone()
+        weight.grad = gradient["w"]
         adam.step()
-        assert torch.allclose(before - weight, step)
+        assert torch.allclose(weight_before - weight, step)
         moments = {"w": 0.9 * moments["w"] + 0.1 * gradient["w"].square()}
 
 

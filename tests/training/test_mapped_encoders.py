@@ -15,11 +15,11 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import plain_training
-from made_up import tagged
+from made_up import tagged_sentences
 
 
 @pytest.fixture
-def mapped(bert_folder, tmp_path):
+def mapped_folder(bert_folder, tmp_path):
     """Add a map of xx to a copy of the encoder."""
 
     def folder(matrix, name="mapped"):
@@ -31,45 +31,47 @@ def mapped(bert_folder, tmp_path):
     return folder
 
 
-def turned():
+def draw_rotation():
     return torch.linalg.qr(torch.randn(32, 32, generator=torch.Generator().manual_seed(0))).Q
 
 
 def test_each_batch_says_its_language(make_setting, bert_folder):
-    setting, tokenizer = make_setting(), load_tokenizer(bert_folder)
-    train = {language: tagged(language, 20) for language in ("en", "en-xx")}
+    setting = make_setting()
+    tokenizer = load_tokenizer(bert_folder)
+    train = {language: tagged_sentences(language, 20) for language in ("en", "en-xx")}
     batches = plain_training(setting, None, tokenizer, train).batches
-    own = {
-        language: {row.subwords for row in encoded(setting, tokenizer, group)}
+    own_subwords = {
+        language: {row.subwords for row in encode_group(setting, tokenizer, group)}
         for language, group in train.items()
     }
-    seen = []
+    languages = []
     for step in range(len(batches)):
         batch = batches[step]
         (language,) = batch.languages
-        seen.append(language)
+        languages.append(language)
         for row, subwords in enumerate(batch.subwords):
             mask = None if batch.mask is None else batch.mask[row].bool()
-            assert tuple((subwords if mask is None else subwords[mask]).tolist()) in own[language]
-    assert set(seen) == {"en", "en-xx"}
-    assert len(seen) == setting.optimization.epochs * batches.steps_per_epoch
+            assert tuple((subwords if mask is None else subwords[mask]).tolist()) in own_subwords[language]
+    assert set(languages) == {"en", "en-xx"}
+    assert len(languages) == setting.optimization.epochs * batches.steps_per_epoch
 
 
-def encoded(setting, tokenizer, group):
+def encode_group(setting, tokenizer, group):
     rows = setting.task.encode(group, tokenizer, limit=48, overlap=8)
     return [replace(row, subwords=tuple(row.subwords)) for row in rows]
 
 
-def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
-    setting = make_setting(encoder=mapped(turned()))
-    model, tokenizer = setting.task.head(setting.start, seed=0), load_tokenizer(setting.start)
-    dev = tagged("xx", 10)
+def test_evaluation_reads_a_language_through_its_map(make_setting, mapped_folder):
+    setting = make_setting(encoder=mapped_folder(draw_rotation()))
+    model = setting.task.head(setting.start, seed=0)
+    tokenizer = load_tokenizer(setting.start)
+    dev = tagged_sentences("xx", 10)
 
     def scores(language):
-        held = evaluation(setting.task, dev, tokenizer, setting.optimization, language=language)
-        return torch.cat(held.scores(model))
+        held_evaluation = evaluation(setting.task, dev, tokenizer, setting.optimization, language=language)
+        return torch.cat(held_evaluation.scores(model))
 
-    source, target, pair = (scores(code) for code in ("en", "xx", "en-xx"))
+    source, target, pair = (scores(language) for language in ("en", "xx", "en-xx"))
     assert torch.equal(target, pair)
     assert not torch.allclose(source, target)
     with active_language(model, "xx"):
@@ -79,20 +81,22 @@ def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
 
 
 @pytest.mark.slow
-def test_a_language_without_a_map_is_refused_before_anything_is_read(make_setting, mapped):
+def test_a_language_without_a_map_is_refused_before_anything_is_read(make_setting, mapped_folder):
     def never(language):
         raise AssertionError(language)
 
-    setting = replace(make_setting(("en",), ("xy",), encoder=mapped(turned())), train=never, dev=never)
+    setting = replace(
+        make_setting(("en",), ("xy",), encoder=mapped_folder(draw_rotation())), train=never, dev=never
+    )
     for method in (TargetOnly(), Bilingual(), TranslateTrain()):
         with pytest.raises(ConfigError, match=r"'xy'.*'xx'\?.*en"):
             method.train(setting)
 
 
 @pytest.mark.slow
-def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped, tmp_path):
-    first = SourceOnly().train(make_setting(encoder=mapped(turned())))
-    save_model(first.model, first.tokenizer, tmp_path / "first")
+def test_what_goes_on_from_such_a_model_has_its_maps(make_setting, mapped_folder, tmp_path):
+    first_training = SourceOnly().train(make_setting(encoder=mapped_folder(draw_rotation())))
+    save_model(first_training.model, first_training.tokenizer, tmp_path / "first")
     again = make_setting(("en",), ("xx",), encoder=tmp_path / "first", folder=tmp_path / "again")
     maps = language_maps_of(FewShot(shots=4).train(again).model)
-    assert torch.equal(maps.maps["xx"].matrix, turned())
+    assert torch.equal(maps.maps["xx"].matrix, draw_rotation())

@@ -41,7 +41,10 @@ class Model(nn.Module):
 
     def language_parameters(self):
         return {
-            language: {f"own.{language}.{name}": one for name, one in self.own[language].named_parameters()}
+            language: {
+                f"own.{language}.{name}": parameter
+                for name, parameter in self.own[language].named_parameters()
+            }
             for language in LANGUAGES
         }
 
@@ -94,11 +97,18 @@ def call(learner, batch):
     return learner(batch)
 
 
-def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
-    one = learner(learning, updates)
-    rows = fit(one, steps or Steps(updates), call, updates=updates, seed=0, callbacks=Callbacks(**callbacks))
-    one.restore_requires_grad()
-    return one.model, rows
+def train_learner(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
+    meta_learning_model = learner(learning, updates)
+    rows = fit(
+        meta_learning_model,
+        steps or Steps(updates),
+        call,
+        updates=updates,
+        seed=0,
+        callbacks=Callbacks(**callbacks),
+    )
+    meta_learning_model.restore_requires_grad()
+    return meta_learning_model.model, rows
 
 
 # Algorithm 1
@@ -109,10 +119,10 @@ def trained(learning=LEARNING, *, steps=None, updates=UPDATES, **callbacks):
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(second_order, inner_step):
     still = replace(LEARNING, own_rate=0.0, second_order=second_order, inner_step=inner_step)
-    ours, _ = trained(still)
+    ours, _ = train_learner(still)
     theirs = Model()
     theirs.own.requires_grad_(False)
-    plainly = [batch.train for batch in map(Steps().__getitem__, range(12))]
+    plainly = [batch.train for batch in (Steps().__getitem__(index) for index in range(12))]
     fit(theirs, plainly, loss, updates=UPDATES, seed=0)
     assert equal(weights(ours), weights(theirs))
 
@@ -120,61 +130,75 @@ def test_own_parameters_that_never_move_leave_plain_training_of_the_shared_ones(
 def test_a_step_is_algorithm_1_written_out():
     updates = replace(UPDATES, clip=0.0, weight_decay=0.0)
     exactly = replace(LEARNING, second_order="exact", own_rate=0.2)
-    ours, theirs = learner(exactly, updates).train(), Model().train()
-    batch, own = Steps(updates)[6], theirs.language_parameters()["en"]
+    ours = learner(exactly, updates).train()
+    theirs = Model().train()
+    batch = Steps(updates)[6]
+    own_fields = theirs.language_parameters()["en"]
     torch.manual_seed(0)
     value = ours(batch)
 
     torch.manual_seed(0)
-    shared = {name: one for name, one in theirs.named_parameters() if not name.startswith("own.")}
-    found = hypergradient(
+    shared = {name: parameter for name, parameter in theirs.named_parameters() if not name.startswith("own.")}
+    result = hypergradient(
         functional_loss(theirs, loss, batch.train),
-        [functional_loss(theirs, loss, one) for one in batch.validation],
+        [functional_loss(theirs, loss, item) for item in batch.validation],
         shared,
-        own,
+        own_fields,
         step=plain_step(batch.pace * 0.05),
         second_order=exact,
     )
     with torch.no_grad():
-        for name, one in own.items():  # Adam's first step has the length of its rate everywhere.
-            gradient = found.total()[name]
-            one.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + EPSILON))
+        for name, own_field in own_fields.items():  # Adam's first step has the length of its rate everywhere.
+            gradient = result.total()[name]
+            own_field.sub_(batch.pace * 0.2 * gradient / (gradient.abs() + EPSILON))
     assert value.detach() == pytest.approx(float(loss(theirs, batch.train).detach()), abs=1e-6)
-    for name, one in ours.model.named_parameters():
-        assert torch.allclose(one, theirs.get_parameter(name), atol=1e-6)
+    for name, own_field in ours.model.named_parameters():
+        assert torch.allclose(own_field, theirs.get_parameter(name), atol=1e-6)
 
 
 def test_a_step_moves_the_own_parameters_of_its_language_alone():
-    one = learner()
-    before = weights(one.model)
-    one(Steps()[1]).backward()
-    moved = {name for name, now in one.model.named_parameters() if not torch.equal(now, before[name])}
-    assert moved == set(one.model.language_parameters()["sw"])
-    asked = {name for name, now in one.model.named_parameters() if now.grad is not None}
-    assert asked == {name for name in before if not name.startswith("own.")}
+    meta_learning_model = learner()
+    weights_before = weights(meta_learning_model.model)
+    meta_learning_model(Steps()[1]).backward()
+    moved_names = {
+        name
+        for name, now in meta_learning_model.model.named_parameters()
+        if not torch.equal(now, weights_before[name])
+    }
+    assert moved_names == set(meta_learning_model.model.language_parameters()["sw"])
+    names = {name for name, now in meta_learning_model.model.named_parameters() if now.grad is not None}
+    assert names == {name for name in weights_before if not name.startswith("own.")}
 
 
 def test_own_parameters_that_the_training_loss_moves_too_are_trained_plainly_where_the_others_are_0():
-    ours, _ = trained(replace(LEARNING, own_rate=0.0, own_on_train=True))
+    ours, _ = train_learner(replace(LEARNING, own_rate=0.0, own_on_train=True))
     theirs = Model()
-    fit(theirs, [batch.train for batch in map(Steps().__getitem__, range(12))], loss, updates=UPDATES, seed=0)
+    fit(
+        theirs,
+        [batch.train for batch in (Steps().__getitem__(index) for index in range(12))],
+        loss,
+        updates=UPDATES,
+        seed=0,
+    )
     assert equal(weights(ours), weights(theirs))
 
 
 @pytest.mark.parametrize("moves_shared", [True, False])
 def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses_put_them(moves_shared):
-    alone, both = (
+    single_meta_learning_model, meta_learning_models = (
         learner(replace(LEARNING, own_on_train=too, moves_shared=moves_shared)) for too in (False, True)
     )
-    for one in (alone, both):
-        one.eval()(Steps()[1]).backward()
-    assert equal(weights(alone.model), weights(both.model))
+    for learning_model in (single_meta_learning_model, meta_learning_models):
+        learning_model.eval()(Steps()[1]).backward()
+    assert equal(weights(single_meta_learning_model.model), weights(meta_learning_models.model))
     theirs = Model().eval()
-    theirs.load_state_dict(both.model.state_dict())
+    theirs.load_state_dict(meta_learning_models.model.state_dict())
     loss(theirs, Steps()[1].train).backward()
     for name in theirs.language_parameters()["sw"]:
-        assert torch.equal(both.model.get_parameter(name).grad, theirs.get_parameter(name).grad)
-        assert alone.model.get_parameter(name).grad is None
+        assert torch.equal(
+            meta_learning_models.model.get_parameter(name).grad, theirs.get_parameter(name).grad
+        )
+        assert single_meta_learning_model.model.get_parameter(name).grad is None
 
 
 @pytest.mark.nightly
@@ -183,10 +207,10 @@ def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):
     learning = replace(LEARNING, second_order=second_order, inner_step=inner_step)
-    model, _ = trained(learning, steps=Steps(steps=60))
-    unseen = [text(language, 10**6) for language in LANGUAGES]
-    assert all(float(loss(model, one).detach()) < 0.35 for one in unseen)
-    assert all(one.requires_grad for one in model.parameters())
+    model, _ = train_learner(learning, steps=Steps(steps=60))
+    unseen_texts = [text(language, 10**6) for language in LANGUAGES]
+    assert all(float(loss(model, unseen_text).detach()) < 0.35 for unseen_text in unseen_texts)
+    assert all(parameter.requires_grad for parameter in model.parameters())
 
 
 @pytest.mark.slow
@@ -195,22 +219,26 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
 )
 @pytest.mark.parametrize("stop", [0, 3, 7])
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
-    updates, learning = replace(UPDATES, precision=precision), replace(LEARNING, inner_step=inner_step)
+    updates = replace(UPDATES, precision=precision)
+    learning = replace(LEARNING, inner_step=inner_step)
     checkpoints = Checkpoints(tmp_path / "work", 3, no_time)
-    whole, rows = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3, no_time))
+    whole_learner, rows = train_learner(
+        learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3, no_time)
+    )
     with pytest.raises(KeyboardInterrupt):
-        trained(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
-    again, rows_again = trained(learning, updates=updates, checkpoints=checkpoints)
-    assert equal(weights(again), weights(whole))
+        train_learner(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
+    again, rows_again = train_learner(learning, updates=updates, checkpoints=checkpoints)
+    assert equal(weights(again), weights(whole_learner))
     assert rows_again == rows
 
 
 def test_in_bfloat16_the_training_loss_sees_own_parameters_as_they_are_after_their_step():
     """Autocast keeps the weights it converts, which would be outdated."""
-    one, batch = learner(replace(LEARNING, own_rate=0.5)), Steps()[5]
-    one.model.shared[2].p = 0.0
+    meta_learning_model = learner(replace(LEARNING, own_rate=0.5))
+    batch = Steps()[5]
+    meta_learning_model.model.shared[2].p = 0.0
     values = []
-    for asked in (loss, lambda _, __: one(batch), loss):
+    for arguments in (loss, lambda _, __: meta_learning_model(batch), loss):
         with torch.autocast("cpu", torch.bfloat16):
-            values.append(float(asked(one.model, batch.train).detach()))
+            values.append(float(arguments(meta_learning_model.model, batch.train).detach()))
     assert values[0] != values[1] == values[2]

@@ -11,7 +11,7 @@ from isogloss.training.optimizer import adamw, rate_schedule, set_rate, set_rate
 
 
 def theirs(warmup_steps, steps):
-    """transformers' curve: it begins at a rate of 0 and ends above it; ours is one step ahead of that."""
+    """transformers' curve: it begins at a rate of 0 and ends above it. Ours is one step ahead of that."""
     from transformers import get_linear_schedule_with_warmup
 
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
@@ -41,12 +41,12 @@ def test_the_rate_is_highest_after_the_warm_up_and_0_after_the_last_step(steps, 
 @given(st.integers(1, 500), st.floats(0, 1))
 def test_other_schedules_warm_up_alike_and_then_fall_by_the_root_of_the_steps_or_stay(steps, warmup):
     updates = Updates(learning_rate=2.0, warmup=warmup)
-    plain, root, constant = (
-        [*map(rate_schedule(replace(updates, rate_schedule=name), steps), range(steps))]
+    plain_result, root, constant = (
+        [rate_schedule(replace(updates, rate_schedule=name), steps)(index) for index in range(steps)]
         for name in (None, "inverse-square-root", "constant")
     )
     top = max(1, round(warmup * steps))
-    assert plain[:top] == root[:top] == constant[:top]
+    assert plain_result[:top] == root[:top] == constant[:top]
     assert all(rate == 2.0 for rate in constant[top - 1 :])
     assert root[top:] == pytest.approx([2.0 * (top / step) ** 0.5 for step in range(top + 1, steps + 1)])
 
@@ -54,11 +54,11 @@ def test_other_schedules_warm_up_alike_and_then_fall_by_the_root_of_the_steps_or
 def test_only_matrices_decay_and_only_what_is_trained_is_updated():
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
     model[0].weight.requires_grad_(False)
-    decaying, others = adamw(model, Updates(learning_rate=1.0, weight_decay=0.3)).param_groups
+    decaying, other_groups = adamw(model, Updates(learning_rate=1.0, weight_decay=0.3)).param_groups
     assert [id(weight) for weight in decaying["params"]] == [id(model[2].weight)]
-    named = [model[0].bias, model[1].weight, model[1].bias]
-    assert [id(weight) for weight in others["params"]] == [id(weight) for weight in named]
-    assert (decaying["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
+    biases = [model[0].bias, model[1].weight, model[1].bias]
+    assert [id(weight) for weight in other_groups["params"]] == [id(weight) for weight in biases]
+    assert (decaying["weight_decay"], other_groups["weight_decay"]) == (0.3, 0.0)
 
 
 def test_what_learns_faster_has_so_many_times_the_rate_and_the_rest_its_own():
@@ -89,7 +89,7 @@ def test_an_update_is_that_of_torch_without_fusion():
     models = [torch.nn.Linear(6, 5) for _ in range(2)]
     models[1].load_state_dict(models[0].state_dict())
     ours = adamw(models[0], Updates(learning_rate=0.1, weight_decay=0.2, beta2=0.95, epsilon=1e-6))
-    plain = torch.optim.AdamW(
+    plain_optimizer = torch.optim.AdamW(
         [
             {"params": [models[1].weight], "weight_decay": 0.2},
             {"params": [models[1].bias], "weight_decay": 0.0},
@@ -101,9 +101,9 @@ def test_an_update_is_that_of_torch_without_fusion():
     )
     x = torch.randn(7, 6)
     for _ in range(5):
-        for model, optimizer in zip(models, (ours, plain), strict=True):
+        for model, optimizer in zip(models, (ours, plain_optimizer), strict=True):
             optimizer.zero_grad()
             model(x).square().sum().backward()
             optimizer.step()
-    for one, other in each(zip(models[0].parameters(), models[1].parameters(), strict=True)):
-        assert torch.allclose(one, other, atol=1e-6)
+    for left, right in each(zip(models[0].parameters(), models[1].parameters(), strict=True)):
+        assert torch.allclose(left, right, atol=1e-6)

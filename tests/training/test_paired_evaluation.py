@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from in_translation import READ, linked, sentences, setting
+from in_translation import READ, link_words, sentences, setting
 from isogloss.core.errors import DataError
 from isogloss.encoders.mixup import LearnedRatio, Mixup, mixing
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -43,91 +43,97 @@ def model(task, bert_folder):
     return task.head(bert_folder, seed=0)
 
 
-def close(one, other, atol=1e-5):
-    return len(one) == len(other) and all(
-        torch.allclose(a, b, atol=atol) for a, b in zip(one, other, strict=True)
+def close(left, right, atol=1e-5):
+    return len(left) == len(right) and all(
+        torch.allclose(a, b, atol=atol) for a, b in zip(left, right, strict=True)
     )
 
 
 def paired_scorer(task, tokenizer, optimization, examples, translations, **changes):
-    own = evaluation(task, examples, tokenizer, optimization)
-    return pair_with_translations(own, translations, tokenizer, optimization, mixup=mixup(**changes))
+    own_evaluation = evaluation(task, examples, tokenizer, optimization)
+    return pair_with_translations(
+        own_evaluation, translations, tokenizer, optimization, mixup=mixup(**changes)
+    )
 
 
-def by_hand(task, model, tokenizer, optimization, example, translation):
-    """Run one pair without batching; return the scores of the translation, of the example, and λ."""
+def run_pair(task, model, tokenizer, optimization, example, translation):
+    """Run one pair without batching. Return the scores of the translation, of the example, and λ."""
     rows = [
         replace(row, gold=())
-        for one in (translation, example)
-        for row in task.encode([one], tokenizer, limit=optimization.limit, overlap=optimization.overlap)
+        for item in (translation, example)
+        for row in task.encode([item], tokenizer, limit=optimization.limit, overlap=optimization.overlap)
     ]
     batch = collate(rows, padding=tokenizer.pad_token_id)
-    with torch.no_grad(), mixing(model, mixup(), batch.mask) as noted:
+    with torch.no_grad(), mixing(model, mixup(), batch.mask) as noted_mixing:
         scores = task.scores(model, batch)
-    before = rows[0].scored
-    return scores[:before], scores[before:], noted.ratios.mean().item()
+    state_before = rows[0].scored
+    return scores[:state_before], scores[state_before:], noted_mixing.ratios.mean().item()
 
 
 def test_each_example_is_scored_beside_its_own_translation(task, model, tokenizer, optimization):
-    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    examples = READ[task.name]("de", 9)
+    translations = READ[task.name]("en", 9)
     scorer = paired_scorer(task, tokenizer, optimization, examples, translations[::-1])
-    found, ratios = scorer.scores(model), scorer.ratios(model)
+    result = scorer.scores(model)
+    ratios = scorer.ratios(model)
     assert scorer.warnings == ()
-    there = {one.id: one for one in translations}
-    for example, scores, ratio in zip(examples, found, ratios.tolist(), strict=True):
-        of_source, of_target, expected = by_hand(
-            task, model, tokenizer, optimization, example, there[example.id]
+    folder = {translation.id: translation for translation in translations}
+    for example, scores, ratio in zip(examples, result, ratios.tolist(), strict=True):
+        source_pair, target_pair, expected = run_pair(
+            task, model, tokenizer, optimization, example, folder[example.id]
         )
         assert ratio == pytest.approx(expected, abs=1e-5)
         if task.name in ONE_ANSWER:
-            mean = (of_source.softmax(dim=1) + of_target.softmax(dim=1)) / 2
+            mean = (source_pair.softmax(dim=1) + target_pair.softmax(dim=1)) / 2
             assert torch.allclose(scores.exp()[:, : mean.size(1)], mean, atol=1e-5)
         else:
-            assert torch.allclose(scores, of_target, atol=1e-4)
+            assert torch.allclose(scores, target_pair, atol=1e-4)
     assert ratios.std() > 0
 
 
 def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model, tokenizer, optimization):
     examples = READ[task.name]("de", 9)
-    scorer, plain = (
-        paired_scorer(task, tokenizer, optimization, examples, []),
-        evaluation(task, examples, tokenizer, optimization),
-    )
-    assert close(scorer.scores(model), plain.scores(model), atol=0)
-    assert scorer.predict(model) == plain.predict(model)
-    assert scorer.measures(model) == plain.measures(model)
-    assert (scorer.score(model), scorer.metric) == (plain.score(model), plain.metric)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, [])
+    plain_evaluation = evaluation(task, examples, tokenizer, optimization)
+    assert close(scorer.scores(model), plain_evaluation.scores(model), atol=0)
+    assert scorer.predict(model) == plain_evaluation.predict(model)
+    assert scorer.measures(model) == plain_evaluation.measures(model)
+    assert (scorer.score(model), scorer.metric) == (plain_evaluation.score(model), plain_evaluation.metric)
     assert bool(scorer.ratios(model).isnan().all())
     (warning,) = scorer.warnings
     assert warning.startswith(f"{len(examples)} of {len(examples)} examples ")
 
 
 def test_examples_without_a_translation_run_among_others_that_have_one(task, model, tokenizer, optimization):
-    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    some = [one for one in translations if int(one.id) % 3]
-    mixed = paired_scorer(task, tokenizer, optimization, examples, translations).scores(model)
-    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
-    scorer = paired_scorer(task, tokenizer, optimization, examples, some)
-    for example, found, with_all, without in zip(examples, scorer.scores(model), mixed, plain, strict=True):
-        own = slice(len(example.options) if task.name == "multiple-choice" else None)
-        expected = with_all if int(example.id) % 3 else without
-        assert torch.allclose(found[:, own], expected[:, own], atol=1e-5)
+    examples = READ[task.name]("de", 9)
+    translations = READ[task.name]("en", 9)
+    items = [translation for translation in translations if int(translation.id) % 3]
+    mixed_scores = paired_scorer(task, tokenizer, optimization, examples, translations).scores(model)
+    plain_scores = evaluation(task, examples, tokenizer, optimization).scores(model)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, items)
+    for example, score, with_all, plain_plain_score in zip(
+        examples, scorer.scores(model), mixed_scores, plain_scores, strict=True
+    ):
+        own_slice = slice(len(example.options) if task.name == "multiple-choice" else None)
+        expected = with_all if int(example.id) % 3 else plain_plain_score
+        assert torch.allclose(score[:, own_slice], expected[:, own_slice], atol=1e-5)
     ratios = scorer.ratios(model)
-    assert [not int(one.id) % 3 for one in examples] == ratios.isnan().tolist()
+    assert [not int(item.id) % 3 for item in examples] == ratios.isnan().tolist()
 
 
 def test_without_a_ratio_the_target_side_is_that_of_the_plain_model(task, model, tokenizer, optimization):
-    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
+    examples = READ[task.name]("de", 9)
+    translations = READ[task.name]("en", 9)
     scorer = paired_scorer(task, tokenizer, optimization, examples, translations, ratio=0.0)
-    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
+    plain_scores = evaluation(task, examples, tokenizer, optimization).scores(model)
     assert scorer.ratios(model).tolist() == [0.0] * len(examples)
     if task.name in ONE_ANSWER:
-        there = evaluation(task, translations, tokenizer, optimization).scores(model)
-        plain = [
-            ((one.softmax(dim=1) + other.softmax(dim=1)) / 2).log()
-            for one, other in zip(plain, there, strict=True)
+        scores = evaluation(task, translations, tokenizer, optimization).scores(model)
+        plain_scores = [
+            ((plain_score.softmax(dim=1) + score.softmax(dim=1)) / 2).log()
+            for plain_score, score in zip(plain_scores, scores, strict=True)
         ]
-    assert close(scorer.scores(model), plain)
+    assert close(scorer.scores(model), plain_scores)
 
 
 def test_a_constant_ratio_is_that_of_every_pair(task, model, tokenizer, optimization):
@@ -145,30 +151,35 @@ def test_labels_of_examples_and_translations_are_not_looked_at(model, task, toke
         "qa": {"answers": ()},
         "multiple-choice": {"label": None},
     }[task.name]
-    examples, translations = READ[task.name]("de", 9), READ[task.name]("en", 9)
-    labelled = paired_scorer(task, tokenizer, optimization, examples, translations)
-    bare = paired_scorer(
+    examples = READ[task.name]("de", 9)
+    translations = READ[task.name]("en", 9)
+    labelled_paired_scorer = paired_scorer(task, tokenizer, optimization, examples, translations)
+    bare_paired_scorer = paired_scorer(
         task,
         tokenizer,
         optimization,
-        *([replace(one, **field) for one in some] for some in (examples, translations)),
+        *([replace(item, **field) for item in items] for items in (examples, translations)),
     )
-    assert close(labelled.scores(model), bare.scores(model), atol=0)
+    assert close(labelled_paired_scorer.scores(model), bare_paired_scorer.scores(model), atol=0)
 
 
 def test_a_translation_with_other_options_is_refused(bert_folder, tokenizer, optimization):
     examples = READ["multiple-choice"]("de", 3)
-    there = [replace(one, options=one.options[:2], label=None) for one in READ["multiple-choice"]("en", 3)]
+    folder = [
+        replace(question, options=question.options[:2], label=None)
+        for question in READ["multiple-choice"]("en", 3)
+    ]
     with pytest.raises(DataError, match=r"example '1'.*3 options.*translation 2"):
-        paired_scorer(TASKS["multiple-choice"], tokenizer, optimization, examples, there)
+        paired_scorer(TASKS["multiple-choice"], tokenizer, optimization, examples, folder)
 
 
 def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, optimization):
-    task, examples = TASKS["upos"], sentences("de", 6, longest=90)
+    task = TASKS["upos"]
+    examples = sentences("de", 6, longest=90)
     scorer = paired_scorer(task, tokenizer, optimization, examples, sentences("en", 6, longest=90)[1:])
     model = task.head(bert_folder, seed=0)
     assert len(scorer.rows) > len(examples) + 1
-    assert [len(tags) for tags in scorer.predict(model)] == [len(one.words) for one in examples]
+    assert [len(tags) for tags in scorer.predict(model)] == [len(example.words) for example in examples]
     assert scorer.ratios(model).isnan().tolist() == [True, *[False] * 5]
 
 
@@ -177,33 +188,46 @@ def test_each_window_of_a_long_sentence_is_scored_once(bert_folder, tokenizer, o
 
 def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folder, tokenizer, optimization):
     """From an example to its translation lead the links, so the words of the example are the second ones."""
-    task, examples = TASKS["upos"], sentences("de", 9)
-    there = [replace(one, links=one.links[1:]) for one in linked(sentences("en", 9))]
+    task = TASKS["upos"]
+    examples = sentences("de", 9)
+    folder = [replace(pair, links=pair.links[1:]) for pair in link_words(sentences("en", 9))]
     model = task.head(bert_folder, seed=0)
-    scorer = paired_scorer(task, tokenizer, optimization, examples, there, attends="links")
-    found = scorer.scores(model)
-    for row, example, other in zip(scorer.rows, examples, there, strict=True):
-        (own,), (before,) = (task.encode([replace(one, tags=())], tokenizer) for one in (example, other))
-        links = torch.zeros(1, *[max(len(own.subwords), len(before.subwords))] * 2, dtype=torch.bool)
-        for place, word in enumerate(own.word_of):
-            for beside_it, its in enumerate(before.word_of):
-                links[0, place, beside_it] = (word, its) in other.links
-        batch = collate([before, own], padding=tokenizer.pad_token_id)
+    scorer = paired_scorer(task, tokenizer, optimization, examples, folder, attends="links")
+    scores = scorer.scores(model)
+    for row, example, other_pair in zip(scorer.rows, examples, folder, strict=True):
+        (own_encodings,), (encodings_before,) = (
+            task.encode([replace(item, tags=())], tokenizer) for item in (example, other_pair)
+        )
+        links = torch.zeros(
+            1, *[max(len(own_encodings.subwords), len(encodings_before.subwords))] * 2, dtype=torch.bool
+        )
+        for place, word in enumerate(own_encodings.word_of):
+            for beside_it, its in enumerate(encodings_before.word_of):
+                links[0, place, beside_it] = (word, its) in other_pair.links
+        batch = collate([encodings_before, own_encodings], padding=tokenizer.pad_token_id)
         with torch.no_grad(), mixing(model, mixup(attends="links"), batch.mask, links=links):
-            alone = task.scores(model, batch)[before.scored :]
-        assert torch.allclose(found[row.example], alone, atol=1e-5)
-    plain = evaluation(task, examples, tokenizer, optimization).scores(model)
-    assert not close(found, plain, atol=1e-3)
-    turned = [replace(one, links=tuple((b, a) for a, b in one.links)) for one in there]
+            single_scores = task.scores(model, batch)[encodings_before.scored :]
+        assert torch.allclose(scores[row.example], single_scores, atol=1e-5)
+    plain_scores = evaluation(task, examples, tokenizer, optimization).scores(model)
+    assert not close(scores, plain_scores, atol=1e-3)
+    turned_value = [replace(pair, links=tuple((b, a) for a, b in pair.links)) for pair in folder]
     assert not close(
-        found, paired_scorer(task, tokenizer, optimization, examples, turned, attends="links").scores(model)
+        scores,
+        paired_scorer(task, tokenizer, optimization, examples, turned_value, attends="links").scores(model),
     )
 
 
 def test_translations_without_links_are_refused_where_words_are_mixed_by_links(tokenizer, optimization):
-    task, examples, bare = TASKS["upos"], sentences("de", 3), sentences("en", 3)
+    task = TASKS["upos"]
+    examples = sentences("de", 3)
+    bare_sentences = sentences("en", 3)
     with pytest.raises(DataError, match=r"translations.*inputs: .*attends =.*2 translations.*0, 2\)"):
         paired_scorer(
-            task, tokenizer, optimization, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links"
+            task,
+            tokenizer,
+            optimization,
+            examples,
+            [bare_sentences[0], *link_words(bare_sentences[1:2]), bare_sentences[2]],
+            attends="links",
         )
-    paired_scorer(task, tokenizer, optimization, examples, bare, attends="links", ratio=0.0)
+    paired_scorer(task, tokenizer, optimization, examples, bare_sentences, attends="links", ratio=0.0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from each import each
-from in_translation import READ, linked, sentences
+from in_translation import READ, link_words, sentences
 from isogloss.core.errors import DataError, ModelError
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import LearnedRatio, Mixup, mixing
@@ -30,7 +30,7 @@ def mixup(**changes):
 
 
 @pytest.fixture(scope="module")
-def loaded(bert_folder):
+def loaded_encoder(bert_folder):
     return load_model(bert_folder), load_tokenizer(bert_folder)
 
 
@@ -45,65 +45,71 @@ def text(request):
     return parallel_examples
 
 
-def states_of(text, loaded, language="de", count=24):
-    return text.states(loaded, text.read(language)[:count], language, WANTED)
+def states_of(text, loaded_model, language="de", count=24):
+    return text.states(loaded_model, text.read(language)[:count], language, WANTED)
 
 
 def test_examples_are_matched_by_their_ids(text):
     pairs = text().pairs("en", "de")
     assert pairs
-    assert all(one.key == one.first.id == one.second.id for one in pairs)
+    assert all(pair.key == pair.first.id == pair.second.id for pair in pairs)
 
 
 def test_ids_that_do_not_match_are_refused(text):
-    whole = text()
-    read = whole.read
-    apart = replace(
-        whole,
-        read=lambda code: [replace(one, id=f"{code}{one.id}") for one in read(code)],
+    whole_parallel_examples = text()
+    read = whole_parallel_examples.read
+    distance = replace(
+        whole_parallel_examples,
+        read=lambda language: [replace(example, id=f"{language}{example.id}") for example in read(language)],
     )
     with pytest.raises(DataError, match=r"en.*de:"):
-        apart.pairs("en", "de")
+        distance.pairs("en", "de")
 
 
-def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded):
-    model, tokenizer = loaded
-    whole = text()
-    found = states_of(whole, loaded, count=5)
-    rows = example_rows(whole.task, whole.read("de")[:5], loaded, WANTED.limit)
+def test_states_are_the_mean_over_subwords_that_are_not_special(text, loaded_encoder):
+    model, tokenizer = loaded_encoder
+    whole_parallel_examples = text()
+    states = states_of(whole_parallel_examples, loaded_encoder, count=5)
+    rows = example_rows(
+        whole_parallel_examples.task, whole_parallel_examples.read("de")[:5], loaded_encoder, WANTED.limit
+    )
     special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    for number, row in enumerate(each(rows)):
+    for index, row in enumerate(each(rows)):
         with torch.inference_mode():
-            every = model(**collate([row], padding=0).inputs(), output_hidden_states=True).hidden_states
-        real = [place for place, one in enumerate(row.subwords) if one not in special]
-        expected = torch.stack([layer[0, real].mean(dim=0) for layer in every])
-        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+            hidden_states = model(
+                **collate([row], padding=0).inputs(), output_hidden_states=True
+            ).hidden_states
+        real_places = [place for place, subword in enumerate(row.subwords) if subword not in special]
+        expected = torch.stack([layer[0, real_places].mean(dim=0) for layer in hidden_states])
+        torch.testing.assert_close(states[:, index], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_states_that_are_no_numbers_are_an_error(text, loaded):
+def test_states_that_are_no_numbers_are_an_error(text, loaded_encoder):
     """Each sentence would be its translation's nearest: no other compares as nearer than nan."""
-    model, tokenizer = loaded
-    broken = deepcopy(model)
+    model, tokenizer = loaded_encoder
+    broken_model = deepcopy(model)
     with torch.no_grad():
-        next(broken.parameters())[:] = float("nan")
+        next(broken_model.parameters())[:] = float("nan")
     with pytest.raises(ModelError, match="states"):
-        states_of(text(), (broken, tokenizer))
+        states_of(text(), (broken_model, tokenizer))
     with pytest.raises(ModelError, match="states"):
-        BitextSentences(lambda _: []).states((broken, tokenizer), ["a cat", "a dog"], "de", WANTED)
+        BitextSentences(lambda _: []).states((broken_model, tokenizer), ["a cat", "a dog"], "de", WANTED)
 
 
-def test_plain_text_has_the_states_of_bitext(loaded):
+def test_plain_text_has_the_states_of_bitext(loaded_encoder):
     """Words are read as running text is, where spaces part them."""
-    whole = ParallelExamples(task=TASKS["upos"], read=READ["upos"], name="x")
-    lines = [" ".join(one.words) for one in whole.read("de")]
-    expected = sentence_states(*loaded, lines, layers=WANTED.layers, limit=40, precision="float32")
-    torch.testing.assert_close(states_of(whole, loaded), expected, atol=1e-5, rtol=1e-4)
+    whole_parallel_examples = ParallelExamples(task=TASKS["upos"], read=READ["upos"], name="x")
+    lines = [" ".join(example.words) for example in whole_parallel_examples.read("de")]
+    expected = sentence_states(*loaded_encoder, lines, layers=WANTED.layers, limit=40, precision="float32")
+    torch.testing.assert_close(
+        states_of(whole_parallel_examples, loaded_encoder), expected, atol=1e-5, rtol=1e-4
+    )
     bitext = BitextSentences(lambda _: [])
-    assert torch.equal(bitext.states(loaded, lines, "de", WANTED), expected)
+    assert torch.equal(bitext.states(loaded_encoder, lines, "de", WANTED), expected)
 
 
 @pytest.fixture(params=["nli", "upos"])
-def paired(request):
+def parallel_case(request):
     read = READ[request.param]
 
     def paired_examples(mixup):
@@ -119,82 +125,114 @@ def paired(request):
     return paired_examples
 
 
-def test_with_a_largest_ratio_of_0_paired_states_are_the_unmixed_ones_to_the_bit(paired, loaded):
-    alone = replace(paired(mixup()), translations=None, mixup=None)
-    assert torch.equal(states_of(paired(mixup(ratio=0.0)), loaded), states_of(alone, loaded))
-    assert not torch.allclose(states_of(paired(mixup()), loaded), states_of(alone, loaded), atol=1e-3)
+def test_with_a_largest_ratio_of_0_paired_states_are_the_unmixed_ones_to_the_bit(
+    parallel_case, loaded_encoder
+):
+    single_parallel_examples = replace(parallel_case(mixup()), translations=None, mixup=None)
+    assert torch.equal(
+        states_of(parallel_case(mixup(ratio=0.0)), loaded_encoder),
+        states_of(single_parallel_examples, loaded_encoder),
+    )
+    assert not torch.allclose(
+        states_of(parallel_case(mixup()), loaded_encoder),
+        states_of(single_parallel_examples, loaded_encoder),
+        atol=1e-3,
+    )
 
 
-def test_a_ratio_near_0_comes_near_the_unmixed_states(paired, loaded):
+def test_a_ratio_near_0_comes_near_the_unmixed_states(parallel_case, loaded_encoder):
     mix = mixup(ratio=1e-7, residual="summed", learned=False)
-    alone = replace(paired(mix), translations=None, mixup=None)
-    torch.testing.assert_close(states_of(paired(mix), loaded), states_of(alone, loaded), atol=1e-4, rtol=1e-3)
+    single_parallel_examples = replace(parallel_case(mix), translations=None, mixup=None)
+    torch.testing.assert_close(
+        states_of(parallel_case(mix), loaded_encoder),
+        states_of(single_parallel_examples, loaded_encoder),
+        atol=1e-4,
+        rtol=1e-3,
+    )
 
 
-def test_paired_states_are_those_the_mixed_model_computes(paired, loaded):
-    model, tokenizer = loaded
-    whole, mix = paired(mixup()), mixup()
-    found = states_of(whole, loaded, count=5)
-    own, other = (example_rows(whole.task, whole.read(code)[:5], loaded, 40) for code in ("de", "en"))
+def test_paired_states_are_those_the_mixed_model_computes(parallel_case, loaded_encoder):
+    model, tokenizer = loaded_encoder
+    whole_parallel_examples = parallel_case(mixup())
+    mix = mixup()
+    states = states_of(whole_parallel_examples, loaded_encoder, count=5)
+    own_example_rows, other_example_rows = (
+        example_rows(
+            whole_parallel_examples.task, whole_parallel_examples.read(language)[:5], loaded_encoder, 40
+        )
+        for language in ("de", "en")
+    )
     special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    for number, (row, partner) in enumerate(zip(own, other, strict=True)):
+    for index, (row, partner) in enumerate(zip(own_example_rows, other_example_rows, strict=True)):
         batch = collate([partner, row], padding=tokenizer.pad_token_id)
         with torch.inference_mode(), mixing(model, mix, batch.mask):
-            every = model(**batch.inputs(), output_hidden_states=True).hidden_states
-        real = [place for place, one in enumerate(row.subwords) if one not in special]
-        expected = torch.stack([layer[1, real].mean(dim=0) for layer in every])
-        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+            hidden_states = model(**batch.inputs(), output_hidden_states=True).hidden_states
+        real_places = [place for place, subword in enumerate(row.subwords) if subword not in special]
+        expected = torch.stack([layer[1, real_places].mean(dim=0) for layer in hidden_states])
+        torch.testing.assert_close(states[:, index], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_below_the_layer_that_mixes_and_in_the_source_nothing_is_mixed(paired, loaded):
-    alone = replace(paired(mixup()), translations=None, mixup=None)
-    found, unmixed = states_of(paired(mixup()), loaded), states_of(alone, loaded)
-    torch.testing.assert_close(found[:2], unmixed[:2], atol=1e-5, rtol=1e-4)
-    assert torch.equal(states_of(paired(mixup()), loaded, "en"), states_of(alone, loaded, "en"))
+def test_below_the_layer_that_mixes_and_in_the_source_nothing_is_mixed(parallel_case, loaded_encoder):
+    single_parallel_examples = replace(parallel_case(mixup()), translations=None, mixup=None)
+    states = states_of(parallel_case(mixup()), loaded_encoder)
+    unmixed_states = states_of(single_parallel_examples, loaded_encoder)
+    torch.testing.assert_close(states[:2], unmixed_states[:2], atol=1e-5, rtol=1e-4)
+    assert torch.equal(
+        states_of(parallel_case(mixup()), loaded_encoder, "en"),
+        states_of(single_parallel_examples, loaded_encoder, "en"),
+    )
 
 
-def test_by_links_paired_states_are_those_the_mixed_model_computes(loaded):
-    model, tokenizer = loaded
-    there, mix = linked(sentences("en", 5)), mixup(attends="links")
-    there = [replace(one, links=one.links[1:]) for one in there]
-    whole = ParallelExamples(
+def test_by_links_paired_states_are_those_the_mixed_model_computes(loaded_encoder):
+    model, tokenizer = loaded_encoder
+    words = link_words(sentences("en", 5))
+    mix = mixup(attends="links")
+    words = [replace(word, links=word.links[1:]) for word in words]
+    whole_parallel_examples = ParallelExamples(
         task=TASKS["upos"],
         read=sentences,
         name="x",
-        translations=lambda _: there,
+        translations=lambda _: words,
         mixup=mix,
         source="en",
     )
-    found = states_of(whole, loaded, count=5)
-    own, other = (example_rows(whole.task, some, loaded, 40) for some in (sentences("de", 5), there))
-    for number, (row, partner) in enumerate(zip(own, other, strict=True)):
+    states = states_of(whole_parallel_examples, loaded_encoder, count=5)
+    own_example_rows, other_example_rows = (
+        example_rows(whole_parallel_examples.task, items, loaded_encoder, 40)
+        for items in (sentences("de", 5), words)
+    )
+    for index, (row, partner) in enumerate(zip(own_example_rows, other_example_rows, strict=True)):
         batch = collate([partner, row], padding=tokenizer.pad_token_id)
         width = batch.subwords.size(1)
         links = subword_links([RowPair(partner, row, reversed_links(partner.links))], width=width)
         with torch.inference_mode(), mixing(model, mix, batch.mask, links=links):
-            every = model(**batch.inputs(), output_hidden_states=True).hidden_states
-        expected = torch.stack([layer[1, 1 : len(row.subwords) - 1].mean(dim=0) for layer in every])
-        torch.testing.assert_close(found[:, number], expected, atol=1e-5, rtol=1e-4)
+            hidden_states = model(**batch.inputs(), output_hidden_states=True).hidden_states
+        expected = torch.stack([layer[1, 1 : len(row.subwords) - 1].mean(dim=0) for layer in hidden_states])
+        torch.testing.assert_close(states[:, index], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_no_hook_remains(paired, loaded):
+def test_no_hook_remains(parallel_case, loaded_encoder):
     def hooks():
-        return sum(len(part._forward_hooks) for part in loaded[0].modules())
+        return sum(len(part._forward_hooks) for part in loaded_encoder[0].modules())
 
-    before = hooks()
-    states_of(paired(mixup()), loaded)
-    assert hooks() == before
+    hooks_before = hooks()
+    states_of(parallel_case(mixup()), loaded_encoder)
+    assert hooks() == hooks_before
 
 
-def test_an_example_without_a_translation_is_read_alone_and_told_of(paired, loaded):
-    said = []
-    whole = paired(mixup())
-    translations = whole.translations
-    some = replace(whole, translations=lambda code: translations(code)[3:], warn=said.append)
-    alone = replace(whole, translations=None, mixup=None)
-    some.pairs("en", "de")
-    (warning,) = said
+def test_an_example_without_a_translation_is_read_alone_and_told_of(parallel_case, loaded_encoder):
+    message = []
+    whole_parallel_examples = parallel_case(mixup())
+    translations = whole_parallel_examples.translations
+    items = replace(
+        whole_parallel_examples, translations=lambda language: translations(language)[3:], warn=message.append
+    )
+    single_result = replace(whole_parallel_examples, translations=None, mixup=None)
+    items.pairs("en", "de")
+    (warning,) = message
     assert warning.startswith("corpus dev de: 3 of 24 examples ") and " en " in warning
-    found, every, unmixed = (states_of(one, loaded) for one in (some, whole, alone))
-    torch.testing.assert_close(found[:, :3], unmixed[:, :3], atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(found[:, 3:], every[:, 3:], atol=1e-5, rtol=1e-4)
+    states, interval, unmixed_states = (
+        states_of(item, loaded_encoder) for item in (items, whole_parallel_examples, single_result)
+    )
+    torch.testing.assert_close(states[:, :3], unmixed_states[:, :3], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(states[:, 3:], interval[:, 3:], atol=1e-5, rtol=1e-4)

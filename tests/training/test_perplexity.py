@@ -62,20 +62,20 @@ def test_a_model_that_knows_nothing_is_as_perplexed_as_the_vocabulary_is_large(m
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()
-    found = perplexity(model, batches, precision="float32")
+    result = perplexity(model, batches, precision="float32")
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight.copy_(weights[name])
-    assert found == pytest.approx(model.config.vocab_size, rel=1e-4)
+    assert result == pytest.approx(model.config.vocab_size, rel=1e-4)
 
 
 def test_perplexity_that_is_too_large_to_say_is_infinite(model, batches):
     with torch.no_grad():
         model.cls.predictions.decoder.bias.copy_(torch.linspace(0, 1e6, model.config.vocab_size))
-    found = perplexity(model, batches, precision="float32")
+    result = perplexity(model, batches, precision="float32")
     with torch.no_grad():
         model.cls.predictions.decoder.bias.zero_()
-    assert found == math.inf
+    assert result == math.inf
 
 
 def test_rows_say_step_epoch_and_language(model, batches):
@@ -103,32 +103,32 @@ def test_held_out_blocks_begin_at_lines_and_none_lies_over_another(lengths, bloc
     stream = a_stream(lengths)
     masking = Masking(vocabulary=replace(PLAIN, size=10**6))
     sampling = replace(DRAWING, block=block)
-    made = held_out_batches(stream, sampling, masking, seed=0, language="sw")
-    rows = [row.tolist() for batch in made for row in whole(batch)]
+    result = held_out_batches(stream, sampling, masking, seed=0, language="sw")
+    rows = [row.tolist() for batch in result for row in whole(batch)]
     firsts = [row[0] - 5 for row in rows]
     assert rows == [list(range(row[0], row[0] + min(block - 2, len(stream)))) for row in rows]
     assert set(firsts) <= set(stream.starts.tolist()) | {0}
     assert all(b - a >= block - 2 for a, b in pairwise(firsts))
-    assert {batch.languages for batch in made} == {("sw",)}
-    assert all(len(batch.subwords) <= sampling.rows for batch in made)
+    assert {batch.languages for batch in result} == {("sw",)}
+    assert all(len(batch.subwords) <= sampling.rows for batch in result)
 
 
 def test_of_a_long_text_blocks_are_spread_evenly(monkeypatch):
     monkeypatch.setattr(module, "MAX_HELD_OUT", 140)
-    made = held_out_batches(
+    result = held_out_batches(
         a_stream([14] * 1000), DRAWING, Masking(vocabulary=replace(PLAIN, size=10**6)), seed=0, language="sw"
     )
-    firsts = [int(row[0] - 5) // 14 for batch in made for row in whole(batch)]
+    firsts = [int(row[0] - 5) // 14 for batch in result for row in whole(batch)]
     assert firsts == [0, 111, 222, 333, 444, 555, 666, 777, 888, 999]
 
 
 def test_masks_follow_from_seed_and_language(masking):
-    def places(**how):
+    def places(**options):
         stream = a_stream([14] * 20)
-        made = held_out_batches(
-            stream, DRAWING, Masking(vocabulary=PLAIN), **{"seed": 0, "language": "sw", **how}
+        result = held_out_batches(
+            stream, DRAWING, Masking(vocabulary=PLAIN), **{"seed": 0, "language": "sw", **options}
         )
-        return torch.cat([batch.masked for batch in made])
+        return torch.cat([batch.masked for batch in result])
 
     assert torch.equal(places(), places())
     assert not torch.equal(places(), places(seed=1))
@@ -150,17 +150,19 @@ def test_guessing_by_frequency_is_as_perplexed_as_equally_frequent_subwords_are_
 def test_guessing_by_frequency_has_the_entropy_of_the_subwords_that_can_be_hidden(subwords):
     counts = np.unique(subwords, return_counts=True)[1]
     expected = math.exp(entropy(counts))
-    with_separators = [subword for each in subwords for subword in (each, 2)]
+    with_separators = [subword for element in subwords for subword in (element, 2)]
     assert frequency_perplexity(stream_of(with_separators), special=(0, 2)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("scores", "warned"), [((9.0, 3.0), False), ((9.0, 4.5), True), ((3.0, 4.0), True)])
-def test_an_encoder_no_better_than_guessing_by_frequency_is_warned_of(scores, warned):
+@pytest.mark.parametrize(
+    ("scores", "warned_value"), [((9.0, 3.0), False), ((9.0, 4.5), True), ((3.0, 4.0), True)]
+)
+def test_an_encoder_no_better_than_guessing_by_frequency_is_warned_of(scores, warned_value):
     rows = [
-        {"metric": "perplexity", "language": "qaa", "step": 100 * number, "score": score}
-        for number, score in enumerate(scores)
+        {"metric": "perplexity", "language": "qaa", "step": 100 * index, "score": score}
+        for index, score in enumerate(scores)
     ]
     warnings = plateau_warnings([{"step": 1, "loss": 2.0}, *rows], {"qaa": stream_of([7, 8, 9, 10])}, (1,))
-    assert bool(warnings) == warned
+    assert bool(warnings) == warned_value
     facts = ("qaa", "100 steps", f"{scores[-1]:.0f}", "4")
     assert all(fact in warning for warning in warnings for fact in facts)

@@ -31,7 +31,8 @@ class Machine(TorchFunctionMode):
     def __init__(self, full: float, half: float, load: Callable[[float], float] = lambda now: 1.0) -> None:
         super().__init__()
         self.seconds = {torch.float32: full, torch.bfloat16: half}
-        self.load, self.now = load, 0.0
+        self.load = load
+        self.now = 0.0
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is nn.functional.linear:
@@ -44,7 +45,8 @@ class Machine(TorchFunctionMode):
             return matrix_speeds("cpu", clock=lambda: self.now)
 
 
-FAST, SLOW = 0.001, 0.004
+FAST = 0.001
+SLOW = 0.004
 BURSTS = {
     "none": lambda now: 1.0,
     "all the time": lambda now: 3.0,
@@ -63,10 +65,10 @@ def test_bursts_of_other_work_do_not_change_which_precision_pays(load):
 
 
 @pytest.mark.parametrize(
-    ("half", "chosen"), [(1.0, "float32"), (1.49, "float32"), (1.5, "bfloat16"), (9, "bfloat16")]
+    ("half_size", "chosen_name"), [(1.0, "float32"), (1.49, "float32"), (1.5, "bfloat16"), (9, "bfloat16")]
 )
-def test_bfloat16_must_be_worth_it(half, chosen):
-    assert faster({"float32": 1.0, "bfloat16": half}) == chosen
+def test_bfloat16_must_be_worth_it(half_size, chosen_name):
+    assert faster({"float32": 1.0, "bfloat16": half_size}) == chosen_name
 
 
 def test_auto_is_what_is_measured_once():
@@ -87,9 +89,9 @@ def test_autocast_multiplies_in_the_precision_that_was_chosen():
 
 
 def test_measuring_draws_no_random_number():
-    before = torch.get_rng_state()
+    rng_state_before = torch.get_rng_state()
     assert min(matrix_speeds("cpu", rounds=1).values()) > 0
-    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(torch.get_rng_state(), rng_state_before)
 
 
 IDS = torch.tensor([[2, 9, 10, 11, 3], [2, 12, 3, 0, 0]])
@@ -101,9 +103,9 @@ def test_scores_in_bfloat16_are_those_of_autocast_to_the_bit(encoder_folder):
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         expected = model(input_ids=IDS, attention_mask=MASK).logits
     with scoring(model, "bfloat16") as device:
-        found = model(input_ids=IDS, attention_mask=MASK).logits
+        logits = model(input_ids=IDS, attention_mask=MASK).logits
     assert device.type == "cpu"
-    assert torch.equal(found, expected)
+    assert torch.equal(logits, expected)
 
 
 def test_scores_in_float32_are_the_models_own(encoder_folder):
@@ -111,18 +113,18 @@ def test_scores_in_float32_are_the_models_own(encoder_folder):
     with torch.no_grad():
         expected = model(input_ids=IDS, attention_mask=MASK).logits
     with scoring(model, "float32"):
-        found = model(input_ids=IDS, attention_mask=MASK).logits
-    assert torch.equal(found, expected)
+        logits = model(input_ids=IDS, attention_mask=MASK).logits
+    assert torch.equal(logits, expected)
 
 
 def test_weights_are_the_same_objects_afterwards(bert_folder):
     model = load_masked_lm(bert_folder)
-    before = dict(model.named_parameters())
+    parameters_before = dict(model.named_parameters())
     with pytest.raises(ZeroDivisionError), matrices_converted(model, torch.bfloat16):
         assert model.bert.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
         assert model.bert.embeddings.word_embeddings.weight.dtype == torch.float32
         raise ZeroDivisionError
-    assert all(weight is before[name] for name, weight in model.named_parameters())
+    assert all(weight is parameters_before[name] for name, weight in model.named_parameters())
 
 
 def test_layers_without_bias_stay_without():
@@ -144,11 +146,11 @@ def resident():
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be asked to give memory back")
 def test_memory_that_was_freed_is_given_back():
     blocks = [bytearray(b"x") * (64 * KIBIBYTE) for _ in range(3000)]
-    blocks, behind = [], blocks[-1]  # what lies behind keeps the heap from shrinking by itself
-    full = resident()
+    blocks, behind_block = [], blocks[-1]  # the last block keeps the heap from shrinking by itself
+    full_part = resident()
     release_memory()
-    assert full - resident() > 100 * KIBIBYTE
-    assert len(behind) == 64 * KIBIBYTE
+    assert full_part - resident() > 100 * KIBIBYTE
+    assert len(behind_block) == 64 * KIBIBYTE
 
 
 def test_another_c_library_is_no_error(monkeypatch):

@@ -17,14 +17,14 @@ VOCABULARY = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0
 DRAWING = BatchSampling(steps=8, batch_subwords=96, block=16, temperature=1.43)
 
 
-def same_batch(one, other):
-    pairs = [(getattr(one, name), getattr(other, name)) for name in type(one).__dataclass_fields__]
+def same_batch(left, right):
+    pairs = [(getattr(left, name), getattr(right, name)) for name in type(left).__dataclass_fields__]
     return all(a == b if not isinstance(a, torch.Tensor) else torch.equal(a, b) for a, b in pairs)
 
 
-def stream(size, first=5):
+def stream(size, first_item=5):
     """A text of ``size`` subwords, in lines of ten, each subword in ``first`` to ``first + 9``."""
-    subwords = np.resize(np.arange(first, first + 10, dtype=np.int32), size)
+    subwords = np.resize(np.arange(first_item, first_item + 10, dtype=np.int32), size)
     return TextStream(subwords, np.arange(0, size, 10))
 
 
@@ -39,13 +39,14 @@ def parallel(count, languages=("en", "de"), longest=12):
     ]
 
 
-def batches(sampling=DRAWING, *, sizes=(1000, 1000), translated=(), seed=0):
+def batches(sampling=DRAWING, *, sizes=(1000, 1000), translated_texts=(), seed=0):
     streams = {
-        code: stream(size, 10 * n + 10) for n, (code, size) in enumerate(zip(CODES, sizes, strict=False))
+        language: stream(size, 10 * n + 10)
+        for n, (language, size) in enumerate(zip(CODES, sizes, strict=False))
     }
     masking = Masking(vocabulary=VOCABULARY)
     return TextBatches(
-        sampling=sampling, streams=streams, translations=translated, masking=masking, seed=seed
+        sampling=sampling, streams=streams, translations=translated_texts, masking=masking, seed=seed
     )
 
 
@@ -57,15 +58,15 @@ def languages_of(batch):
 @pytest.mark.slow
 @settings(max_examples=20)
 @given(st.permutations(range(12)), st.booleans())
-def test_a_batch_follows_from_seed_and_step_alone(order, mixed):
-    sampling = replace(DRAWING, steps=12, translation=0.4, mixed=mixed)
-    made = batches(sampling, translated=parallel(30))
-    whole = [made[step] for step in range(len(made))]
-    again = batches(sampling, translated=parallel(30))
+def test_a_batch_follows_from_seed_and_step_alone(order, mixed_result):
+    sampling = replace(DRAWING, steps=12, translation=0.4, mixed=mixed_result)
+    text_batches = batches(sampling, translated_texts=parallel(30))
+    whole_result = [text_batches[step] for step in range(len(text_batches))]
+    again = batches(sampling, translated_texts=parallel(30))
     for step in order:
-        assert same_batch(again[step], whole[step])
-    other = batches(sampling, translated=parallel(30), seed=1)
-    assert not all(same_batch(one, other[step]) for step, one in enumerate(whole))
+        assert same_batch(again[step], whole_result[step])
+    other_text_batches = batches(sampling, translated_texts=parallel(30), seed=1)
+    assert not all(same_batch(item, other_text_batches[step]) for step, item in enumerate(whole_result))
 
 
 def test_a_batch_of_text_fills_its_budget_without_padding():
@@ -79,67 +80,67 @@ def test_a_batch_of_text_fills_its_budget_without_padding():
 def test_languages_are_drawn_by_the_power_of_their_size(temperature):
     sizes = (8000, 2000, 500)
     sampling = replace(DRAWING, steps=1000, temperature=temperature)
-    made = batches(sampling, sizes=sizes)
-    drawn = [languages_of(made[step]) for step in range(1000)]
-    assert all(len(one) == 1 for one in drawn)
-    counts = np.bincount([next(iter(one)) - 1 for one in drawn], minlength=3) / 1000
+    text_batches = batches(sampling, sizes=sizes)
+    drawn_golds = [languages_of(text_batches[step]) for step in range(1000)]
+    assert all(len(drawn_gold) == 1 for drawn_gold in drawn_golds)
+    counts = np.bincount([next(iter(drawn_gold)) - 1 for drawn_gold in drawn_golds], minlength=3) / 1000
     weights = np.array(sizes) ** (1 / temperature)
     assert counts == pytest.approx(weights / weights.sum(), abs=4 * (0.25 / 1000) ** 0.5)
 
 
 def test_mixed_batches_hold_rows_of_all_languages_in_the_same_proportions():
     sampling = replace(DRAWING, steps=300, batch_subwords=16 * 8, mixed=True, temperature=1.0)
-    made = batches(sampling, sizes=(6000, 2000))
-    drawn = [made[step] for step in range(300)]
-    assert sum(len(languages_of(one)) == 2 for one in drawn) > 200
-    firsts = np.concatenate([(one.gold // 10).numpy() for one in drawn])
+    text_batches = batches(sampling, sizes=(6000, 2000))
+    samples = [text_batches[step] for step in range(300)]
+    assert sum(len(languages_of(sample)) == 2 for sample in samples) > 200
+    firsts = np.concatenate([(sample.gold // 10).numpy() for sample in samples])
     assert (firsts == 1).mean() == pytest.approx(0.75, abs=0.05)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_a_share_of_the_updates_is_translation(share):
     sampling = replace(DRAWING, steps=400, translation=share)
-    made = batches(sampling, translated=parallel(30))
-    found = sum(made[step].positions is not None for step in range(400)) / 400
-    assert found == pytest.approx(share, abs=4 * (share * (1 - share) / 400) ** 0.5)
+    text_batches = batches(sampling, translated_texts=parallel(30))
+    ratio = sum(text_batches[step].positions is not None for step in range(400)) / 400
+    assert ratio == pytest.approx(share, abs=4 * (share * (1 - share) / 400) ** 0.5)
 
 
 def test_a_pair_is_a_text_and_its_translation_in_either_order():
     sampling = replace(DRAWING, steps=60, translation=1.0)
-    made = batches(sampling, translated=parallel(50, languages=("en", "de", "sw")))
+    text_batches = batches(sampling, translated_texts=parallel(50, languages=("en", "de", "sw")))
     orders = set()
     for step in range(60):
-        batch = made[step]
+        batch = text_batches[step]
         flat = batch.subwords.flatten().clone()
         flat[batch.masked] = batch.gold
         for row in flat.view_as(batch.subwords).tolist():
             end = row.index(VOCABULARY.last)
-            (first,) = set(row[1:end])
+            (first_row,) = set(row[1:end])
             (second,) = set(row[end + 1 : row.index(VOCABULARY.last, end + 1)])
-            assert first != second
-            orders.add((first, second))
+            assert first_row != second
+            orders.add((first_row, second))
     assert len(orders) == 6
 
 
 @given(st.integers(0, 999), st.sampled_from([64, 128, 512]), st.integers(3, 25))
 def test_a_batch_of_pairs_stays_in_its_budget(seed, budget, longest):
     sampling = replace(DRAWING, translation=1.0, batch_subwords=budget)
-    batch = batches(sampling, translated=parallel(20, longest=longest), seed=seed)[0]
+    batch = batches(sampling, translated_texts=parallel(20, longest=longest), seed=seed)[0]
     rows, width = batch.subwords.shape
     assert rows == 1 or rows * width <= budget
 
 
 def test_pairs_of_similar_length_waste_little_padding():
     sampling = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(sampling, translated=parallel(400, longest=40))
-    masks = [made[step].mask for step in range(60)]
+    text_batches = batches(sampling, translated_texts=parallel(400, longest=40))
+    masks = [text_batches[step].mask for step in range(60)]
     assert np.mean([1.0 if mask is None else float(mask.float().mean()) for mask in masks]) > 0.9
 
 
 def test_batches_of_pairs_use_their_budget():
     sampling = replace(DRAWING, steps=60, translation=1.0, batch_subwords=1024)
-    made = batches(sampling, translated=parallel(400, longest=40))
-    assert np.mean([made[step].subwords.numel() for step in range(60)]) > 0.85 * 1024
+    text_batches = batches(sampling, translated_texts=parallel(400, longest=40))
+    assert np.mean([text_batches[step].subwords.numel() for step in range(60)]) > 0.85 * 1024
 
 
 # Languages
@@ -148,10 +149,10 @@ def test_batches_of_pairs_use_their_budget():
 @settings(max_examples=20)
 @given(st.integers(0, 999))
 def test_a_batch_of_one_language_says_which(seed):
-    made = batches(sizes=(1000, 800, 600), seed=seed)
-    for step in range(len(made)):
-        (tens,) = languages_of(made[step])
-        assert made[step].languages == (CODES[tens - 1],)
+    text_batches = batches(sizes=(1000, 800, 600), seed=seed)
+    for step in range(len(text_batches)):
+        (tens,) = languages_of(text_batches[step])
+        assert text_batches[step].languages == (CODES[tens - 1],)
 
 
 @settings(max_examples=20)
@@ -167,37 +168,39 @@ def test_a_mixed_batch_says_the_language_of_each_row(seed):
 
 def test_a_row_of_translations_is_in_both_its_languages():
     sampling = replace(DRAWING, translation=1.0)
-    batch = batches(sampling, translated=parallel(30, CODES))[0]
+    batch = batches(sampling, translated_texts=parallel(30, CODES))[0]
     rows = batch.subwords.flatten().clone()
     rows[batch.masked] = batch.gold
     for language, row in each(zip(batch.languages, rows.view_as(batch.subwords), strict=True)):
-        tens = [int(one) // 10 for one in row if one > 9]
-        assert language == "+".join(CODES[number - 1] for number in dict.fromkeys(tens))
+        tens = [int(item) // 10 for item in row if item > 9]
+        assert language == "+".join(CODES[index - 1] for index in dict.fromkeys(tens))
 
 
 # Parts
 
 
 @given(st.integers(0, 999), st.integers(1, 9), st.booleans(), st.booleans())
-def test_parts_are_the_whole_batch(seed, count, mixed, translated):
-    sampling = replace(DRAWING, mixed=mixed, translation=float(translated))
-    whole = batches(sampling, translated=parallel(30) if translated else (), seed=seed)[0]
-    parts = [part for part, _ in whole.parts(count)]
-    shares = [share for _, share in whole.parts(count)]
-    assert len(parts) == min(count, len(whole.subwords))
+def test_parts_are_the_whole_batch(seed, count, mixed_result, translations):
+    sampling = replace(DRAWING, mixed=mixed_result, translation=float(translations))
+    whole_text_batch = batches(sampling, translated_texts=parallel(30) if translations else (), seed=seed)[0]
+    parts = [part for part, _ in whole_text_batch.parts(count)]
+    shares = [share for _, share in whole_text_batch.parts(count)]
+    assert len(parts) == min(count, len(whole_text_batch.subwords))
     assert sum(shares) == pytest.approx(1)
-    assert torch.equal(torch.cat([part.subwords for part in parts]), whole.subwords)
-    assert torch.equal(torch.cat([part.gold for part in parts]), whole.gold)
+    assert torch.equal(torch.cat([part.subwords for part in parts]), whole_text_batch.subwords)
+    assert torch.equal(torch.cat([part.gold for part in parts]), whole_text_batch.gold)
     for name in ("mask", "positions"):
         pieces = [getattr(part, name) for part in parts]
-        assert (pieces[0] is None) == (getattr(whole, name) is None)
-        assert pieces[0] is None or torch.equal(torch.cat(pieces), getattr(whole, name))
-    width, rows_before, places = whole.subwords.size(1), 0, []
+        assert (pieces[0] is None) == (getattr(whole_text_batch, name) is None)
+        assert pieces[0] is None or torch.equal(torch.cat(pieces), getattr(whole_text_batch, name))
+    width = whole_text_batch.subwords.size(1)
+    rows_before = 0
+    places = []
     for part in parts:
         places += (part.masked + rows_before * width).tolist()
         rows_before += len(part.subwords)
-    assert places == whole.masked.tolist()
-    said = [part.languages for part in parts]
-    assert set(said) == {whole.languages} or sum(said, ()) == whole.languages
+    assert places == whole_text_batch.masked.tolist()
+    languages = [part.languages for part in parts]
+    assert set(languages) == {whole_text_batch.languages} or sum(languages, ()) == whole_text_batch.languages
     sizes = {len(part.subwords) for part in parts}
     assert max(sizes) - min(sizes) <= 1

@@ -61,14 +61,14 @@ def test_a_process_that_dies_while_it_removes_the_last_but_one_leaves_no_damage(
     assert damage(checkpoints) == ""
 
 
-@pytest.mark.parametrize("removed", [FILES[:number] for number in range(1, len(FILES) + 1)], ids=len)
-def test_an_older_checkpoint_that_is_half_removed_is_not_looked_at(checkpoints, removed):
+@pytest.mark.parametrize("removed_files", [FILES[:index] for index in range(1, len(FILES) + 1)], ids=len)
+def test_an_older_checkpoint_that_is_half_removed_is_not_looked_at(checkpoints, removed_files):
     """Earlier versions removed it in its place."""
     save(checkpoints, 1)
     shutil.copytree(checkpoints.folder / "checkpoint-000000001", checkpoints.folder / "old")
     save(checkpoints, 2)
     (checkpoints.folder / "old").rename(checkpoints.folder / "checkpoint-000000001")
-    for name in removed:
+    for name in removed_files:
         (checkpoints.folder / "checkpoint-000000001" / name).unlink(missing_ok=True)
     assert damage(checkpoints) == ""
 

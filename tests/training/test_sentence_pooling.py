@@ -35,14 +35,14 @@ def write(folder, name, body):
 
 
 @pytest.fixture
-def saved(tmp_path):
+def saved_folder(tmp_path):
     """Write the shipped encoder as sentence-transformers writes it, with parts after it."""
 
     def save(modes=("mean",), *, dense="", normalized=False, is_named=False, **settings):
         folder = Path(shutil.copytree(shipped_folder(), tmp_path / f"st{len([*tmp_path.iterdir()])}"))
         pooling = {FIELDS.get(mode, f"pooling_mode_{mode}_tokens"): mode in modes for mode in MODES}
         if is_named:
-            pooling = {"pooling_mode": modes[0] if len(modes) == 1 else [*modes]}
+            pooling = {"pooling_mode": modes[0] if len(modes) == 1 else list(modes)}
         write(folder, "1_Pooling/config.json", {"word_embedding_dimension": DIM, **pooling})
         parts = [module("", "Transformer"), module("1_Pooling", "Pooling")]
         if dense:
@@ -65,19 +65,19 @@ def saved(tmp_path):
     return save
 
 
-def expected_vectors(folder, modes, dense, *, normalized):
+def expected_vectors(folder, modes, dense, *, normalized_value):
     """Encode texts one by one, as sentence-transformers does."""
     from safetensors.torch import load_file
 
     model, tokenizer = isogloss.load_encoder(folder)
     vectors = []
     for text in TEXTS:
-        encoded = tokenizer(text, truncation=True, max_length=CUT, return_tensors="pt")
-        encoded.pop("token_type_ids", None)
+        encoding = tokenizer(text, truncation=True, max_length=CUT, return_tensors="pt")
+        encoding.pop("token_type_ids", None)
         with torch.no_grad():
-            states = model(**encoded).last_hidden_state[0]
+            states = model(**encoding).last_hidden_state[0]
         places = torch.arange(1.0, len(states) + 1).unsqueeze(1)
-        pooled = {
+        pooled_value = {
             "cls": states[0],
             "max": states.max(0).values,
             "mean": states.mean(0),
@@ -85,13 +85,13 @@ def expected_vectors(folder, modes, dense, *, normalized):
             "weightedmean": (states * places).sum(0) / places.sum(),
             "lasttoken": states[-1],
         }
-        vectors.append(torch.cat([pooled[mode] for mode in MODES if mode in modes]))
-    made = torch.stack(vectors)
+        vectors.append(torch.cat([pooled_value[mode] for mode in MODES if mode in modes]))
+    tensor = torch.stack(vectors)
     if dense:
         weights = load_file(folder / "2_Dense" / "model.safetensors")
         activation = {"Tanh": torch.tanh, "Identity": lambda values: values}[dense]
-        made = activation(made @ weights["linear.weight"].T + weights["linear.bias"])
-    return normalize(made, dim=1) if normalized else made
+        tensor = activation(tensor @ weights["linear.weight"].T + weights["linear.bias"])
+    return normalize(tensor, dim=1) if normalized_value else tensor
 
 
 def found_vectors(folder, limit=128):
@@ -99,63 +99,67 @@ def found_vectors(folder, limit=128):
     return BitextSentences(lambda _: []).states(isogloss.load_encoder(folder), TEXTS, "", options)[0]
 
 
-def check_same(saved, modes, dense, *, normalized, is_named=False):
-    folder = saved(modes, dense=dense, normalized=normalized, is_named=is_named)
-    expected = expected_vectors(folder, modes, dense, normalized=normalized)
+def check_same(saved_value, modes, dense, *, normalized_value, is_named=False):
+    folder = saved_value(modes, dense=dense, normalized=normalized_value, is_named=is_named)
+    expected = expected_vectors(folder, modes, dense, normalized_value=normalized_value)
     torch.testing.assert_close(found_vectors(folder), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("modes", "dense", "normalized"), [(("cls",), "", True), (("mean", "lasttoken"), "Tanh", True)]
+    ("modes", "dense", "normalized_value"), [(("cls",), "", True), (("mean", "lasttoken"), "Tanh", True)]
 )
-def test_vectors_are_those_that_the_folder_makes(saved, modes, dense, normalized):
-    check_same(saved, modes, dense, normalized=normalized, is_named=len(modes) == 1)
+def test_vectors_are_those_that_the_folder_makes(saved_folder, modes, dense, normalized_value):
+    check_same(saved_folder, modes, dense, normalized_value=normalized_value, is_named=len(modes) == 1)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("modes", "dense", "normalized"),
-    [*product([*combinations(MODES, 1), *combinations(MODES, 2)], ("", "Tanh", "Identity"), (True, False))],
+    ("modes", "dense", "normalized_value"),
+    list(
+        product([*combinations(MODES, 1), *combinations(MODES, 2)], ("", "Tanh", "Identity"), (True, False))
+    ),
 )
-def test_vectors_of_all_parts_are_those_that_the_folder_makes(saved, modes, dense, normalized):
-    check_same(saved, modes, dense, normalized=normalized)
+def test_vectors_of_all_parts_are_those_that_the_folder_makes(saved_folder, modes, dense, normalized_value):
+    check_same(saved_folder, modes, dense, normalized_value=normalized_value)
 
 
-def test_sentence_transformers_makes_these_vectors(saved):
+def test_sentence_transformers_makes_these_vectors(saved_folder):
     library = pytest.importorskip("sentence_transformers")
-    folder = saved(("mean",), dense="Tanh", normalized=True)
-    theirs = torch.tensor(library.SentenceTransformer(str(folder), device="cpu").encode([*TEXTS]))
+    folder = saved_folder(("mean",), dense="Tanh", normalized=True)
+    theirs = torch.tensor(library.SentenceTransformer(str(folder), device="cpu").encode(list(TEXTS)))
     torch.testing.assert_close(found_vectors(folder), theirs, atol=1e-5, rtol=1e-5)
 
 
-def test_retrieval_says_that_it_passes_over_a_pooling_and_measures_it_if_asked(saved):
-    folder = saved(("cls",), dense="Tanh", normalized=True)
+def test_retrieval_says_that_it_passes_over_a_pooling_and_measures_it_if_asked(saved_folder):
+    folder = saved_folder(("cls",), dense="Tanh", normalized=True)
     model, tokenizer = isogloss.load_encoder(folder)
     with pytest.warns(UserWarning, match="pooling"):
         isogloss.retrieval(model, tokenizer, TEXTS, TEXTS[::-1], layers=[4])
     options = {"pooling": "model", "precision": "float32"}
-    (found,) = isogloss.retrieval(model, tokenizer, TEXTS, TEXTS[::-1], **options).itertuples()
-    x = expected_vectors(folder, ("cls",), "Tanh", normalized=True)
+    (row,) = isogloss.retrieval(model, tokenizer, TEXTS, TEXTS[::-1], **options).itertuples()
+    x = expected_vectors(folder, ("cls",), "Tanh", normalized_value=True)
     nearest = (x @ x.flip(0).T).argmax(1)
-    assert (found.Index, found.forward) == (4, float((nearest == torch.arange(4)).float().mean()))
+    assert (row.Index, row.forward) == (4, float((nearest == torch.arange(4)).float().mean()))
     with pytest.raises(ConfigError, match="layers 1, 4"):
         isogloss.retrieval(model, tokenizer, TEXTS, TEXTS, layers=[1, 4], **options)
 
 
-def test_texts_are_read_as_the_folder_says(saved):
-    folder = saved(("mean",), do_lower_case=True)
+def test_texts_are_read_as_the_folder_says(saved_folder):
+    folder = saved_folder(("mean",), do_lower_case=True)
     prompts = {"prompts": {"query": "Tuki "}, "default_prompt_name": "query"}
     write(folder, "config_sentence_transformers.json", prompts)
     with_prompt = found_vectors(folder)
     write(folder, "config_sentence_transformers.json", {})
     options = StateOptions(layers=(-1,), limit=128, precision="float32", pooling="model")
-    loaded = isogloss.load_encoder(saved(("mean",)))
-    spelled = BitextSentences(lambda _: []).states(loaded, [f"Tuki {text}" for text in TEXTS], "", options)
-    torch.testing.assert_close(with_prompt, spelled[0])
+    loaded_encoder = isogloss.load_encoder(saved_folder(("mean",)))
+    spelled_states = BitextSentences(lambda _: []).states(
+        loaded_encoder, [f"Tuki {text}" for text in TEXTS], "", options
+    )
+    torch.testing.assert_close(with_prompt, spelled_states[0])
 
 
 @pytest.mark.parametrize(
-    ("file", "body", "found"),
+    ("file", "body", "name"),
     [
         ("modules.json", [module("", "Transformer")], "the list Transformer"),
         ("modules.json", {"a": 1}, "expected a list of parts"),
@@ -169,10 +173,10 @@ def test_texts_are_read_as_the_folder_says(saved):
         ("2_Dense/config.json", {"bias": False}, "linear.bias"),
     ],
 )
-def test_parts_that_are_not_known_are_refused(saved, file, body, found):
-    folder = saved(("mean",), dense="Tanh")
+def test_parts_that_are_not_known_are_refused(saved_folder, file, body, name):
+    folder = saved_folder(("mean",), dense="Tanh")
     write(folder, file, body)
-    with pytest.raises(ModelError, match=f"modules.json: .*{found}"):
+    with pytest.raises(ModelError, match=f"modules.json: .*{name}"):
         found_vectors(folder)
 
 

@@ -23,8 +23,8 @@ def naive(model, tokenizer, text, layer):
     ids = tokenizer(text)["input_ids"]
     with torch.inference_mode():
         states = model.base_model(torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0]
-    real = [place for place, subword in enumerate(ids) if place not in (0, len(ids) - 1)]
-    return states[real].mean(dim=0)
+    real_places = [place for place, subword in enumerate(ids) if place not in (0, len(ids) - 1)]
+    return states[real_places].mean(dim=0)
 
 
 @pytest.mark.each_value
@@ -47,11 +47,11 @@ def test_unknown_words_count_as_text(encoder_folder, tokenizer):
 
 def test_long_texts_are_cut_and_empty_ones_are_zero(encoder_folder, tokenizer):
     model = load_masked_lm(encoder_folder)
-    cut, whole, empty = sentence_states(
+    cut, whole_sentence_state, empty_sentence_state = sentence_states(
         model, tokenizer, [" ".join(["the"] * 50), "the the the", ""], limit=5, precision="float32"
     )[0]
-    assert torch.allclose(cut, whole, atol=1e-5)
-    assert not empty.any()
+    assert torch.allclose(cut, whole_sentence_state, atol=1e-5)
+    assert not empty_sentence_state.any()
 
 
 def test_texts_longer_than_the_encoder_has_positions_for_are_cut(encoder_folder, tokenizer):
@@ -69,8 +69,10 @@ def test_a_layer_that_is_not_there_is_an_error(encoder_folder, tokenizer, layer)
 
 def test_several_layers_are_those_asked_for_one_by_one(encoder_folder, tokenizer):
     model = load_masked_lm(encoder_folder)
-    together = sentence_states(model, tokenizer, LINES, layers=(0, 2, -1), precision="float32")
-    assert together.shape == (3, len(LINES), 32)
-    for number, layer in enumerate((0, 2, 3)):
-        alone = sentence_states(model, tokenizer, LINES, layers=(layer,), precision="float32")
-        assert torch.equal(together[number], alone[0])
+    joint_sentence_states = sentence_states(model, tokenizer, LINES, layers=(0, 2, -1), precision="float32")
+    assert joint_sentence_states.shape == (3, len(LINES), 32)
+    for index, layer in enumerate((0, 2, 3)):
+        single_sentence_states = sentence_states(
+            model, tokenizer, LINES, layers=(layer,), precision="float32"
+        )
+        assert torch.equal(joint_sentence_states[index], single_sentence_states[0])

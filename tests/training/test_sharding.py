@@ -1,4 +1,4 @@
-"""Processes that hold shares of a model train what one process does; model and checkpoints stay ordinary."""
+"""Processes that hold shares of a model train what one process does. Model and checkpoints stay ordinary."""
 
 import os
 from contextlib import suppress
@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from processes import in_processes
+from processes import run_in_processes
 from torch import nn
 from toys import UPDATES, no_time
 
@@ -27,7 +27,8 @@ from trained import weights
 
 SHARDED = {"ACCELERATE_USE_FSDP": "true"}
 HOW = replace(UPDATES, learning_rate=2e-3, accumulation=2, clip=0.5, gradient_checkpointing=True)
-WORDS, STEPS = 51, 8
+WORDS = 51
+STEPS = 8
 
 
 def model():
@@ -58,14 +59,14 @@ class Texts:
         generator = torch.Generator().manual_seed(step)
         rows = 3 if step == STEPS - 1 else 8
         subwords = torch.randint(WORDS, (rows, 10), generator=generator)
-        masked = torch.rand(rows * 10, generator=generator).lt(0.3).nonzero().flatten()
+        masked_indices = torch.rand(rows * 10, generator=generator).lt(0.3).nonzero().flatten()
         languages = ("en",) * (rows - rows // 2) + ("de",) * (rows // 2)
-        gold = subwords.flatten()[masked] % 7
-        return MaskedBatch(subwords, None, None, masked, gold, languages)
+        gold = subwords.flatten()[masked_indices] % 7
+        return MaskedBatch(subwords, None, None, masked_indices, gold, languages)
 
 
 def train_in(folder, stop=-1):
-    """Train a model; dev scores choose the weights after some updates before the last."""
+    """Train a model. Dev scores choose the weights after some updates before the last."""
     folder.mkdir(exist_ok=True)
     network = model()
 
@@ -88,7 +89,7 @@ def train(rank, folder, stop=-1):
     """Train, and write what this process ends with."""
     with suppress(KeyboardInterrupt):
         network, rows = train_in(folder, stop)
-        assert all(type(one) is nn.Parameter for one in network.parameters())
+        assert all(type(parameter) is nn.Parameter for parameter in network.parameters())
         assert network.cls.predictions.decoder.weight is network.bert.embeddings.word_embeddings.weight
         assert {type(part).__name__ for part in network.modules()} == parts(model())
         torch.save({"weights": weights(network), "rows": rows}, folder / f"{rank}.pt")
@@ -98,80 +99,90 @@ def parts(network):
     return {type(part).__name__ for part in network.modules()}
 
 
-def assert_near(one, other):
+def assert_near(first_data, other_single_process):
     """The same rows and weights within rounding, Adam's of gradients that are 0 but for that left out."""
-    for ours, theirs in zip(one["rows"], other["rows"], strict=True):
+    for ours, theirs in zip(first_data["rows"], other_single_process["rows"], strict=True):
         assert ours == pytest.approx(theirs, abs=1e-5)
-    for name, weight in one["weights"].items():
+    for name, weight in first_data["weights"].items():
         if not name.endswith("key.bias"):
-            assert torch.allclose(weight, other["weights"][name], atol=1e-5), name
+            assert torch.allclose(weight, other_single_process["weights"][name], atol=1e-5), name
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def single_process(tmp_path_factory):
     network, rows = train_in(tmp_path_factory.mktemp("alone"))
     return {"weights": weights(network), "rows": rows}
 
 
 @pytest.mark.slow
-def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
+def test_two_processes_with_shares_do_what_one_does(single_process, tmp_path):
     """Parts with different modules, tied and frozen weights, recomputed layers."""
-    in_processes(2, train, tmp_path, **SHARDED)
-    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
-    assert_near(first, alone)
-    before = weights(model())
-    for name, weight in each(first["weights"].items()):
+    run_in_processes(2, train, tmp_path, **SHARDED)
+    first_data, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    assert_near(first_data, single_process)
+    weights_before = weights(model())
+    for name, weight in each(first_data["weights"].items()):
         assert torch.equal(second["weights"][name], weight)
-        assert torch.equal(before[name], weight) == ("of_sw" in name or "position" in name), name
+        assert torch.equal(weights_before[name], weight) == ("of_sw" in name or "position" in name), name
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_checkpoint_is_gone_on_from_with_shares_and_without(alone, tmp_path):
+def test_a_checkpoint_is_gone_on_from_with_shares_and_without(single_process, tmp_path):
     for name, begin, go_on in (
-        ("shared", partial(in_processes, 2, train, **SHARDED), partial(train, 0)),
-        ("whole", partial(train, 0), partial(in_processes, 2, train, **SHARDED)),
+        ("shared", partial(run_in_processes, 2, train, **SHARDED), partial(train, 0)),
+        ("whole", partial(train, 0), partial(run_in_processes, 2, train, **SHARDED)),
     ):
         begin(tmp_path / name, 6)
-        assert [one.name for one in (tmp_path / name).glob("checkpoint-*")] == ["checkpoint-000000004"]
+        assert [path.name for path in (tmp_path / name).glob("checkpoint-*")] == ["checkpoint-000000004"]
         go_on(tmp_path / name)
-        assert_near(torch.load(tmp_path / name / "0.pt"), alone)
+        assert_near(torch.load(tmp_path / name / "0.pt"), single_process)
 
 
-def hold(rank, folder):
-    """Make an update; write what part of weights, gradients and moments this process holds after it."""
+def measure_shares(rank, folder):
+    """Make an update. Write what part of weights, gradients and moments this process holds after it."""
     network = model()
-    whole = 4 * sum(one.nbytes for one in network.parameters() if one.requires_grad)
+    whole_result = 4 * sum(parameter.nbytes for parameter in network.parameters() if parameter.requires_grad)
     shares = Shards(network)
     optimizer = adamw(network, HOW)
     batch, _ = parts_of(Texts()[0], 2, "a test")[rank]
-    shares.loss(lambda one: masked_lm_loss(one, batch)).backward()
+    shares.loss(lambda item: masked_lm_loss(item, batch)).backward()
     shares.sum_gradients()
     optimizer.step()
-    trained = [one for one in network.parameters() if one.requires_grad]
-    held = [*trained, *(one.grad for one in trained if one.grad is not None)]
-    held += [one for state in optimizer.state.values() for one in state.values() if one.dim()]
-    assert not any(type(one) is nn.Parameter for one in network.parameters())
-    memory = {one.data_ptr(): one.nbytes() for one in (local(each).untyped_storage() for each in held)}
-    (folder / f"{rank}.txt").write_text(str(sum(memory.values()) / whole))
+    trained_parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    held_values = [
+        *trained_parameters,
+        *(
+            trained_parameter.grad
+            for trained_parameter in trained_parameters
+            if trained_parameter.grad is not None
+        ),
+    ]
+    held_values += [item for state in optimizer.state.values() for item in state.values() if item.dim()]
+    assert not any(type(parameter) is nn.Parameter for parameter in network.parameters())
+    memory = {
+        untyped_storage.data_ptr(): untyped_storage.nbytes()
+        for untyped_storage in (local(held_value).untyped_storage() for held_value in held_values)
+    }
+    (folder / f"{rank}.txt").write_text(str(sum(memory.values()) / whole_result))
 
 
 @pytest.mark.slow
 def test_each_of_two_processes_holds_half_of_weights_gradients_and_moments(tmp_path):
-    in_processes(2, hold, tmp_path, **SHARDED)
-    held = [float((tmp_path / f"{rank}.txt").read_text()) for rank in (0, 1)]
-    assert sum(held) > 0.9
-    assert max(held) < 0.55
+    run_in_processes(2, measure_shares, tmp_path, **SHARDED)
+    held_texts = [float((tmp_path / f"{rank}.txt").read_text()) for rank in (0, 1)]
+    assert sum(held_texts) > 0.9
+    assert max(held_texts) < 0.55
 
 
 @pytest.fixture
-def sharded(monkeypatch):
+def shard_loading(monkeypatch):
     monkeypatch.setattr("isogloss.training.distributed.world_size", lambda: 2)
     monkeypatch.setenv(*next(iter(SHARDED.items())))
     monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "true")
 
 
-def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, sharded):
+def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, shard_loading):
     assert is_sharded()
     prepare_sharding()
     assert os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "False"  # All processes read weights.
@@ -179,23 +190,23 @@ def test_a_model_is_sharded_where_the_launcher_says_so(monkeypatch, sharded):
     assert not is_sharded()
 
 
-def test_every_process_gets_a_part(sharded):
+def test_every_process_gets_a_part(shard_loading):
     """Three rows in four parts: the last is computed twice, and counts once."""
     batch = replace(Texts()[STEPS - 1], languages=("en",))
-    found = parts_of(batch, 4, "a test")
-    assert [share is None for _, share in found] == [False, False, False, True]
-    assert found[3][0] is found[2][0]
-    assert sum(share or 0 for _, share in found) == pytest.approx(1)
+    result = parts_of(batch, 4, "a test")
+    assert [share is None for _, share in result] == [False, False, False, True]
+    assert result[3][0] is result[2][0]
+    assert sum(share or 0 for _, share in result) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING"])
-def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, sharded):
+def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, shard_loading):
     monkeypatch.setenv(name, "true")
     with pytest.raises(ConfigError, match=f"{name}.*--fsdp"):
         prepare_sharding()
 
 
-def test_what_cannot_be_sharded_is_refused(sharded):
+def test_what_cannot_be_sharded_is_refused(shard_loading):
     from isogloss.methods import PRETRAINING
 
     with pytest.raises(ConfigError, match=r"optimizer_states: .*--use_fsdp"):

@@ -20,7 +20,7 @@ from trained import equal, weights
 RADIUS = 0.2
 
 
-def trained(**changes):
+def train_toy(**changes):
     model = toy()
     rows = fit(model, Drawn(), loss, updates=replace(UPDATES, **changes), seed=0)
     return model, rows
@@ -63,13 +63,13 @@ def test_an_update_is_made_by_the_gradient_uphill(clip):
 
 
 def test_a_radius_of_0_is_the_training_without_it_to_the_bit():
-    plain, plain_rows = trained()
-    neutral, rows = trained(sam_radius=0.0)
+    plain, plain_rows = train_toy()
+    neutral, rows = train_toy(sam_radius=0.0)
     assert equal(neutral, plain)
     assert rows == plain_rows
     assert Updates(sam_radius=0.0) == Updates()
     assert content(with_fields(Optimization(), sam_radius=0.0)) == content(Optimization())
-    assert not equal(trained(sam_radius=RADIUS)[0], plain)
+    assert not equal(train_toy(sam_radius=RADIUS)[0], plain)
 
 
 def test_weights_are_restored_to_the_bit_after_an_error_too():

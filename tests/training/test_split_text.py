@@ -13,32 +13,32 @@ def text(total, line):
 
 
 def read(view, length):
-    return {int(one) for place in range(len(view.starts)) for one in view.block(place, length)}
+    return {int(item) for place in range(len(view.starts)) for item in view.block(place, length)}
 
 
 @given(st.integers(60, 4000), st.integers(3, 40), st.integers(4, 20), st.floats(0.02, 0.5))
 def test_no_subword_is_in_both(total, line, length, share):
     try:
-        kept, apart = split_text(text(total, line), share=share, length=length, language="en")
+        kept_text, distance = split_text(text(total, line), share=share, length=length, language="en")
     except DataError:
         return
-    assert not read(kept, length) & read(apart, length)
+    assert not read(kept_text, length) & read(distance, length)
 
 
 def test_about_the_share_is_set_apart_in_stretches_from_the_whole_text():
-    kept, apart = split_text(text(100_000, 7), share=0.05, length=10, language="en")
-    found = sorted(read(apart, 10))
-    assert 0.045 < len(found) / 100_000 < 0.05
-    assert 0.9 < len(read(kept, 10)) / 100_000 < 0.95
-    stretches = np.split(found, np.flatnonzero(np.diff(found) > 1) + 1)
+    kept_text, distance = split_text(text(100_000, 7), share=0.05, length=10, language="en")
+    examples = sorted(read(distance, 10))
+    assert 0.045 < len(examples) / 100_000 < 0.05
+    assert 0.9 < len(read(kept_text, 10)) / 100_000 < 0.95
+    stretches = np.split(examples, np.flatnonzero(np.diff(examples) > 1) + 1)
     assert len(stretches) == 100_000 * 0.05 // (BLOCKS * 10)
-    assert np.ptp(np.diff([one[0] for one in stretches])) <= 7
+    assert np.ptp(np.diff([stretch[0] for stretch in stretches])) <= 7
 
 
 def test_a_short_text_gives_its_end():
-    kept, apart = split_text(text(100, 10), share=0.01, length=20, language="en")
-    assert read(kept, 20) == set(range(80))
-    assert read(apart, 20) == set(range(80, 100))
+    kept_text, distance = split_text(text(100, 10), share=0.01, length=20, language="en")
+    assert read(kept_text, 20) == set(range(80))
+    assert read(distance, 20) == set(range(80, 100))
 
 
 @pytest.mark.parametrize("total", [1, 20, 39])

@@ -20,46 +20,55 @@ SENTENCES = [
 
 
 @pytest.fixture
-def loaded(encoder_folder):
+def loaded_masked_lm(encoder_folder):
     return load_masked_lm(encoder_folder), load_tokenizer(encoder_folder)
 
 
-def naive(loaded, sentence, layer, words):
-    model, tokenizer = loaded
+def naive(loaded_model, sentence, layer, words):
+    model, tokenizer = loaded_model
     (split,) = split_words([sentence], tokenizer)
     opening, closing = special_subwords(tokenizer)
     ids = torch.tensor([[opening, *split.subwords, closing]])
     with torch.inference_mode():
         states = model.base_model(ids, output_hidden_states=True).hidden_states[layer][0, 1:-1]
-    found = []
+    result = []
     for word in range(len(sentence)):
-        own = [states[place] for place, of in enumerate(split.words) if of == word]
-        found.append({"first": own[0], "last": own[-1], "average": sum(own) / len(own)}[words])
-    return torch.stack(found) if found else torch.empty(0, states.shape[-1])
+        own_states = [states[place] for place, owner in enumerate(split.words) if owner == word]
+        result.append(
+            {"first": own_states[0], "last": own_states[-1], "average": sum(own_states) / len(own_states)}[
+                words
+            ]
+        )
+    return torch.stack(result) if result else torch.empty(0, states.shape[-1])
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("budget", [8192, 12])
-def test_word_states_are_those_of_a_loop(loaded, monkeypatch, words, budget):
+def test_word_states_are_those_of_a_loop(loaded_masked_lm, monkeypatch, words, budget):
     monkeypatch.setattr(module, "BUDGET", budget)
-    found = word_states(*loaded, SENTENCES, layers=(-1, 1), words=words, precision="float32")
-    assert [one.shape[:2] for one in found] == [(2, len(sentence)) for sentence in SENTENCES]
-    for sentence, one in zip(SENTENCES, found, strict=True):
-        for ours, layer in zip(one, (-1, 1), strict=True):
-            assert torch.allclose(ours, naive(loaded, sentence, layer, words), atol=1e-5)
+    result = word_states(*loaded_masked_lm, SENTENCES, layers=(-1, 1), words=words, precision="float32")
+    assert [tensor.shape[:2] for tensor in result] == [(2, len(sentence)) for sentence in SENTENCES]
+    for sentence, item in zip(SENTENCES, result, strict=True):
+        for ours, layer in zip(item, (-1, 1), strict=True):
+            assert torch.allclose(ours, naive(loaded_masked_lm, sentence, layer, words), atol=1e-5)
 
 
-def test_some_word_has_several_subwords(loaded):
+def test_some_word_has_several_subwords(loaded_masked_lm):
     """Otherwise the ways to represent a word would give equal results."""
-    by_way = [word_states(*loaded, SENTENCES, words=words, precision="float32") for words in WORDS]
-    assert not any(torch.allclose(by_way[a][0], by_way[b][0]) for a, b in ((0, 1), (0, 2), (1, 2)))
+    word_states_by_way = [
+        word_states(*loaded_masked_lm, SENTENCES, words=words, precision="float32") for words in WORDS
+    ]
+    assert not any(
+        torch.allclose(word_states_by_way[a][0], word_states_by_way[b][0])
+        for a, b in ((0, 1), (0, 2), (1, 2))
+    )
 
 
-def test_words_beyond_the_encoders_positions_are_left_out(loaded):
-    (found,) = word_states(*loaded, [["the", "slowly"] * 200], precision="float32")
-    assert 20 < found.shape[1] < 400
-    assert found.isfinite().all()
+def test_words_beyond_the_encoders_positions_are_left_out(loaded_masked_lm):
+    (word_state,) = word_states(*loaded_masked_lm, [["the", "slowly"] * 200], precision="float32")
+    assert 20 < word_state.shape[1] < 400
+    assert word_state.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -67,12 +76,12 @@ def test_words_beyond_the_encoders_positions_are_left_out(loaded):
 )
 def test_only_whole_words_are_kept(room, left):
     sentence = SplitWords((1, 2, 3, 4, 5, 6), (0, 1, 1, 2, 2, 2))
-    kept = cut(sentence, room)
-    assert len(set(kept.words)) == left
-    assert kept.subwords == sentence.subwords[: len(kept.words)]
-    assert len(kept.words) == sum(word < left for word in sentence.words)
+    kept_part = cut(sentence, room)
+    assert len(set(kept_part.words)) == left
+    assert kept_part.subwords == sentence.subwords[: len(kept_part.words)]
+    assert len(kept_part.words) == sum(word < left for word in sentence.words)
 
 
-def test_an_unknown_way_to_make_a_word_is_an_error(loaded):
+def test_an_unknown_way_to_make_a_word_is_an_error(loaded_masked_lm):
     with pytest.raises(ConfigError, match=r"'avarage'.*average"):
-        word_states(*loaded, SENTENCES, words="avarage")
+        word_states(*loaded_masked_lm, SENTENCES, words="avarage")

@@ -26,14 +26,14 @@ class Points:
 
     def parts(self, count):
         """Cut unevenly, so that shares matter."""
-        ends = [0, *sorted({max(1, len(self.y) // 2**number) for number in range(count)})]
+        ends = [0, *sorted({max(1, len(self.y) // 2**index) for index in range(count)})]
         cut = [Points(self.x[a:b], self.y[a:b]) for a, b in pairwise(ends)]
         return [(part, len(part.y) / len(self.y)) for part in cut]
 
 
 @dataclass
 class Drawn:
-    """Batch i is drawn from i; asking for batch ``stop`` ends the process as a crash would."""
+    """Batch i is drawn from i. Asking for batch ``stop`` ends the process as a crash would."""
 
     steps: int = 12
     stop: int = -1
@@ -60,7 +60,7 @@ def loss(model, points):
 
 
 def accuracy(model):
-    """Score on points no batch has; asking for it draws random numbers, which must not matter."""
+    """Score on points no batch has. Asking for it draws random numbers, which must not matter."""
     torch.rand(3)
     points = Drawn(10**6)[999]
     with torch.inference_mode():

@@ -17,13 +17,15 @@ def setting(folder: Path, source: str = "qaa", target: str = "qab") -> Translate
 @pytest.mark.parametrize("target", ["qab", "qaf"])
 def test_it_translates_as_the_languages_do_with_words_and_links(target: str, tmp_path: Path) -> None:
     texts = [pair.first for pair, _ in zip(translations("qaa", target, "dev"), range(20), strict=False)]
-    found = list(TRANSLATORS["built-in"](noise=0.1).translate(texts, setting(tmp_path, target=target)))
-    assert [one.text for one in found] == [
+    result = list(TRANSLATORS["built-in"](noise=0.1).translate(texts, setting(tmp_path, target=target)))
+    assert [item.text for item in result] == [
         BuiltInTranslator("qaa", target, noise=0.1).translate(text) for text in texts
     ]
-    for text, one in zip(texts, found, strict=True):
-        assert "".join(one.words) == "".join(one.text.split())
-        assert all(text[i:j].strip() and one.text[k:m].strip() for (i, j), (k, m) in one.links)
+    for text, first_item in zip(texts, result, strict=True):
+        assert "".join(first_item.words) == "".join(first_item.text.split())
+        assert all(
+            text[i:j].strip() and first_item.text[k:link].strip() for (i, j), (k, link) in first_item.links
+        )
 
 
 def test_real_languages_and_wrong_rates_are_refused(tmp_path: Path) -> None:
@@ -34,5 +36,5 @@ def test_real_languages_and_wrong_rates_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_text_stays_empty(tmp_path: Path) -> None:
-    (found,) = TRANSLATORS["built-in"]().translate([" "], setting(tmp_path))
-    assert found.text == ""
+    (translation,) = TRANSLATORS["built-in"]().translate([" "], setting(tmp_path))
+    assert translation.text == ""

@@ -28,7 +28,8 @@ def model(bert_folder):
         overlap=8,
         versions={},
     )
-    network, mixup = TASKS["upos"].head(bert_folder, seed=0), Mixup(layer=2, ratio=1.0, learned=False)
+    network = TASKS["upos"].head(bert_folder, seed=0)
+    mixup = Mixup(layer=2, ratio=1.0, learned=False)
     return Model(network, load_tokenizer(bert_folder), TASKS["upos"], provenance, "float32", mixup)
 
 
@@ -38,13 +39,13 @@ def as_file(texts):
 
 @pytest.mark.slow
 def test_sequence_to_sequence_models_translate_on_the_way(model, translate, marian_folder, tmp_path):
-    on_the_way = input_translator(
+    way_translator = input_translator(
         model, "seq2seq", language="en", translator_model=str(marian_folder), folder=tmp_path / "work"
     )
-    found = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=on_the_way)))
-    known = {text: one.text for text, one in zip(TEXTS, translate(TEXTS[:3]), strict=False)}
-    beside = as_file(known[text] for text in TEXTS)
-    assert found == list(predict_file(model, as_file(TEXTS), PredictOptions(translations=beside)))
-    assert [line.partition("\t")[0] for line in found] == TEXTS
+    files = list(predict_file(model, as_file(TEXTS), PredictOptions(translate=way_translator)))
+    known_texts = {text: item.text for text, item in zip(TEXTS, translate(TEXTS[:3]), strict=False)}
+    beside = as_file(known_texts[text] for text in TEXTS)
+    assert files == list(predict_file(model, as_file(TEXTS), PredictOptions(translations=beside)))
+    assert [line.partition("\t")[0] for line in files] == TEXTS
     with pytest.warns(UserWarning, match="1"):
-        assert found != list(predict_file(model, as_file(TEXTS), PredictOptions()))
+        assert files != list(predict_file(model, as_file(TEXTS), PredictOptions()))

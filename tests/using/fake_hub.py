@@ -16,7 +16,9 @@ import yaml
 
 ATTRIBUTES = ".gitattributes"
 """Files that the hub itself adds to a new repository."""
-OWNER, TOKEN, STRANGER = "me", "hf_mine", "hf_of_a_reader"
+OWNER = "me"
+TOKEN = "hf_mine"
+STRANGER = "hf_of_a_reader"
 
 
 @dataclass
@@ -58,8 +60,8 @@ class FakeHub:
         return self._inside(self.repositories[name], f"{self.address}/{name}", path, body)
 
     def _validated(self, card: str) -> tuple[int, Any]:
-        found = yaml.safe_load(card.split("---\n")[1])
-        return (200, {"errors": [], "warnings": []}) if isinstance(found, dict) else (400, {"errors": []})
+        data = yaml.safe_load(card.split("---\n")[1])
+        return (200, {"errors": [], "warnings": []}) if isinstance(data, dict) else (400, {"errors": []})
 
     def _created(self, asked: dict[str, Any]) -> tuple[int, Any]:
         name = f"{asked.get('organization') or OWNER}/{asked['name']}"
@@ -84,33 +86,33 @@ class FakeHub:
             return 200, {
                 "files": [
                     {
-                        "path": one["path"],
-                        "uploadMode": "lfs" if one["path"].endswith(".safetensors") else "regular",
+                        "path": file["path"],
+                        "uploadMode": "lfs" if file["path"].endswith(".safetensors") else "regular",
                         "shouldIgnore": False,
                     }
-                    for one in json.loads(body)["files"]
+                    for file in json.loads(body)["files"]
                 ]
             }
         if verb == "objects":
             objects = json.loads(body)["objects"]
-            hrefs = [{"upload": {"href": f"{self.address}/large/{one['oid']}"}} for one in objects]
+            hrefs = [{"upload": {"href": f"{self.address}/large/{row['oid']}"}} for row in objects]
             pairs = zip(objects, hrefs, strict=True)
-            return 200, {"transfer": "basic", "objects": [{**one, "actions": href} for one, href in pairs]}
+            return 200, {"transfer": "basic", "objects": [{**pair, "actions": href} for pair, href in pairs]}
         if verb == "tree":
             files = repository.branches[branch]
             return 200, [self._entry(path, content) for path, content in files.items()]
         assert verb == "commit", path
-        for line in map(json.loads, body.splitlines()):
+        for line in (json.loads(item) for item in body.splitlines()):
             self._apply(line["key"], line["value"], repository, branch)
         return 200, {"commitUrl": f"{address}/commit/{'c' * 40}", "commitOid": "c" * 40}
 
     def _entry(self, path: str, content: bytes) -> dict[str, Any]:
         git = sha1(b"blob %d\0" % len(content) + content).hexdigest()
         digest = sha256(content).hexdigest()
-        large = (
+        large_value = (
             {"lfs": {"oid": digest, "size": len(content), "pointerSize": 1}} if digest in self.large else {}
         )
-        return {"type": "file", "path": path, "size": len(content), "oid": git, **large}
+        return {"type": "file", "path": path, "size": len(content), "oid": git, **large_value}
 
     def _apply(self, key: str, value: dict[str, Any], repository: Repository, branch: str) -> None:
         files = repository.branches[branch]
@@ -134,13 +136,13 @@ def fake_hub() -> Iterator[FakeHub]:
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-            status, found = hub.answer(self.command, self.path, token, body)
-            said = json.dumps(found).encode()
+            status, answer = hub.answer(self.command, self.path, token, body)
+            encodings = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(encodings)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(encodings)
 
         do_GET = do_POST = do_PUT = _answer
 

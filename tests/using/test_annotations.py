@@ -20,7 +20,7 @@ from isogloss.tasks import find_task
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.kinds import kind_of
 
-SCRIPTS = [*TEXTS]
+SCRIPTS = list(TEXTS)
 MARKED = marked_texts(SCRIPTS)
 TYPES = Counter(type_name for _, spans in TEXTS.values() for _, type_name in spans)
 UNSPACED = {"Chinese", "Japanese", "Thai"}
@@ -54,13 +54,15 @@ def test_predictions_are_written_as_the_tool_writes_them_and_read_again(tool, tm
     described_corpus = corpus(file, body)
     gold = [example.tags for example in described_corpus.read(None, "en", "test")]
     kind = kind_of(find_task("span-tagging", ("O", "B-PER", "I-PER")))
-    chosen, source = format_of(disk_file(file), kind, "span-tagging")
-    assert chosen.name == {"brat": "brat", "webanno": "webanno", "label-studio": "tasks"}.get(tool, "offsets")
-    entries = [*chosen.read(source, "")]
+    chosen_field, source = format_of(disk_file(file), kind, "span-tagging")
+    assert chosen_field.name == {"brat": "brat", "webanno": "webanno", "label-studio": "tasks"}.get(
+        tool, "offsets"
+    )
+    entries = list(chosen_field.read(source, ""))
     tags = iter(gold)
-    answered = [(entry, Prediction(next(tags)) if entry.example else None) for entry in entries]
-    written = "".join(f"{line}\n" for line in chosen.write(answered))
-    file.write_text(written, encoding="utf-8")
+    answered_entries = [(entry, Prediction(next(tags)) if entry.example else None) for entry in entries]
+    text = "".join(f"{line}\n" for line in chosen_field.write(answered_entries))
+    file.write_text(text, encoding="utf-8")
     again = [example.tags for example in described_corpus.read(None, "en", "test")]
     assert again == gold
 
@@ -83,9 +85,9 @@ def test_spans_of_whole_words_are_the_same_after_a_round_trip(text, draw: random
     for index in range(len(places)):
         tags[index] = draw.choice(["O", "B-X", "B-Y", "I-X" if index and tags[index - 1][2:] == "X" else "O"])
     spans = locate_spans(text, tags, places)
-    tagged = tag_text(text, spans)
-    assert find_spans(tagged.tags) == find_spans(tags)
-    assert tagged.overlapping == 0
+    tagged_text = tag_text(text, spans)
+    assert find_spans(tagged_text.tags) == find_spans(tags)
+    assert tagged_text.overlapping == 0
 
 
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in ("Nothing", *UNSPACED)])
@@ -170,7 +172,7 @@ def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
 def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpus):
     file, _ = write_annotated(tmp_path, "doccano", MARKED)
     with pytest.raises(DataError, match=r'texts\.jsonl:1: .*"offsets"'):
-        [*corpus(file, "").read(None, "en", "test")]
+        list(corpus(file, "").read(None, "en", "test"))
     file, _ = write_annotated(tmp_path, "webanno", MARKED)
     with pytest.raises(DataError, match=r'texts\.tsv:1: .*"webanno"'):
-        [*corpus(file, 'format = "conll"\n').read(None, "en", "test")]
+        list(corpus(file, 'format = "conll"\n').read(None, "en", "test"))

@@ -60,4 +60,4 @@ def test_axes_of_an_onnx_file_are_batch_and_sequence(make_model, tmp_path):
         for value in (*graph.input, *graph.output)
     }
     assert shapes.pop("logits")[0] == "batch"
-    assert set(map(tuple, shapes.values())) == {("batch", "sequence")}
+    assert {tuple(shape) for shape in shapes.values()} == {("batch", "sequence")}

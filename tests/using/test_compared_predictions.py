@@ -33,7 +33,7 @@ CHOICE = {"context": "a", "options": ["b", "c"]}
 
 
 def words(*labels):
-    return {"words": [f"w{number}" for number in range(len(labels))], "labels": labels}
+    return {"words": [f"w{index}" for index in range(len(labels))], "labels": labels}
 
 
 DESCRIBED = {
@@ -78,8 +78,8 @@ def right(example):
     return example.answers[0][1] if hasattr(example, "answers") else example.label
 
 
-def compared(name, task, examples, tmp_path):
-    """Write the right answers, and the neighbours' answers as a second system; compare both."""
+def compare_neighbours(name, task, examples, tmp_path):
+    """Write the right answers, and the neighbours' answers as a second system. Compare both."""
     model = SimpleNamespace(kind=kind_of(ALL_TASKS[task]), task=ALL_TASKS[task])
     options = EvaluateOptions(corpus=name, languages=("qaa",), split="dev")
     ours = [right(example) for example in examples]
@@ -100,34 +100,36 @@ def test_predictions_on_every_corpus_of_ours_are_compared(name, task, tmp_path):
     examples = list(CORPORA[BUILT_IN[task]].read(BuiltInLanguages(), "qaa", "dev"))[:6]
     if task == "upos" and name != "ud":
         examples = [TaggedSentence(id=read.id, words=read.words, tags=read.tags) for read in examples]
-    result = compared(name, task, examples, tmp_path)
+    result = compare_neighbours(name, task, examples, tmp_path)
     assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", 6)
     assert result["score"] == 1 > result["baseline_score"]
     assert len([path for path in (tmp_path / "a").rglob("*") if path.is_file()]) == 2
 
 
-@pytest.mark.parametrize("about", DESCRIBED)
-def test_predictions_on_every_kind_of_described_corpus_are_compared(about, tmp_path, monkeypatch):
-    kind, more, rows = DESCRIBED[about]
+@pytest.mark.parametrize("options", DESCRIBED)
+def test_predictions_on_every_kind_of_described_corpus_are_compared(options, tmp_path, monkeypatch):
+    kind, more, rows = DESCRIBED[options]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     for split in ("train", "dev"):
         (tmp_path / f"{split}-qaa.jsonl").write_text(text)
     (tmp_path / "own.toml").write_text(f'kind = "{kind}"\n{more}\nfiles = "{{split}}-{{language}}.jsonl"\n')
     corpus = describe_corpus(tmp_path / "own.toml")
     monkeypatch.setitem(KNOWN, "own", corpus)
-    task = {"choices with names": "multiple-choice"}.get(about, about)
+    task = {"choices with names": "multiple-choice"}.get(options, options)
     assert corpus.tasks == (task,)
     examples = list(corpus.read(None, "qaa", "dev"))
-    result = compared("own", task, examples, tmp_path)
+    result = compare_neighbours("own", task, examples, tmp_path)
     assert (result["paired_by"], result["language"], result["examples"]) == ("id", "qaa", len(rows))
     assert result["score"] == pytest.approx(1)
-    written = tmp_path / "a" / "own" / "dev-qaa.jsonl"
-    (tmp_path / "dev-qaa.jsonl").write_text(written.read_text())
+    path = tmp_path / "a" / "own" / "dev-qaa.jsonl"
+    (tmp_path / "dev-qaa.jsonl").write_text(path.read_text())
     assert list(corpus.read(None, "qaa", "dev")) == examples
 
 
 def test_the_table_has_every_task():
-    assert {*DESCRIBED, *(task for _, task in NATIVE)} - {"choices with names"} == {*ALL_TASKS} - {"parsing"}
+    assert {*DESCRIBED, *(task for _, task in NATIVE)} - {"choices with names"} == set(ALL_TASKS) - {
+        "parsing"
+    }
 
 
 def test_a_described_corpus_of_questions_is_answered_in_json_lines(make_model, tmp_path, monkeypatch):

@@ -99,8 +99,8 @@ def mean_states(folder, texts=TEXTS):
     batch = load_tokenizer(folder)(texts, padding=True, return_tensors="pt")
     with torch.no_grad():
         states = load_encoder(folder)(**batch).last_hidden_state
-    real = batch["attention_mask"].unsqueeze(-1)
-    return (states * real).sum(dim=1) / real.sum(dim=1)
+    real_attention_mask = batch["attention_mask"].unsqueeze(-1)
+    return (states * real_attention_mask).sum(dim=1) / real_attention_mask.sum(dim=1)
 
 
 @pytest.mark.nightly
@@ -139,12 +139,12 @@ def test_adapters_of_languages_leave_alone_and_come_back(runs, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["README.md", "qaa", "qad"]
     card = (folder / "README.md").read_text()
     assert "library_name: adapter-transformers" in card and 'load_adapter("FOLDER/qad"' in card
-    again = attach("shipped", tmp_path / "in", {code: folder / code for code in ("qaa", "qad")})
+    again = attach("shipped", tmp_path / "in", {language: folder / language for language in ("qaa", "qad")})
     ids = torch.tensor([[2, 17, 29, 31, 3]])
-    for code in ("qaa", "qad"):
+    for language_code in ("qaa", "qad"):
         with torch.no_grad():
             ours, theirs = (load_encoder(path) for path in (runs["mad-x"] / "model", again))
-            with active_language(ours, code), active_language(theirs, code):
+            with active_language(ours, language_code), active_language(theirs, language_code):
                 assert torch.equal(ours(ids).last_hidden_state, theirs(ids).last_hidden_state)
 
 
@@ -152,12 +152,12 @@ def test_a_tasks_adapter_leaves_with_its_head_and_comes_back(runs, tmp_path):
     model = load_model(runs["adapter"], precision="float32")
     folder = model.export(tmp_path / "out", adapter=True)
     assert 'Stack("qaa", "task")' in (folder / "README.md").read_text()
-    languages = {code: folder / code for code in ("qaa", "qad")}
-    attached = attach("shipped", tmp_path / "in", languages, task=folder / "task")
-    again = load_model(attached, precision="float32")
+    languages = {language: folder / language for language in ("qaa", "qad")}
+    attached_value = attach("shipped", tmp_path / "in", languages, task=folder / "task")
+    again = load_model(attached_value, precision="float32")
     words = [text.split() for text in TEXTS]
-    for code in ("qaa", "qad"):
-        assert again.predict(words, language=code) == model.predict(words, language=code)
+    for language_code in ("qaa", "qad"):
+        assert again.predict(words, language=language_code) == model.predict(words, language=language_code)
     assert type(again.network).__name__ == "BertForTokenClassification"
 
 
@@ -169,7 +169,10 @@ def test_lora_leaves_alone_and_names_its_base(runs, tmp_path):
     model = load_model(runs["lora"], precision="float32")
     folder = model.export(tmp_path / "out", adapter=True)
     assert {path.name for path in folder.iterdir()} == {
-        *("README.md", "adapter_config.json", "adapter_model.safetensors", "config.json"),
+        "README.md",
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "config.json",
     }
     again = load_model(folder, precision="float32")
     assert again.provenance == model.provenance
@@ -190,9 +193,9 @@ def test_a_base_in_a_folder_is_described_and_one_on_the_hub_is_loaded_by_its_com
     local = AdapterExport("peft", str(tmp_path))
     assert local.base_code == '"ENCODER"'
     assert local.base_text("gemma, a local folder").startswith("a local encoder (gemma, a local folder). ")
-    on_hub = AdapterExport("peft", f"owner/name@{'0' * 40}")
-    assert on_hub.base_code == f'"owner/name", revision="{"0" * 40}"'
-    assert on_hub.base_text("any") == on_hub.base
+    hub_adapter_export = AdapterExport("peft", f"owner/name@{'0' * 40}")
+    assert hub_adapter_export.base_code == f'"owner/name", revision="{"0" * 40}"'
+    assert hub_adapter_export.base_text("any") == hub_adapter_export.base
 
 
 def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):
@@ -223,6 +226,6 @@ def test_an_encoder_is_pushed_with_the_card_of_its_name(runs, monkeypatch):
             monkeypatch.setattr(constants, name, value)
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         assert push(encoder, PushOptions(name="adjusted")).startswith(f"{hub.address}/me/adjusted/commit/")
-        (received,) = hub.repositories["me/adjusted"].branches.values()
-    assert {"modules.json", "1_Pooling/config.json", "model.safetensors"} <= received.keys()
-    assert 'SentenceTransformer("me/adjusted")' in received["README.md"].decode()
+        (received_branch,) = hub.repositories["me/adjusted"].branches.values()
+    assert {"modules.json", "1_Pooling/config.json", "model.safetensors"} <= received_branch.keys()
+    assert 'SentenceTransformer("me/adjusted")' in received_branch["README.md"].decode()

@@ -74,7 +74,7 @@ def check_scores(notation: Notation, corpus, tmp_path):
     for measure, score in expected.items():
         (row,) = compare_outputs([disk_file(written)], disk_file(written), measure=measure).rows
         assert row["score"] == pytest.approx(score), (notation, measure)
-    in_notation = [in_the_notation(tags, notation) for tags in answers]
+    in_notation = [convert_tags(tags, notation) for tags in answers]
     found = isogloss.compare(in_notation, gold_tags, gold_tags)
     assert (found["metric"], found["score"]) == ("span_f1", pytest.approx(expected["span_f1"])), notation
     assert found["baseline_score"] == 1, notation
@@ -99,7 +99,7 @@ def change_tags(tags, labels, draw):
     return repair(changed)
 
 
-def in_the_notation(tags, notation):
+def convert_tags(tags, notation):
     """Write BIO tags in a notation."""
     spans = find_spans(tags)
     stops = [span.start for span in spans[1:]] + [len(tags)]

@@ -28,8 +28,8 @@ class Answers:
     sentences = answers = disagreements = words = neighbours = answer
 
 
-def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
-    """Send a request to the application as a server does; return status and body of its answer."""
+def send_body(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
+    """Send a request to the application as a server does. Return status and body of its answer."""
     from isogloss.using.explorer.server import application
 
     app = application(questions or Answers(), TOKEN, frozenset({HOST}))
@@ -41,7 +41,7 @@ def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
         "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 1), "root_path": "",
     }  # fmt: skip
     parts = [body]
-    sent = list[dict[str, Any]]()
+    sent_value = list[dict[str, Any]]()
 
     async def receive() -> dict[str, Any]:
         if parts:
@@ -49,12 +49,12 @@ def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+        sent_value.append(message)
 
     # A browser that another test left open keeps the event loop of this thread running.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, app(scope, receive, send)).result()
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+    return sent_value[0]["status"], b"".join(message.get("body", b"") for message in sent_value[1:])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
 )
 @pytest.mark.parametrize("name", ["study", "answer"])
 def test_a_request_of_an_odd_body_is_refused_in_a_line(name, body):
-    status, answer = asked(name, body)
+    status, answer = send_body(name, body)
     assert status == 400
     assert json.loads(answer)["error"]
 
@@ -100,9 +100,11 @@ class Questions:
         @wraps(question)
         def ask(**arguments: Any) -> dict[str, Any]:
             for name, value in arguments.items():
-                stated = question.__annotations__.get(name)
-                assert stated is not str or isinstance(value, str)
-                assert stated in (str, object, list[object]) or all(isinstance(part, float) for part in value)
+                stated_value = question.__annotations__.get(name)
+                assert stated_value is not str or isinstance(value, str)
+                assert stated_value in (str, object, list[object]) or all(
+                    isinstance(part, float) for part in value
+                )
             return {}
 
         return ask
@@ -121,7 +123,7 @@ STATED = [
 @pytest.mark.parametrize("value", ODD, ids=str)
 @pytest.mark.parametrize(("name", "argument"), STATED)
 def test_an_argument_of_another_type_is_refused_by_name(name, argument, value):
-    status, answer = asked(name, json.dumps({argument: value}).encode(), Questions())
+    status, answer = send_body(name, json.dumps({argument: value}).encode(), Questions())
     if argument == "point" and value == []:
         assert status == 200
     else:
@@ -130,7 +132,7 @@ def test_an_argument_of_another_type_is_refused_by_name(name, argument, value):
 
 
 def test_a_request_with_its_arguments_is_answered():
-    assert asked("answer", b'{"route": "r", "point": [0.5], "text": "a"}') == (
+    assert send_body("answer", b'{"route": "r", "point": [0.5], "text": "a"}') == (
         200,
         b'{"route":"r","point":[0.5]}',
     )

@@ -316,10 +316,10 @@ def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkey
     export(model, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
-    def broken(*_, **__):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exporting, "card", broken)
+    monkeypatch.setattr(exporting, "card", interrupt)
     with pytest.raises(KeyboardInterrupt):
         export(model, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -7,7 +7,7 @@ import lzma
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from used import KINDS, joined, text_file, through
+from used import KINDS, join_lines, read_and_write, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import disk_file
@@ -47,8 +47,8 @@ CONLLU = "# sent_id = s\n1\tAnna\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t_\t_
     ],
 )
 def test_a_format_is_known_by_the_name_or_the_first_line(task, name, text, expected):
-    chosen, file = format_of(text_file(text, name), KINDS[task], task)
-    assert chosen.name == expected
+    chosen_field, file = format_of(text_file(text, name), KINDS[task], task)
+    assert chosen_field.name == expected
     assert "".join(file.read()) == text
 
 
@@ -63,29 +63,29 @@ def test_a_format_the_task_has_not_is_refused():
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_every_kind_reads_json_lines(kind):
-    assert "jsonl" in {one.name for one in kind.formats}
+    assert "jsonl" in {field.name for field in kind.formats}
 
 
 def test_lines_get_a_tab_and_their_labels():
-    out = through("upos", "Anna  was\there\n\n . \n", [("A", "B", "C"), ("D",)], wanted="lines")
-    assert out == "Anna  was\there\tA B C\n\n . \tD\n"
+    folder = read_and_write("upos", "Anna  was\there\n\n . \n", [("A", "B", "C"), ("D",)], wanted="lines")
+    assert folder == "Anna  was\there\tA B C\n\n . \tD\n"
 
 
 def test_lines_get_probabilities_where_asked():
-    assert through("upos", "a b\n", [("X", "Y")], scores=[(0.5, 1.0)]) == "a b\tX Y\t0.5000 1.0000\n"
+    assert read_and_write("upos", "a b\n", [("X", "Y")], scores=[(0.5, 1.0)]) == "a b\tX Y\t0.5000 1.0000\n"
 
 
 def test_upos_goes_into_its_column_and_entities_into_the_last():
-    upos = through("upos", CONLLU, [("PROPN", "PUNCT")])
+    upos = read_and_write("upos", CONLLU, [("PROPN", "PUNCT")])
     assert upos == CONLLU.replace("Anna\t_\t_", "Anna\t_\tPROPN").replace(".\t_\t_", ".\t_\tPUNCT")
-    ner = through("ner", CONLLU, [("B-PER", "O")])
+    ner = read_and_write("ner", CONLLU, [("B-PER", "O")])
     lines = CONLLU.replace("SpaceAfter=No", "SpaceAfter=No|NER=B-PER").splitlines()
-    assert ner == joined([*lines[:2], lines[2][:-1] + "NER=O", ""])
+    assert ner == join_lines([*lines[:2], lines[2][:-1] + "NER=O", ""])
 
 
 def test_probabilities_of_conllu_go_into_the_last_column():
-    out = through("upos", CONLLU, [("PROPN", "PUNCT")], scores=[(0.25, 0.5)])
-    assert [line.split("\t")[-1] for line in out.splitlines()[1:3]] == [
+    text = read_and_write("upos", CONLLU, [("PROPN", "PUNCT")], scores=[(0.25, 0.5)])
+    assert [line.split("\t")[-1] for line in text.splitlines()[1:3]] == [
         "SpaceAfter=No|Score=0.2500",
         "Score=0.5000",
     ]
@@ -93,39 +93,43 @@ def test_probabilities_of_conllu_go_into_the_last_column():
 
 def test_files_of_conll_keep_their_comments_and_columns():
     text = "-DOCSTART- _ O\n\n# id 5\nAnna _ O\n# _ O\n\n# id 6\nhome _ O"
-    out = through("ner", text, [("B-PER", "O"), ("O",)], scores=[(1, 0.5), (1,)])
-    assert out == (
+    folder = read_and_write("ner", text, [("B-PER", "O"), ("O",)], scores=[(1, 0.5), (1,)])
+    assert folder == (
         "-DOCSTART- _ O\n\n# id 5\nAnna _ O B-PER 1.0000\n# _ O O 0.5000\n\n# id 6\nhome _ O O 1.0000\n"
     )
-    words = [json.loads(line)["words"] for line in through("ner", text, "AB", as_json=True).splitlines()]
+    words = [
+        json.loads(line)["words"] for line in read_and_write("ner", text, "AB", as_json=True).splitlines()
+    ]
     assert words == [["Anna", "#"], ["home"]]
 
 
 def test_comments_of_tables_are_no_words():
-    out = through("ner", "# id 5\nAnna\tO\n#\tO\n\n", [("B-PER", "O")])
-    assert out == "# id 5\nAnna\tO\tB-PER\n#\tO\tO\n\n"
+    folder = read_and_write("ner", "# id 5\nAnna\tO\n#\tO\n\n", [("B-PER", "O")])
+    assert folder == "# id 5\nAnna\tO\tB-PER\n#\tO\tO\n\n"
 
 
 def test_words_with_spaces_inside_stay_one_word():
-    out = through("upos", "Việt Nam\nđẹp\n\n", [("PROPN", "ADJ")], wanted="tsv")
-    assert out == "Việt Nam\tPROPN\nđẹp\tADJ\n\n"
+    folder = read_and_write("upos", "Việt Nam\nđẹp\n\n", [("PROPN", "ADJ")], wanted="tsv")
+    assert folder == "Việt Nam\tPROPN\nđẹp\tADJ\n\n"
 
 
 def test_a_word_a_line_keeps_its_other_columns():
-    out = through("ner", "Anna\tO\nran\tO\n\n\nhome\tO", [("B-PER", "O"), ("O",)], scores=[(1, 1), (1,)])
-    assert out == "Anna\tO\tB-PER\t1.0000\nran\tO\tO\t1.0000\n\n\nhome\tO\tO\t1.0000\n"
+    folder = read_and_write(
+        "ner", "Anna\tO\nran\tO\n\n\nhome\tO", [("B-PER", "O"), ("O",)], scores=[(1, 1), (1,)]
+    )
+    assert folder == "Anna\tO\tB-PER\t1.0000\nran\tO\tO\t1.0000\n\n\nhome\tO\tO\t1.0000\n"
     with pytest.raises(DataError, match=r"input:2: .*'\\tO'.*0"):
-        through("ner", "Anna\tO\n\tO\n", [])
+        read_and_write("ner", "Anna\tO\n\tO\n", [])
 
 
 def test_choices_get_the_index_of_an_option_and_its_probabilities():
     item = {"context": "a", "options": ["b", "c"], "prompt": "cause", "source": "x"}
-    out = through("multiple-choice", json.dumps(item), [0], scores=[{"0": 0.75, "1": 0.25}])
-    assert json.loads(out) == item | {"label": 0, "scores": {"0": 0.75, "1": 0.25}}
+    folder = read_and_write("multiple-choice", json.dumps(item), [0], scores=[{"0": 0.75, "1": 0.25}])
+    assert json.loads(folder) == item | {"label": 0, "scores": {"0": 0.75, "1": 0.25}}
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ('{"context": "a"}', "input:1:"),
         (
@@ -140,67 +144,67 @@ def test_choices_get_the_index_of_an_option_and_its_probabilities():
         ('{"context": "a", "question": null, "options": ["b", "c"]}', "input:1:"),
     ],
 )
-def test_a_choice_that_is_none_is_named_with_its_line(line, said):
-    with pytest.raises(DataError, match=said):
-        through("multiple-choice", line, [])
+def test_a_choice_that_is_none_is_named_with_its_line(line, message):
+    with pytest.raises(DataError, match=message):
+        read_and_write("multiple-choice", line, [])
     with pytest.raises(DataError, match=r"context.*options.*question"):
         KINDS["multiple-choice"].example(("a", ["b", "c"]), "input 0", "")
 
 
 def test_pairs_keep_their_columns_and_get_a_label():
-    assert through("nli", "a\tb\n\nc\td\n", ["neutral"] * 2) == "a\tb\tneutral\n\nc\td\tneutral\n"
-    assert through("nli", "a\tb\tgold\n", ["neutral"]) == "a\tb\tgold\tneutral\n"
+    assert read_and_write("nli", "a\tb\n\nc\td\n", ["neutral"] * 2) == "a\tb\tneutral\n\nc\td\tneutral\n"
+    assert read_and_write("nli", "a\tb\tgold\n", ["neutral"]) == "a\tb\tgold\tneutral\n"
 
 
 def test_pairs_are_found_by_their_header():
     text = "id\tlabel\tsentence1\tsentence2\n7\t0\ta\tb\n"
-    chosen, file = format_of(text_file(text), KINDS["paraphrase"], "paraphrase")
-    header, entry = chosen.read(file, "")
+    choice, file = format_of(text_file(text), KINDS["paraphrase"], "paraphrase")
+    header, entry = choice.read(file, "")
     assert header.example is None
     assert (entry.example.first, entry.example.second) == ("a", "b")
-    sure = [{"0": 0.25, "1": 0.75}]
-    assert through("paraphrase", text, ["1"]) == text.replace("2\n", "2\tpredicted\n").replace(
+    sure_links = [{"0": 0.25, "1": 0.75}]
+    assert read_and_write("paraphrase", text, ["1"]) == text.replace("2\n", "2\tpredicted\n").replace(
         "b\n", "b\t1\n"
     )
-    assert through("paraphrase", text, ["1"], scores=sure).splitlines() == [
+    assert read_and_write("paraphrase", text, ["1"], scores=sure_links).splitlines() == [
         "id\tlabel\tsentence1\tsentence2\tpredicted\tscores",
         "7\t0\ta\tb\t1\t0=0.2500 1=0.7500",
     ]
-    assert through("paraphrase", text.splitlines()[0], []) == text.splitlines()[0] + "\tpredicted\n"
+    assert read_and_write("paraphrase", text.splitlines()[0], []) == text.splitlines()[0] + "\tpredicted\n"
 
 
 @pytest.mark.parametrize("line", ["one", "a\t", "\tb", " \tb"])
 def test_what_is_no_pair_is_refused_with_its_line(line):
     with pytest.raises(DataError, match="input:2:"):
-        through("nli", f"a\tb\n{line}\n", ["neutral"] * 2)
+        read_and_write("nli", f"a\tb\n{line}\n", ["neutral"] * 2)
     with pytest.raises(DataError, match=r"input:1: "):
-        through("nli", f"{line}\n", ["neutral"])
+        read_and_write("nli", f"{line}\n", ["neutral"])
 
 
 def test_a_blank_text_among_other_columns_is_said():
     with pytest.raises(DataError, match="input:2:"):
-        through("nli", "a\tb\t7\tx\nc\t \t7\tx\n", ["neutral"] * 2)
+        read_and_write("nli", "a\tb\t7\tx\nc\t \t7\tx\n", ["neutral"] * 2)
 
 
 def test_rows_of_another_width_are_refused():
     with pytest.raises(DataError, match=r"input:2: .*'a\\tb'.*3"):
-        through("nli", "a\tb\tc\na\tb\n", ["neutral"] * 2)
+        read_and_write("nli", "a\tb\tc\na\tb\n", ["neutral"] * 2)
 
 
 def test_json_lines_keep_their_keys():
     text = '{"id": 7, "words": ["Việt Nam"]}\n\n{"text": "a b"}\n{"words": []}\n'
-    lines = [json.loads(line) for line in through("upos", text, [("X",), ("Y", "Z")]).splitlines()]
+    lines = [json.loads(line) for line in read_and_write("upos", text, [("X",), ("Y", "Z")]).splitlines()]
     assert lines == [
         {"id": 7, "words": ["Việt Nam"], "labels": ["X"]},
         {"text": "a b", "words": ["a", "b"], "labels": ["Y", "Z"]},
         {"words": [], "labels": []},
     ]
-    (pair,) = through("nli", '{"text": "a", "text_pair": "b"}\n', ["neutral"]).splitlines()
+    (pair,) = read_and_write("nli", '{"text": "a", "text_pair": "b"}\n', ["neutral"]).splitlines()
     assert json.loads(pair) == {"text": "a", "text_pair": "b", "texts": ["a", "b"], "label": "neutral"}
 
 
 @pytest.mark.parametrize(
-    ("task", "line", "said"),
+    ("task", "line", "message"),
     [
         ("upos", "{", "input:1: .*JSON"),
         ("upos", '{"words": ["\\ud800"]}', "input:1: .*JSON"),
@@ -214,29 +218,31 @@ def test_json_lines_keep_their_keys():
         ("qa", '{"question": "?", "context": 1}', "input:1:"),
     ],
 )
-def test_a_broken_json_line_is_named(task, line, said):
-    with pytest.raises(DataError, match=said):
-        through(task, line + "\n", [], wanted="jsonl")
+def test_a_broken_json_line_is_named(task, line, message):
+    with pytest.raises(DataError, match=message):
+        read_and_write(task, line + "\n", [], wanted="jsonl")
 
 
 def test_squad_in_gives_answers_by_id():
-    asked = [{"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}]
-    text = json.dumps({"data": [{"paragraphs": [{"context": "É", "qas": asked}]}]})
-    assert json.loads(through("qa", text, ["É", ""])) == {"a": "É", "b": ""}
-    lines = through("qa", text, ["É", ""], as_json=True).splitlines()
+    arguments = [{"id": "a", "question": "?"}, {"id": "b", "question": "?", "answers": []}]
+    text = json.dumps({"data": [{"paragraphs": [{"context": "É", "qas": arguments}]}]})
+    assert json.loads(read_and_write("qa", text, ["É", ""])) == {"a": "É", "b": ""}
+    lines = read_and_write("qa", text, ["É", ""], as_json=True).splitlines()
     assert [json.loads(line) for line in lines] == [{"id": "a", "answer": "É"}, {"id": "b", "answer": ""}]
-    assert through("qa", '{"data": []}', []) == "{}\n"
+    assert read_and_write("qa", '{"data": []}', []) == "{}\n"
 
 
 def test_squad_with_an_id_twice_is_refused():
     qas = [{"id": "a", "question": "?"}] * 2
     text = json.dumps({"data": [{"paragraphs": [{"context": "", "qas": qas}]}]})
     with pytest.raises(DataError, match="question a:"):
-        through("qa", text, ["", ""])
+        read_and_write("qa", text, ["", ""])
 
 
 def test_json_says_where_a_sentence_was_and_passes_comments_over():
-    lines = through("upos", "# c\n\n" + CONLLU, [("A", "B")], wanted="conllu", as_json=True).splitlines()
+    lines = read_and_write(
+        "upos", "# c\n\n" + CONLLU, [("A", "B")], wanted="conllu", as_json=True
+    ).splitlines()
     assert [json.loads(line) for line in lines] == [
         {"line": 3, "id": "s", "words": ["Anna", "."], "labels": ["A", "B"]}
     ]
@@ -247,8 +253,8 @@ def test_packed_files_marks_and_line_ends_are_read(tmp_path, pack):
     ending = {gzip.compress: ".gz", lzma.compress: ".xz"}.get(pack, "")
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(pack("\ufeffa b\r\nc\x00d\r\n".encode()))
-    chosen, file = format_of(disk_file(path), KINDS["upos"], "upos")
-    assert [entry.example.words for entry in chosen.read(file, "")] == [("a", "b"), ("c\x00d",)]
+    choice, file = format_of(disk_file(path), KINDS["upos"], "upos")
+    assert [entry.example.words for entry in choice.read(file, "")] == [("a", "b"), ("c\x00d",)]
 
 
 @pytest.mark.parametrize(
@@ -260,27 +266,30 @@ def test_packed_files_marks_and_line_ends_are_read(tmp_path, pack):
     ],
 )
 def test_a_json_line_keeps_its_characters_and_gets_new_keys_at_its_end(line, expected):
-    out = through("upos", line, [("X",)], wanted="jsonl")
-    assert out == f"{line.rstrip()[:-1]}{expected}\n"
-    assert through("upos", line, [("X",)], wanted="jsonl", as_json=True) == out
+    folder = read_and_write("upos", line, [("X",)], wanted="jsonl")
+    assert folder == f"{line.rstrip()[:-1]}{expected}\n"
+    assert read_and_write("upos", line, [("X",)], wanted="jsonl", as_json=True) == folder
 
 
 def test_a_json_line_that_has_the_key_is_written_anew_unless_it_says_the_same():
     line = '{"text": "a", "text_pair": "b", "n": 1e3, "label": "neutral"}'
-    assert through("nli", line, ["neutral"]) == f'{line[:-1]}, "texts": ["a", "b"]}}\n'
-    (other,) = through("nli", line, ["entailment"]).splitlines()
-    assert other == '{"text": "a", "text_pair": "b", "n": 1000.0, "label": "entailment", "texts": ["a", "b"]}'
+    assert read_and_write("nli", line, ["neutral"]) == f'{line[:-1]}, "texts": ["a", "b"]}}\n'
+    (other_line,) = read_and_write("nli", line, ["entailment"]).splitlines()
+    assert (
+        other_line
+        == '{"text": "a", "text_pair": "b", "n": 1000.0, "label": "entailment", "texts": ["a", "b"]}'
+    )
 
 
 @given(st.text(alphabet='ab \t\n\r#1_.{}"\x00\x85\u2028é'), st.sampled_from(["upos", "nli", "qa"]))
 def test_any_text_is_read_or_refused_with_its_file(text, task):
-    for one in KINDS[task].formats:
+    for item in KINDS[task].formats:
         try:
-            entries = list(one.read(text_file(text), ""))
+            entries = list(item.read(text_file(text), ""))
         except DataError as error:
             assert str(error).startswith("input")
         else:
-            if one.write is not None and task != "qa":
+            if item.write is not None and task != "qa":
                 assert (
-                    list(one.write((entry, None) for entry in entries if entry.example is None)) is not None
+                    list(item.write((entry, None) for entry in entries if entry.example is None)) is not None
                 )

@@ -4,7 +4,7 @@ from shutil import copytree
 
 import pytest
 import torch
-from used import joined, text_file
+from used import join_lines, text_file
 
 from each import each
 from isogloss.core.errors import ConfigError
@@ -21,7 +21,7 @@ from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
-TEXT = joined(" ".join(words) for words in SENTENCES)
+TEXT = join_lines(" ".join(words) for words in SENTENCES)
 SAID = {
     "maps": (
         "onto English (en), with the maps in `language_maps.safetensors`: German (de), French (fr).",
@@ -50,13 +50,13 @@ SAID = {
 def make(make_model, bert_folder, tmp_path):
     """Make a tagger whose encoder differs between English, which it reads as without parts, and French."""
 
-    def made(kind):
+    def make_with_parts(kind):
         folder = tmp_path / kind
         generator = torch.Generator().manual_seed(0)
         if kind == "maps":
             copytree(bert_folder, folder)
-            turned = torch.linalg.qr(torch.randn(32, 32, generator=generator)).Q
-            maps = {"fr": LanguageMap(turned, torch.ones(32))}
+            turned_value = torch.linalg.qr(torch.randn(32, 32, generator=generator)).Q
+            maps = {"fr": LanguageMap(turned_value, torch.ones(32))}
             maps["de"] = LanguageMap(torch.eye(32), torch.zeros(32))
             write_language_maps(LanguageMaps("en", maps), folder)
             return make_model(encoder=folder)
@@ -71,26 +71,26 @@ def make(make_model, bert_folder, tmp_path):
         save_model(encoder, load_tokenizer(bert_folder), folder)
         return make_model(encoder=folder)
 
-    return made
+    return make_with_parts
 
 
 @pytest.mark.parametrize("kind", SAID)
 def test_answers_depend_on_the_language(make, make_model, kind):
     model = make(kind)
-    english, french = (model.predict(SENTENCES, language=code) for code in ("en", "fr"))
+    english, french = (model.predict(SENTENCES, language=language) for language in ("en", "fr"))
     assert english == make_model().predict(SENTENCES) != french
     assert kind != "maps" or model.predict(SENTENCES, language="de") == english  # Its map changes nothing.
 
 
 @pytest.mark.parametrize(
-    ("kind", "known", "unknown"),
+    ("kind", "known_name", "unknown_name"),
     [("maps", "de, en, fr", "'sw'"), ("adapter", "en, fr", "'sw'")],
 )
-def test_a_language_must_be_given_and_known(make, kind, known, unknown):
+def test_a_language_must_be_given_and_known(make, kind, known_name, unknown_name):
     model = make(kind)
-    with pytest.raises(ConfigError, match=f"{known}"):
+    with pytest.raises(ConfigError, match=f"{known_name}"):
         model.predict(SENTENCES)
-    with pytest.raises(ConfigError, match=unknown):
+    with pytest.raises(ConfigError, match=unknown_name):
         model.predict(SENTENCES, language="sw")
     with pytest.raises(ConfigError, match="--language"):
         predict_file(model, text_file(TEXT), PredictOptions())
@@ -98,8 +98,8 @@ def test_a_language_must_be_given_and_known(make, kind, known, unknown):
 
 def test_files_are_predicted_in_their_language(make):
     model = make("maps")
-    found = list(predict_file(model, text_file(TEXT), PredictOptions(language="fr", as_json=True)))
-    for line, tags in each(zip(found, model.predict(SENTENCES, language="fr"), strict=True)):
+    files = list(predict_file(model, text_file(TEXT), PredictOptions(language="fr", as_json=True)))
+    for line, tags in each(zip(files, model.predict(SENTENCES, language="fr"), strict=True)):
         assert f'"labels": {list(tags)}'.replace("'", '"') in line
 
 
@@ -109,7 +109,7 @@ def test_an_export_keeps_the_parts_and_says_who_does_not_use_them(make, kind, tm
     model = make(kind)
     folder = export(model, tmp_path / "out")
     card = " ".join((folder / "README.md").read_text().split())
-    assert [said for said in SAID[kind] if said not in card] == []
+    assert [message for message in SAID[kind] if message not in card] == []
     again = load_model(folder, precision="float32")
     for language in ("en", "fr"):
         assert again.predict(SENTENCES, language=language) == model.predict(SENTENCES, language=language)

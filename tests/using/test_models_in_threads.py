@@ -16,13 +16,13 @@ from isogloss.encoders.added.language_modules import add_modules
 from shared_models import (
     FIRST,
     SECOND,
-    changed,
     differences,
-    encoded,
+    encode_texts,
+    list_changes,
+    list_state,
     numbers,
-    observed,
+    observe,
     random_states,
-    seen,
     train,
 )
 
@@ -35,10 +35,10 @@ THREADS = 8
 SECONDS = 600
 """Seconds of all kinds and families of models together in the nightly run."""
 
-LONG = [f"{first} {second}" * 3 for first, second in zip(FIRST, SECOND, strict=True)]
+LONG = [f"{first_part} {second}" * 3 for first_part, second in zip(FIRST, SECOND, strict=True)]
 LABELLED = [
-    TaggedSentence(id=str(number), words=(*text.split(),), tags=("NOUN",) * len(text.split()))
-    for number, text in enumerate(FIRST)
+    TaggedSentence(id=str(index), words=tuple(text.split()), tags=("NOUN",) * len(text.split()))
+    for index, text in enumerate(FIRST)
 ]
 
 
@@ -73,7 +73,9 @@ def kind(request, make_model, make_mixing):
                 model = replace(model, mixup=replace(model.mixup, mixed="states"))
         else:
             model = make_model("nli" if form == "pairs" else "upos", folder)
-        model = {"modules": with_modules, "maps": with_maps}.get(form, lambda m: m)(model)
+        model = {"modules": with_modules, "maps": with_maps}.get(form, lambda measurements: measurements)(
+            model
+        )
         return replace(model, precision="bfloat16"), calls(form)
 
     return make
@@ -81,67 +83,67 @@ def kind(request, make_model, make_mixing):
 
 def calls(form):
     if form == "pairs":
-        pairs = [*zip(FIRST, SECOND, strict=True)]
+        pairs = list(zip(FIRST, SECOND, strict=True))
         return {
-            "predict": lambda m: m.predict(pairs),
-            "probabilities": lambda m: m.predict(pairs, scores=True),
-            "one by one": lambda m: [m.predict([pair]) for pair in pairs],
+            "predict": lambda model: model.predict(pairs),
+            "probabilities": lambda model: model.predict(pairs, scores=True),
+            "one by one": lambda model: [model.predict([pair]) for pair in pairs],
         }
-    made = {
-        f"predict {language}": lambda m, language=language: m.predict(LONG, language=language)
+    row = {
+        f"predict {language}": lambda model, language=language: model.predict(LONG, language=language)
         for language in ("en", "de")
     }
-    made["probabilities"] = lambda m: m.predict(FIRST, language="de", scores=True)
-    made["measures"] = lambda m: m.measures(LABELLED, language="de")
-    made["score"] = lambda m: m.score(LABELLED, language="en")
+    row["probabilities"] = lambda model: model.predict(FIRST, language="de", scores=True)
+    row["measures"] = lambda measurements: measurements.measures(LABELLED, language="de")
+    row["score"] = lambda measurements: measurements.score(LABELLED, language="en")
     if form == "mixing":
-        made["mixed"] = lambda m: m.predict(FIRST, language="de", translations=SECOND)
-    return made
+        row["mixed"] = lambda model: model.predict(FIRST, language="de", translations=SECOND)
+    return row
 
 
 def check_threads(make, folder, *, seconds):
     """Let threads use a model that stays and one that this thread trains in the meantime."""
-    (model, called), (trained, _), (alone, _) = (make(folder) for _ in range(3))
+    (model, called_fields), (trained_model, _), (single_model, _) = (make(folder) for _ in range(3))
     network = model.network
-    for learner in (trained, alone):
+    for learner in (trained_model, single_model):
         learner.network.train()
     ratio = model.mixup and numbers(model.mixup.ratio_module)
-    expected = {name: call(model) for name, call in called.items()}
-    before = seen(network)
+    expected = {name: call(model) for name, call in called_fields.items()}
+    state_before = list_state(network)
     values = numbers(network)
-    of_trained = seen(trained.network)
+    trained_state = list_state(trained_model.network)
     until = time.monotonic() + seconds
     wrong = []
-    turns = iter([*called] * 10**6)
+    turns = iter(list(called_fields) * 10**6)
     left = count(2 * THREADS, -1)
 
     def ask(_):
         for name in turns:
             try:
-                if called[name](model) != expected[name]:
+                if called_fields[name](model) != expected[name]:
                     wrong.append(name)
-                called[name](trained)
+                called_fields[name](trained_model)
             except Exception as error:
                 wrong.append((name, repr(error)))
-            if differences(before, seen(network)):
-                wrong.append(differences(before, seen(network)))
+            if differences(state_before, list_state(network)):
+                wrong.append(differences(state_before, list_state(network)))
             if next(left) < THREADS and time.monotonic() > until:
                 return
 
-    inputs = [encoded(model.tokenizer, texts) for texts in (FIRST, SECOND)]
+    inputs = [encode_texts(model.tokenizer, texts) for texts in (FIRST, SECOND)]
     with ThreadPoolExecutor(THREADS) as pool:
-        asking = [pool.submit(ask, number) for number in range(THREADS)]
-        going_on = takewhile(lambda _: not all(asked.done() for asked in asking), count())
-        modes = list(train(trained.network, inputs, going_on, "de"))
-    drawn = random_states()
+        asking = [pool.submit(ask, index) for index in range(THREADS)]
+        going_on = takewhile(lambda _: not all(arguments.done() for arguments in asking), count())
+        modes = list(train(trained_model.network, inputs, going_on, "de"))
+    drawn_random_states = random_states()
     assert wrong == []
-    assert modes == list(train(alone.network, inputs, range(len(modes)), "de"))
-    assert random_states() == drawn
-    assert changed(numbers(alone.network), trained.network) == []
-    assert differences(of_trained, seen(trained.network)) == []
-    assert differences(before, seen(network)) == []
-    assert changed(values, network) == []
-    assert ratio is None or changed(ratio, model.mixup.ratio_module) == []
+    assert modes == list(train(single_model.network, inputs, range(len(modes)), "de"))
+    assert random_states() == drawn_random_states
+    assert list_changes(numbers(single_model.network), trained_model.network) == []
+    assert differences(trained_state, list_state(trained_model.network)) == []
+    assert differences(state_before, list_state(network)) == []
+    assert list_changes(values, network) == []
+    assert ratio is None or list_changes(ratio, model.mixup.ratio_module) == []
 
 
 @pytest.mark.slow
@@ -160,8 +162,8 @@ def test_a_model_stays_as_it_is_while_it_answers(make_model):
     model = replace(make_model(), precision="bfloat16")
     model.network.train()
     looks = []
-    with observed(model.network, lambda: looks.append(differences(before, seen(model.network)))):
-        before = seen(model.network)
+    with observe(model.network, lambda: looks.append(differences(state_before, list_state(model.network)))):
+        state_before = list_state(model.network)
         model.predict(FIRST)
     assert looks and not any(looks)
     assert model.network.training

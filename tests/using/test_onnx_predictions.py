@@ -16,7 +16,7 @@ from isogloss.using import Model, export, load_model
 from isogloss.using.onnx import write_int8, write_onnx
 from isogloss.using.onnx_model import GPUS, ONNX_FILES, find_onnx_model, load_onnx_model
 from isogloss.using.provenance import Provenance
-from light import MAIN, ended
+from light import MAIN, run_forks
 from task_examples import SMALL_TASKS, examples_of, perfect
 
 FAMILIES = (
@@ -34,7 +34,7 @@ TOLERANCE = 1e-4
 """Largest difference between raw scores of ONNX Runtime and torch in float32."""
 
 
-def made(name, encoder, limit=32):
+def make_random(name, encoder, limit=32):
     """Return a model of a task with a random head."""
     task = SMALL_TASKS[name]
     provenance = Provenance(
@@ -80,7 +80,7 @@ def check_equal(folder, name):
 
 def check_exported(name, family, folder, out):
     """Check a model's export, or that its head cannot be written."""
-    model = made(name, folder)
+    model = make_random(name, folder)
     refused = not model.kind.auto_class or (name, family) in REFUSED or family == "xmod"
     if refused:
         with pytest.raises(ConfigError, match="--onnx"):
@@ -106,7 +106,7 @@ def test_every_task_predicts_alike_with_both_engines(name, bert_folder, tmp_path
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_tokenizer_read_from_its_file_makes_the_same_rows(family, request, tmp_path):
-    model = made("nli", request.getfixturevalue(f"{family}_folder"))
+    model = make_random("nli", request.getfixturevalue(f"{family}_folder"))
     folder = export(model, tmp_path / "out")
     again = load_model(folder).tokenizer
     read = read_tokenizer(folder)
@@ -132,19 +132,19 @@ def test_arrays_of_scores_decode_as_tensors_do(name, bert_folder):
 
 
 @pytest.fixture(scope="module")
-def exported(bert_folder, tmp_path_factory):
+def exported_folder(bert_folder, tmp_path_factory):
     """Return the folder of a tagger with both ONNX files."""
     out = tmp_path_factory.mktemp("exported") / "out"
-    return export(made("upos", bert_folder), out, onnx=True, int8=True)
+    return export(make_random("upos", bert_folder), out, onnx=True, int8=True)
 
 
 @pytest.fixture
-def folder(exported, tmp_path):
+def folder(exported_folder, tmp_path):
     """Return a copy of the tagger's folder."""
-    return shutil.copytree(exported, tmp_path / "copy")
+    return shutil.copytree(exported_folder, tmp_path / "copy")
 
 
-def found(folder, **options):
+def find_onnx(folder, **options):
     """Return the model found with an ONNX file, if any, and what was said."""
     said = []
     model = find_onnx_model([folder], **{"onnx": None, "int8": False, **options}, say=said.append)
@@ -154,20 +154,20 @@ def found(folder, **options):
 @pytest.mark.slow
 @pytest.mark.skipif(any(path.exists() for path in GPUS), reason="a GPU predicts with torch")
 def test_the_file_in_the_folder_is_used_unless_it_is_refused(folder):
-    model, (said,) = found(folder)
+    model, (said,) = find_onnx(folder)
     assert (model.precision, str(folder / "model.onnx") in said) == ("float32", True)
-    model, (said,) = found(folder, int8=True)
+    model, (said,) = find_onnx(folder, int8=True)
     assert (model.precision, str(folder / "model.int8.onnx") in said) == ("int8", True)
-    assert found(folder, onnx=False) == (None, [])
+    assert find_onnx(folder, onnx=False) == (None, [])
     with pytest.raises(ConfigError, match="--int8 and --no-onnx"):
-        found(folder, onnx=False, int8=True)
+        find_onnx(folder, onnx=False, int8=True)
     (folder / "model.int8.onnx").unlink()
     with pytest.raises(ConfigError, match=r"--int8: .*copy has no model\.int8\.onnx"):
-        found(folder, int8=True)
+        find_onnx(folder, int8=True)
     (folder / "model.onnx").unlink()
-    assert found(folder) == (None, [])
+    assert find_onnx(folder) == (None, [])
     with pytest.raises(ConfigError, match=r"--onnx: .*copy has no model\.onnx"):
-        found(folder, onnx=True)
+        find_onnx(folder, onnx=True)
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_a_file_from_other_weights_is_never_used(folder, bert_folder, change):
         model = onnx.load(onnx_file)
         onnx.helper.set_model_props(model, {})
         onnx.save(model, onnx_file)
-    model, (said,) = found(folder, onnx=True)
+    model, (said,) = find_onnx(folder, onnx=True)
     assert model is None
     assert str(onnx_file) in said
     assert "torch" in said
@@ -209,7 +209,7 @@ def test_folders_of_runs_ensembles_and_parts_outside_the_file_use_torch(folder):
         find_onnx_model([folder, folder], onnx=True, int8=False, say=print)
     for name in ("mixup.json", "language_maps.safetensors", "record.json"):
         (folder / name).touch()
-        assert found(folder) == (None, [])
+        assert find_onnx(folder) == (None, [])
         (folder / name).unlink()
 
 
@@ -218,7 +218,7 @@ def test_predicting_with_the_file_loads_no_torch(folder, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat happened\nAnna saw slowly casings\n")
     words = ["predict", folder, text]
-    by_onnx, rounded, by_torch, quiet = ended(
+    by_onnx, rounded, by_torch, quiet = run_forks(
         "",
         (MAIN, [*words, "--onnx"]),
         (MAIN, [*words, "--int8", "--scores"]),
@@ -238,7 +238,7 @@ def test_predicting_with_the_file_loads_no_torch(folder, tmp_path):
 @pytest.mark.slow
 def test_scores_with_the_file_equal_torchs(folder):
     words = ["evaluate", folder, "--corpus", "ud", "--language", "qaa", "--split", "dev", "--json"]
-    by_onnx, by_torch = ended("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
+    by_onnx, by_torch = run_forks("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
     assert "model.onnx" in by_onnx.stderr
     ours, theirs = (json.loads(one.stdout) for one in (by_onnx, by_torch))
     assert ours == pytest.approx(theirs, abs=0.01)  # Torch may round to bfloat16.
@@ -251,7 +251,7 @@ def test_scores_with_the_file_equal_torchs(folder):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
-    model = made("upos", bert_folder)
+    model = make_random("upos", bert_folder)
     examples = inputs_of("upos")
     expected = load_onnx_model(folder)
     for name in ONNX_FILES.values():
@@ -270,7 +270,7 @@ def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
 
 
 def test_int8_needs_a_corpus_whose_dev_split_it_is_scored_on(bert_folder, tmp_path):
-    model = made("upos", bert_folder)
+    model = make_random("upos", bert_folder)
     with pytest.raises(ConfigError, match="--int8 needs --onnx"):
         export(model, tmp_path / "out", int8=True)
     unknown = Model(

@@ -1,4 +1,4 @@
-"""A model is scored on labelled examples of a user's own as on those of a corpus, in any container."""
+"""A model is scored on a user's labelled examples as on a corpus, in any container."""
 
 from dataclasses import asdict
 
@@ -52,7 +52,7 @@ def mapping_of(example, key=""):
 CONTAINERS = {
     "examples": lambda examples: examples,
     "generator": iter,
-    "mappings": lambda examples: map(mapping_of, examples),
+    "mappings": lambda examples: (mapping_of(value) for value in examples),
     "gold": lambda examples: [mapping_of(example, "gold") for example in examples],
     "frame": lambda examples: pd.DataFrame([mapping_of(example) for example in examples], index=[5, 3]),
 }
@@ -82,9 +82,9 @@ def test_examples_of_a_corpus_have_its_score(make_model):
 
 def test_a_whole_number_is_the_index_of_a_label(make_model):
     model = make_model("text-classification")
-    named = [mapping_of(example) for example in EXAMPLES["text-classification"]]
-    numbered = [{**row, "label": model.task.labels.index(row["label"])} for row in named]
-    assert model.evaluate(examples=numbered) == model.evaluate(examples=named)
+    mappings = [mapping_of(example) for example in EXAMPLES["text-classification"]]
+    numbered_value = [{**row, "label": model.task.labels.index(row["label"])} for row in mappings]
+    assert model.evaluate(examples=numbered_value) == model.evaluate(examples=mappings)
 
 
 REFUSED = {

@@ -8,7 +8,7 @@ from itertools import islice, repeat
 
 import pytest
 import torch
-from used import joined, text_file
+from used import join_lines, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
@@ -23,12 +23,12 @@ NOTHING = "\t_" * 8
 LINES = "".join(f"{'Anna saw ' * (number % 7)}\n" for number in range(600))
 
 
-def predicted(model, text, how=PLAIN, **more):
-    return joined(predict_file(model, text_file(text), how, **more))
+def predict_text(model, text, how=PLAIN, **more):
+    return join_lines(predict_file(model, text_file(text), how, **more))
 
 
 def test_lines_come_out_in_order_with_a_label_for_each_word(make_model):
-    out = predicted(make_model(), LINES).splitlines()
+    out = predict_text(make_model(), LINES).splitlines()
     assert [line.partition("\t")[0] for line in out] == LINES.splitlines()
     assert [len(line.partition("\t")[2].split()) for line in out] == [
         len(line.split()) for line in LINES.splitlines()
@@ -38,7 +38,9 @@ def test_lines_come_out_in_order_with_a_label_for_each_word(make_model):
 def test_a_file_is_predicted_as_its_lines_alone_are(make_model):
     model = make_model()
     few = "".join(sorted(set(LINES.splitlines(keepends=True))))
-    assert predicted(model, few) == "".join(predicted(model, line) for line in few.splitlines(keepends=True))
+    assert predict_text(model, few) == "".join(
+        predict_text(model, line) for line in few.splitlines(keepends=True)
+    )
 
 
 def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
@@ -50,8 +52,8 @@ def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
         row.format(2, 1, "dep"),
         f"2.1\tx{NOTHING}",
     ]
-    text = joined([*sentence, "", ""])
-    out = predicted(make_model(), text * 300)
+    text = join_lines([*sentence, "", ""])
+    out = predict_text(make_model(), text * 300)
     before, after = text_file(text * 300), text_file(out)
     (one, *_), (other, *_) = read_conllu(before), read_conllu(after)
     assert (one.words, one.heads, one.relations) == (other.words, other.heads, other.relations)
@@ -62,10 +64,10 @@ def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
 
 def test_trees_go_into_their_columns(make_model):
     text = "1\tAnna" + "\t_" * 8 + "\n2\tsaw" + "\t_" * 8 + "\n\n"
-    out = predicted(make_model("parsing"), text * 3)
+    out = predict_text(make_model("parsing"), text * 3)
     one, *_ = read_conllu(text_file(out.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_")))
     assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
-    plain = predicted(make_model("parsing"), "Anna saw\n")
+    plain = predict_text(make_model("parsing"), "Anna saw\n")
     assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
     with pytest.raises(ConfigError, match=r"--scores: .*parsing"):
         predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
@@ -75,7 +77,7 @@ def test_questions_in_get_answers_by_id(make_model):
     qas = [{"id": str(number), "question": "Anna?", "answers": []} for number in range(3)]
     text = json.dumps({"data": [{"paragraphs": [{"context": "happen slow " * 30, "qas": qas}]}]})
     answers = json.loads(
-        predicted(make_model("qa", limit=64), text, PredictOptions(format="squad", language="sw"))
+        predict_text(make_model("qa", limit=64), text, PredictOptions(format="squad", language="sw"))
     )
     assert list(answers) == ["0", "1", "2"]
     assert all(answer in "happen slow " * 30 for answer in answers.values())
@@ -99,7 +101,7 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
 
 
 def test_a_language_is_checked_and_noted_in_json(make_model):
-    out = predicted(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
+    out = predict_text(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
     assert '"language": "sw"' in out
     with pytest.raises(ConfigError, match=r"--language: .*'Swahili'"):
         predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
@@ -122,7 +124,7 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 def test_progress_counts_lines_as_they_are_predicted(make_model, monkeypatch):
     monkeypatch.setattr("isogloss.training.length_batches.BUDGET", 64)
     reported = []
-    predicted(make_model(), LINES, on_progress=reported.append, lines=600)
+    predict_text(make_model(), LINES, on_progress=reported.append, lines=600)
     done = [one.done for one in reported]
     assert done == sorted(done)
     assert (done[-1], {one.total for one in reported}) == (600, {600})

@@ -1,4 +1,4 @@
-"""Pushed files equal the export, with a card that the hub can read; errors give advice."""
+"""Pushed files equal the export, with a card that the hub can read. Errors give advice."""
 
 import os
 import re
@@ -31,36 +31,37 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    """A hub of this machine, with a login; HF_ENDPOINT and the like are read when the library is imported."""
-    with fake_hub() as found:
-        monkeypatch.setattr(constants, "ENDPOINT", found.address)
+    """A hub of this machine, with a login. HF_ENDPOINT and the like are read when the library is imported."""
+    with fake_hub() as result:
+        monkeypatch.setattr(constants, "ENDPOINT", result.address)
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
         monkeypatch.setenv("HF_TOKEN", TOKEN)
-        yield found
+        yield result
 
 
 @pytest.mark.slow
 def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     model = make_model(scores=SCORES)
     assert model.push("me/tagger", private=True) == f"{hub.address}/me/tagger/commit/{'c' * 40}"
-    repository, exported = hub.repositories["me/tagger"], export(model, tmp_path / "exported")
-    received = {name: body for name, body in repository.branches["main"].items() if name != ATTRIBUTES}
+    repository = hub.repositories["me/tagger"]
+    exported_path = export(model, tmp_path / "exported")
+    received_bodies = {name: body for name, body in repository.branches["main"].items() if name != ATTRIBUTES}
     assert repository.private
     assert re.fullmatch(
         r"source-only: made-up upos en, seed 0 \(run 0123456789ab, isogloss .*\)", *repository.messages
     )
-    written = {
-        path.relative_to(exported).as_posix(): path.read_bytes()
-        for path in exported.rglob("*")
+    contents = {
+        path.relative_to(exported_path).as_posix(): path.read_bytes()
+        for path in exported_path.rglob("*")
         if path.is_file()
     }
-    assert ".eval_results/ud.yaml" in written
-    assert {**received, "README.md": b""} == {**written, "README.md": b""}
-    assert received["README.md"].decode() == card(model, onnx=False, address="me/tagger")
-    assert 'model="me/tagger"' in received["README.md"].decode()
-    for name, body in received.items():
+    assert ".eval_results/ud.yaml" in contents
+    assert {**received_bodies, "README.md": b""} == {**contents, "README.md": b""}
+    assert received_bodies["README.md"].decode() == card(model, onnx=False, address="me/tagger")
+    assert 'model="me/tagger"' in received_bodies["README.md"].decode()
+    for name, body in received_bodies.items():
         path = tmp_path / "got" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
@@ -70,10 +71,10 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     repository.branches["main"]["mixup.json"] = b"of an earlier model"
     with pytest.raises(ConfigError, match=r"me/tagger.*--update"):
         model.push("me/tagger")
-    model.push("tagger", update=True)  # A name alone is one of the own account.
-    assert {*repository.branches["main"]} == {*written, ATTRIBUTES}
+    model.push("tagger", update=True)  # A name without owner belongs to the user's account.
+    assert set(repository.branches["main"]) == {*contents, ATTRIBUTES}
     model.push("me/tagger", update=True, revision="epoch-3")
-    assert {*repository.branches["epoch-3"]} == {*written, ATTRIBUTES}
+    assert set(repository.branches["epoch-3"]) == {*contents, ATTRIBUTES}
     assert len(repository.messages) == 3
 
 
@@ -102,7 +103,7 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (
             (500, {"error": f"bad token Bearer {TOKEN}"}),
@@ -117,10 +118,10 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
     ],
 )
 def test_a_hub_that_answers_nonsense_or_with_the_token_is_one_line_without_it(
-    hub, make_model, monkeypatch, answer, said
+    hub, make_model, monkeypatch, answer, message
 ):
     monkeypatch.setattr(hub, "_created", lambda _: answer)
-    with pytest.raises((RunError, ConfigError), match=said) as error:
+    with pytest.raises((RunError, ConfigError), match=message) as error:
         make_model().push("me/tagger")
     assert TOKEN not in "".join(traceback.format_exception(error.value))
 
@@ -136,19 +137,19 @@ def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_m
     assert list(cache.iterdir()) == []
 
 
-def killed_at(hub, monkeypatch, push, number, *, is_answered):
-    """Push in a process that is killed at a request, obeyed or not; return whether it was killed."""
+def killed_at(hub, monkeypatch, push, index, *, is_answered):
+    """Push in a process that is killed at a request, obeyed or not. Return whether it was killed."""
     answer = hub.answer
     requests = []
     pushing = []
 
     def answer_and_kill(*request):
         requests.append(request)
-        if len(requests) != number:
+        if len(requests) != index:
             return answer(*request)
-        answered = answer(*request) if is_answered else (500, {})
+        answered_value = answer(*request) if is_answered else (500, {})
         os.kill(pushing[0], signal.SIGKILL)
-        return answered
+        return answered_value
 
     monkeypatch.setattr(hub, "answer", answer_and_kill)
     process = os.fork()
@@ -163,23 +164,23 @@ def killed_at(hub, monkeypatch, push, number, *, is_answered):
     return os.WIFSIGNALED(status)
 
 
-STEPS = [(number, is_answered) for number in range(1, 13) for is_answered in (False, True)]
+STEPS = [(index, is_answered) for index in range(1, 13) for is_answered in (False, True)]
 
 
-def check_repeated_push(hub, monkeypatch, model, number, is_answered, options):
-    """Kill a push and repeat it; return whether it was killed."""
+def check_repeated_push(hub, monkeypatch, model, index, is_answered, options):
+    """Kill a push and repeat it. Return whether it was killed."""
     if not killed_at(
-        hub, monkeypatch, lambda: model.push("me/tagger", **options), number, is_answered=is_answered
+        hub, monkeypatch, lambda: model.push("me/tagger", **options), index, is_answered=is_answered
     ):
         return False
     branches = hub.repositories["me/tagger"].branches if hub.repositories else {}
-    half = [{*files} - {ATTRIBUTES} for files in branches.values()]
+    half_differences = [set(files) - {ATTRIBUTES} for files in branches.values()]
     address = model.push("me/tagger", **options)
     assert address == f"{hub.address}/me/tagger/commit/{'c' * 40}"
     repository = hub.repositories["me/tagger"]
-    whole = {*repository.branches[options.get("revision", "main")]} - {ATTRIBUTES}
-    assert all(files in (set(), whole) for files in half)
-    assert "model.safetensors" in whole
+    whole_difference = set(repository.branches[options.get("revision", "main")]) - {ATTRIBUTES}
+    assert all(files in (set(), whole_difference) for files in half_differences)
+    assert "model.safetensors" in whole_difference
     assert len(repository.messages) == 1
     assert repository.private == options.get("private", False)
     return True
@@ -196,22 +197,24 @@ def test_a_push_that_was_killed_when_its_repository_was_made_can_be_repeated(
 ):
     model = make_model()
     numbers = (2, 3)
-    for number in numbers:
+    for index in numbers:
         hub.repositories.clear()
-        assert check_repeated_push(hub, monkeypatch, model, number, True, options)
+        assert check_repeated_push(hub, monkeypatch, model, index, True, options)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_push_that_was_killed_at_any_request_can_be_repeated(hub, make_model, monkeypatch, options):
     model = make_model()
-    killed = []
-    for number, is_answered in STEPS:
+    killed_repeated_pushes = []
+    for step, is_answered in STEPS:
         hub.repositories.clear()
         hub.large.clear()
-        killed.append(check_repeated_push(hub, monkeypatch, model, number, is_answered, options))
-    assert sum(killed) >= 12
-    assert not killed[-1], "there are more requests than steps"
+        killed_repeated_pushes.append(
+            check_repeated_push(hub, monkeypatch, model, step, is_answered, options)
+        )
+    assert sum(killed_repeated_pushes) >= 12
+    assert not killed_repeated_pushes[-1], "there are more requests than steps"
 
 
 @pytest.mark.slow
@@ -232,7 +235,7 @@ def test_a_repository_with_files_on_another_branch_is_not_written_to(hub, make_m
     model.push("me/tagger", revision="v1")
     with pytest.raises(ConfigError, match="me/tagger exists"):
         model.push("me/tagger")
-    assert {*hub.repositories["me/tagger"].branches["main"]} == {ATTRIBUTES}
+    assert set(hub.repositories["me/tagger"].branches["main"]) == {ATTRIBUTES}
 
 
 def data_of(model):
@@ -241,13 +244,13 @@ def data_of(model):
 
 
 def test_the_hub_reads_base_datasets_languages_and_scores_in_its_own_words(make_model):
-    about = data_of(make_model(scores=SCORES, target=("zh_Hant", "qab")))
-    assert about.language == ["en", "zh-Hant"]
-    assert (about.library_name, about.pipeline_tag) == ("transformers", "token-classification")
-    assert about.metrics == ["accuracy"]
-    assert about.datasets == ["universal-dependencies/universal_dependencies"]
-    assert (about.license, about.license_name) == ("other", "that-of-ud")
-    assert about.base_model is None
+    model_card = data_of(make_model(scores=SCORES, target=("zh_Hant", "qab")))
+    assert model_card.language == ["en", "zh-Hant"]
+    assert (model_card.library_name, model_card.pipeline_tag) == ("transformers", "token-classification")
+    assert model_card.metrics == ["accuracy"]
+    assert model_card.datasets == ["universal-dependencies/universal_dependencies"]
+    assert (model_card.license, model_card.license_name) == ("other", "that-of-ud")
+    assert model_card.base_model is None
 
 
 def test_scores_on_datasets_of_the_hub_are_eval_results_and_no_model_index(make_model, tmp_path):
@@ -277,9 +280,14 @@ def test_scores_on_datasets_of_the_hub_are_eval_results_and_no_model_index(make_
 
 
 def test_a_model_without_scores_or_real_languages_has_no_such_entries(make_model):
-    about = data_of(make_model("qa", source=("qaa",), corpus="squad"))
-    assert (about.language, about.datasets, about.metrics, about.eval_results) == (None, None, None, None)
-    assert (about.license, about.pipeline_tag) == ("apache-2.0", "question-answering")
+    model_card = data_of(make_model("qa", source=("qaa",), corpus="squad"))
+    assert (model_card.language, model_card.datasets, model_card.metrics, model_card.eval_results) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    assert (model_card.license, model_card.pipeline_tag) == ("apache-2.0", "question-answering")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A saved model scores what its run recorded; what it predicts is written as the corpus is."""
+"""A saved model scores what its run recorded. What it predicts is written as the corpus is."""
 
 from dataclasses import replace
 
@@ -20,10 +20,10 @@ from isogloss.using import EvaluateOptions, evaluate, load_model
 @pytest.fixture(autouse=True)
 def one_thread():
     """Compute with as many threads as runs do: the last digits of a sum depend on it."""
-    before = torch.get_num_threads()
+    num_threads_before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
-    torch.set_num_threads(before)
+    torch.set_num_threads(num_threads_before)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def model(run):
 def test_scores_are_those_of_the_run(model, run, tiny_runs):
     records = [read_record(path.parent) for path in tiny_runs.glob("*/record.json")]
     (record,) = [
-        one for one in records if one.needs == (run.name,) and one.run["diagnostic"]["kind"] == "scores"
+        item for item in records if item.needs == (run.name,) and item.run["diagnostic"]["kind"] == "scores"
     ]
 
     class First(Sources):
@@ -52,25 +52,27 @@ def test_scores_are_those_of_the_run(model, run, tiny_runs):
 
     languages = tuple(record.run["languages"])
     rows = evaluate(model, EvaluateOptions(corpus="wikiann", languages=languages, split="dev"), First())
-    assert by_measure(rows) == by_measure(record.rows)
+    assert rows_by_language(rows) == rows_by_language(record.rows)
     assert {(row["corpus"], row["task"], row["run"]) for row in rows} == {("wikiann", "ner", run.name)}
 
 
 NAMES = ("language", "split", "baseline", "examples")
 
 
-def by_measure(rows):
+def rows_by_language(rows):
     """Return a row for each language with all its measures, from rows of ``evaluate`` or of a record."""
-    found = {}
+    fields = {}
     for row in rows:
-        own = found.setdefault(row["language"], {name: row[name] for name in NAMES if row.get("main", True)})
-        own[row["metric"]] = row["score"]
-        own |= {
+        own_part = fields.setdefault(
+            row["language"], {name: row[name] for name in NAMES if row.get("main", True)}
+        )
+        own_part[row["metric"]] = row["score"]
+        own_part |= {
             name: row[name]
             for name in ("word_f1", "seqeval_f1", "macro_f1", "weighted_f1", "mcc")
             if name in row
         }
-    return list(found.values())
+    return list(fields.values())
 
 
 def test_predictions_are_files_of_the_corpus(model, tmp_path):
@@ -80,15 +82,15 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
         CORPORA["wikiann"].write(list(CORPORA["wikiann"].read(BuiltInLanguages(), "qaa", "test"))[:9], "en")
     )
     (folder / "test-en.tsv").write_text("\n".join(lines) + "\n")
-    wanted = EvaluateOptions(corpus="wikiann", languages=("en",))
+    options = EvaluateOptions(corpus="wikiann", languages=("en",))
     model = replace(model, provenance=replace(model.provenance, source=("de",), target=()))
-    (row,) = evaluate(model, wanted, Sources(str(folder.parent)), predictions=tmp_path / "out")
+    (row,) = evaluate(model, options, Sources(str(folder.parent)), predictions=tmp_path / "out")
     assert row["baseline"] is None  # There is no train split.
     corpus = CORPORA["wikiann"]
     gold = list(corpus.read(DiskFolder(folder.parent), "en", "test"))
-    written = list(corpus.read(DiskFolder(tmp_path / "out" / model.provenance.run), "en", "test"))
-    assert [one.words for one in written] == [one.words for one in gold]
-    assert [one.tags for one in written] == model.predict(gold)
+    examples = list(corpus.read(DiskFolder(tmp_path / "out" / model.provenance.run), "en", "test"))
+    assert [example.words for example in examples] == [sentence.words for sentence in gold]
+    assert [example.tags for example in examples] == model.predict(gold)
     assert row["score"] == model.score(gold)
     assert row["examples"] == 9
 
@@ -99,29 +101,33 @@ def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     model = load_model(pair_model)
     (row,) = model.evaluate("pawsx", ["qab"], split="dev")
     assert 0.4 < row["baseline"] < 1
-    wanted = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev")
-    evaluate(model, wanted, Sources(), predictions=tmp_path)
+    options = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev")
+    evaluate(model, options, Sources(), predictions=tmp_path)
     (file,) = tmp_path.rglob("*.tsv")
     assert {line.split("\t")[2] for line in file.read_text().splitlines()} <= {"0", "1"}
 
 
 def test_trees_are_written_into_the_lines_of_the_treebank(make_model, tmp_path):
     model = make_model("parsing")
-    wanted = EvaluateOptions(corpus="ud", languages=("qaa",), split="dev")
+    options = EvaluateOptions(corpus="ud", languages=("qaa",), split="dev")
 
     class Few(Sources):
         def examples(self, *where, examples=0, **more):
             return super().examples(*where, examples=6, **more)
 
-    (row,) = evaluate(model, wanted, Few(), predictions=tmp_path)
+    (row,) = evaluate(model, options, Few(), predictions=tmp_path)
     assert (row["metric"], row["examples"]) == ("las", 6)
     assert {"uas", "conll2018_las"} <= row.keys()
     gold = Few().examples("ud", "qaa", "dev")
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
-    written = list(read_conllu(disk_file(file)))
+    sentences = list(read_conllu(disk_file(file)))
     trees = model.predict(gold)
-    assert [(one.heads, one.relations) for one in written] == [(one.heads, one.relations) for one in trees]
-    assert [(one.id, one.tags) for one in written] == [(one.id, one.tags) for one in gold]
+    assert [(sentence.heads, sentence.relations) for sentence in sentences] == [
+        (tree.heads, tree.relations) for tree in trees
+    ]
+    assert [(sentence.id, sentence.tags) for sentence in sentences] == [
+        (example.id, example.tags) for example in gold
+    ]
 
 
 def test_a_target_is_scored_alone_whatever_treebanks_the_model_was_trained_on(make_model, tmp_path):
@@ -150,10 +156,10 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 
     examples = list(CORPORA["squad"].read(BuiltInLanguages(), "qaa", "dev"))[:3]
     model = SimpleNamespace(kind=kind_of(TASKS["qa"]), task=TASKS["qa"])
-    wanted = EvaluateOptions(corpus="squad", languages=("qaa",), split="dev")
-    path = write_predictions(model, wanted, "qaa", examples, ["é", "", "b"], tmp_path)
+    options = EvaluateOptions(corpus="squad", languages=("qaa",), split="dev")
+    path = write_predictions(model, options, "qaa", examples, ["é", "", "b"], tmp_path)
     assert json.loads(path.read_text()) == dict(
-        zip([one.id for one in examples], ["é", "", "b"], strict=True)
+        zip([example.id for example in examples], ["é", "", "b"], strict=True)
     )
 
 
@@ -178,21 +184,21 @@ def test_what_cannot_be_scored_is_refused(model, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_names_the_languages(model):
-    reported = []
-    model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=reported.append)
-    languages = [one for one in reported if one.what != "scoring"]
-    assert [(one.done, one.remark) for one in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
+    reports = []
+    model.evaluate("wikiann", ["qaa", "qab"], split="dev", on_progress=reports.append)
+    languages = [report for report in reports if report.what != "scoring"]
+    assert [(language.done, language.remark) for language in languages] == [(0, "qaa"), (1, "qab"), (2, "")]
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_progress_counts_the_rows_that_are_scored(model):
-    reported = []
-    model.evaluate("wikiann", ["qaa"], split="dev", on_progress=reported.append)
-    rows = [one for one in reported if one.what == "scoring"]
+    reports = []
+    model.evaluate("wikiann", ["qaa"], split="dev", on_progress=reports.append)
+    rows = [report for report in reports if report.what == "scoring"]
     assert len(rows) > 1
-    assert [one.done for one in rows] == sorted(one.done for one in rows)
-    assert {(one.total, one.remark) for one in rows} == {(rows[-1].done, "qaa")}
+    assert [row.done for row in rows] == sorted(row.done for row in rows)
+    assert {(row.total, row.remark) for row in rows} == {(rows[-1].done, "qaa")}
 
 
 class FirstFifty(Sources):
@@ -210,34 +216,36 @@ def mixing_model(mixup_runs):
 def rows_of(runs, diagnostic):
     records = [read_record(path.parent) for path in runs.glob("*/record.json")]
     (rows,) = [
-        one.rows for one in records if one.kind == "measure" and one.run["diagnostic"]["kind"] == diagnostic
+        record.rows
+        for record in records
+        if record.kind == "measure" and record.run["diagnostic"]["kind"] == diagnostic
     ]
     return rows
 
 
 @pytest.mark.slow
 def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, mixup_runs):
-    measured = rows_of(mixup_runs, "scores")
-    wanted = EvaluateOptions(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
-    rows = evaluate(mixing_model, wanted, FirstFifty())
-    assert {"accuracy", "seqeval_f1"} < by_measure(measured)[0].keys()
-    assert by_measure(rows) == by_measure(measured)
+    measured_rows = rows_of(mixup_runs, "scores")
+    options = EvaluateOptions(corpus="ud", languages=("qaa", "qab"), split="dev", inputs="paired")
+    rows = evaluate(mixing_model, options, FirstFifty())
+    assert {"accuracy", "seqeval_f1"} < rows_by_language(measured_rows)[0].keys()
+    assert rows_by_language(rows) == rows_by_language(measured_rows)
     assert rows[1]["corpus"] == "ud paired"
     with pytest.warns(UserWarning, match="--inputs"):
-        plain = evaluate(mixing_model, replace(wanted, inputs=""), FirstFifty())
-    assert plain[0]["score"] == rows[0]["score"]  # The source is never mixed.
-    assert by_measure(plain)[1] != by_measure(rows)[1]
+        plain_score = evaluate(mixing_model, replace(options, inputs=""), FirstFifty())
+    assert plain_score[0]["score"] == rows[0]["score"]  # The source is never mixed.
+    assert rows_by_language(plain_score)[1] != rows_by_language(rows)[1]
 
 
 def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
-    (measured,) = [
+    (measured_row,) = [
         row for row in rows_of(mixup_runs, "scores") if (row["language"], row["main"]) == ("qab", True)
     ]
     swept = rows_of(mixup_runs, "mixup-sweep")
-    (trained,) = [row for row in swept if row["trained"]]
-    assert (trained["layer"], trained["ratio"]) == (2, 0.5)
+    (trained_row,) = [row for row in swept if row["trained"]]
+    assert (trained_row["layer"], trained_row["ratio"]) == (2, 0.5)
     for name in ("model", "language", "split", "metric", "score", "baseline", "examples"):
-        assert trained[name] == measured[name]
+        assert trained_row[name] == measured_row[name]
     assert [(row["layer"], row["ratio"]) for row in swept] == [
         (1, 0.0),
         (1, 1.0),
@@ -253,56 +261,60 @@ def test_a_sweep_has_the_paired_score_at_what_was_trained(mixup_runs):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_predictions_on_paired_inputs_lie_apart_from_others(mixing_model, tmp_path):
-    wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
-    (row,) = evaluate(mixing_model, wanted, FirstFifty(), predictions=tmp_path)
+    options = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    (row,) = evaluate(mixing_model, options, FirstFifty(), predictions=tmp_path)
     (file,) = tmp_path.rglob("*.conllu")
     assert file.is_relative_to(tmp_path / mixing_model.provenance.run / "paired")
     gold = FirstFifty().examples("ud", "qab", "dev")
-    there = FirstFifty().examples("ud", "qab-qaa", "dev")
-    tags = [one.tags for one in read_conllu(disk_file(file))]
-    assert tags == [tuple(one) for one in mixing_model.predict(gold, translations=there)]
-    assert row["score"] == mixing_model.score(gold, translations=there)
+    examples = FirstFifty().examples("ud", "qab-qaa", "dev")
+    tags = [sentence.tags for sentence in read_conllu(disk_file(file))]
+    assert tags == [tuple(prediction) for prediction in mixing_model.predict(gold, translations=examples)]
+    assert row["score"] == mixing_model.score(gold, translations=examples)
 
 
 def test_examples_without_a_translation_are_told_of(mixing_model):
     class Few(FirstFifty):
         def examples(self, corpus, language, split, *, treebanks=(), examples=0):
-            found = super().examples(corpus, language, split, treebanks=treebanks, examples=examples)
-            return found[3:] if language == "qab-qaa" else found
+            result = super().examples(corpus, language, split, treebanks=treebanks, examples=examples)
+            return result[3:] if language == "qab-qaa" else result
 
-    reported = []
-    wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
-    evaluate(mixing_model, wanted, Few(), warn=reported.append)
-    assert len(reported) == 1
-    assert reported[0].startswith("qab:")
+    reports = []
+    options = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
+    evaluate(mixing_model, options, Few(), warn=reports.append)
+    assert len(reports) == 1
+    assert reports[0].startswith("qab:")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("inputs", ["translated", "mixed", "mixed-second"])
 def test_inputs_are_those_of_recipes(pair_model, tmp_path, inputs):
     model = load_model(pair_model)
-    wanted = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev", inputs=inputs)
-    (row,) = evaluate(model, wanted, FirstFifty(), predictions=tmp_path)
-    expected = examples_of(inputs, "qab", ("qaa",), lambda code: FirstFifty().examples("pawsx", code, "dev"))
+    options = EvaluateOptions(corpus="pawsx", languages=("qab",), split="dev", inputs=inputs)
+    (row,) = evaluate(model, options, FirstFifty(), predictions=tmp_path)
+    expected = examples_of(
+        inputs, "qab", ("qaa",), lambda language: FirstFifty().examples("pawsx", language, "dev")
+    )
     assert (row["corpus"], row["score"]) == (f"pawsx {inputs}", model.score(expected))
     (file,) = (tmp_path / model.provenance.run / inputs).rglob("*.tsv")
     texts = [tuple(line.split("\t")[:2]) for line in file.read_text().splitlines()]
-    assert texts == [(one.first, one.second) for one in expected]
+    assert texts == [(pair.first, pair.second) for pair in expected]
 
 
 def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_model):
-    def refused(one, **about):
+    def get_refusal(item, **options):
         with pytest.raises(ConfigError) as error:
             evaluate(
-                one, EvaluateOptions(**({"corpus": "wikiann", "languages": ("qab",)} | about)), Sources()
+                item, EvaluateOptions(**({"corpus": "wikiann", "languages": ("qab",)} | options)), Sources()
             )
         return str(error.value)
 
-    assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in refused(model, inputs="piared")
-    assert "--inputs: 'mixed' is for nli and paraphrase and pair-regression, not for ner" in refused(
+    assert "--inputs: no kind of inputs 'piared'. Did you mean 'paired'" in get_refusal(
+        model, inputs="piared"
+    )
+    assert "--inputs: 'mixed' is for nli and paraphrase and pair-regression, not for ner" in get_refusal(
         model, inputs="mixed"
     )
-    said = refused(model, inputs="paired")
-    assert said.startswith("--inputs paired: this model (") and "mix" in said
-    bare = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))
-    assert "translate" in refused(bare, corpus="ud", inputs="paired")
+    refusal = get_refusal(model, inputs="paired")
+    assert refusal.startswith("--inputs paired: this model (") and "mix" in refusal
+    bare_mixing_model = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))
+    assert "translate" in get_refusal(bare_mixing_model, corpus="ud", inputs="paired")

@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from used import joined, text_file, through
+from used import join_lines, read_and_write, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -19,18 +19,20 @@ def test_a_table_of_texts_keeps_quotes_and_line_ends(separator, end):
         'id{}"text"{}source', '7{}"a ""b"", c; d"{}x', '8{}"two\nlines"{}""', '9{}plain{}', '10{}" "{}y'
     ]  # fmt: skip
     text = "".join(row.replace("{}", separator).replace("\n", end) + end for row in rows)
-    out = through(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
-    added = ["label", "A", "B", '"C ""c"""', ""]
+    folder = read_and_write(TEXTS, text, ["A", "B", 'C "c"'], wanted="csv")
+    added_texts = ["label", "A", "B", '"C ""c"""', ""]
     lines = [row.replace("{}", separator).replace("\n", end) for row in rows]
-    assert out == "".join(f"{line}{separator}{cell}{end}" for line, cell in zip(lines, added, strict=True))
-    read = list(csv.DictReader(io.StringIO(out, newline=""), delimiter=separator))
+    assert folder == "".join(
+        f"{line}{separator}{cell}{end}" for line, cell in zip(lines, added_texts, strict=True)
+    )
+    read = list(csv.DictReader(io.StringIO(folder, newline=""), delimiter=separator))
     assert [row["label"] for row in read] == ["A", "B", 'C "c"', ""]
 
 
 def test_a_tab_separated_table_knows_no_quotes():
     text = 'id\tsentence\tlabel\n1\t"a\tx\n\n2\t \ty\n3\tb"\tz'
-    out = through(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
-    assert out.splitlines() == [
+    folder = read_and_write(TEXTS, text, ["A", "B"], name="a.tsv", scores=[{"A": 0.75, "B": 0.25}] * 2)
+    assert folder.splitlines() == [
         "id\tsentence\tlabel\tpredicted\tscores",
         '1\t"a\tx\tA\tA=0.7500 B=0.2500',
         "",
@@ -40,22 +42,22 @@ def test_a_tab_separated_table_knows_no_quotes():
 
 
 def test_a_blank_row_before_the_first_text_stays_below_the_header():
-    assert through(TEXTS, "text\n \na\n", ["A"], wanted="csv") == "text,label\n \na,A\n"
-    assert through(TEXTS, 'text\n" "\na\n', ["A"], wanted="csv") == 'text,label\n" ",\na,A\n'
-    assert through(TEXTS, "text\n", [], wanted="csv") == "text,label\n"
-    assert through(TEXTS, "", [], wanted="csv") == ""
+    assert read_and_write(TEXTS, "text\n \na\n", ["A"], wanted="csv") == "text,label\n \na,A\n"
+    assert read_and_write(TEXTS, 'text\n" "\na\n', ["A"], wanted="csv") == 'text,label\n" ",\na,A\n'
+    assert read_and_write(TEXTS, "text\n", [], wanted="csv") == "text,label\n"
+    assert read_and_write(TEXTS, "", [], wanted="csv") == ""
 
 
 def test_several_labels_are_one_cell():
-    out = through("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
-    assert out == 'text,label\na,"x,y"\nb,\n'
+    folder = read_and_write("multi-label-classification", "text\na\nb\n", [("x", "y"), ()], wanted="csv")
+    assert folder == 'text,label\na,"x,y"\nb,\n'
 
 
 @pytest.mark.parametrize("names", ["first,second", "premise,hypothesis", "sentence1,sentence2"])
 def test_pairs_are_found_by_usual_names(names):
     text = f'{names},label\n"a, a",b,x\n'
     expected = f'{names},label,predicted\n"a, a",b,x,neutral\n'
-    assert through("nli", text, ["neutral"], name="a.csv") == expected
+    assert read_and_write("nli", text, ["neutral"], name="a.csv") == expected
 
 
 def test_columns_of_texts_are_named_by_an_option(make_model):
@@ -67,11 +69,11 @@ def test_columns_of_texts_are_named_by_an_option(make_model):
     options = PredictOptions(text="claim, Tweet", as_json=True)
     (line,) = predict_file(make_model("nli"), text_file(text, "a.csv"), options)
     assert '"texts": ["a b", "Anna saw"]' in line
-    same = [
-        joined(predict_file(model, text_file(body), PredictOptions(format=form, text=name)))
+    same_lines = [
+        join_lines(predict_file(model, text_file(body), PredictOptions(format=form, text=name)))
         for body, form, name in ((text, "csv", "Tweet"), ("Anna saw\n", "lines", ""))
     ]
-    assert same[0].splitlines()[1].rpartition(",")[2] == same[1].strip().rpartition("\t")[2]
+    assert same_lines[0].splitlines()[1].rpartition(",")[2] == same_lines[1].strip().rpartition("\t")[2]
     with pytest.raises(ConfigError, match=r"--text: .*--format csv.*tsv"):
         predict_file(model, text_file("a\n"), PredictOptions(text="Tweet"))
 
@@ -88,7 +90,10 @@ def test_columns_are_numbered_where_there_is_no_header(make_model):
 
 @pytest.mark.parametrize("name", ["Text", "review", "tweet"])
 def test_names_that_init_knows_are_known(name):
-    assert through(TEXTS, f"{name},Label\na,x\n", ["A"], name="a.csv") == f"{name},Label,predicted\na,x,A\n"
+    assert (
+        read_and_write(TEXTS, f"{name},Label\na,x\n", ["A"], name="a.csv")
+        == f"{name},Label,predicted\na,x,A\n"
+    )
 
 
 @pytest.mark.parametrize("names", ["first", "first,second,third"])
@@ -111,4 +116,4 @@ def test_pairs_have_two_columns(names, make_model):
 )  # fmt: skip
 def test_a_table_that_does_not_fit_is_named_with_its_line(task, text, message):
     with pytest.raises(DataError, match=message):
-        through(task, text, ["x"] * 3, wanted="csv")
+        read_and_write(task, text, ["x"] * 3, wanted="csv")

@@ -16,20 +16,20 @@ def text_file(text: str | bytes, name: str = "input") -> File:
     return byte_stream(name, body.splitlines(keepends=True))
 
 
-def joined(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Give lines as a text."""
     return "".join(f"{line}\n" for line in lines)
 
 
-def through(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
+def read_and_write(task, text, answers, *, name="input", wanted="", scores=None, as_json=False):
     """Read a text and write it with answers."""
     kind = KINDS[task]
-    chosen, file = format_of(text_file(text, name), kind, task, wanted)
-    given = iter(answers)
-    sure = iter(scores or [None] * len(answers))
+    choice, file = format_of(text_file(text, name), kind, task, wanted)
+    inputs = iter(answers)
+    sure_scores = iter(scores or [None] * len(answers))
     entries = (
-        (entry, None if entry.example is None else Prediction(next(given), next(sure)))
-        for entry in chosen.read(file, "")
+        (entry, None if entry.example is None else Prediction(next(inputs), next(sure_scores)))
+        for entry in choice.read(file, "")
     )
-    write = kind.json_lines if as_json else chosen.write or kind.json_lines
-    return joined(write(entries))
+    write = kind.json_lines if as_json else choice.write or kind.json_lines
+    return join_lines(write(entries))

@@ -23,7 +23,8 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.similarity.word_pairs import drawn_unrelated, l2
 from isogloss.training.states import word_states
 
-SENTENCES, TIMES = 300, 20
+SENTENCES = 300
+TIMES = 20
 CORPORA = {"upos": "ud", "ner": "wikiann"}
 
 
@@ -33,31 +34,32 @@ def texts(corpus: str) -> tuple[list, list, list[tuple[int, int, int, str]]]:
     sentences = list(examples(corpus, "qaa", "test"))[:SENTENCES]
     translations = [translator.translate_words(sentence.words) for sentence in sentences]
     links = [
-        (number, i, j, sentence.tags[i].partition("-")[2] or sentence.tags[i])
-        for number, (sentence, (_, pairs)) in enumerate(zip(sentences, translations, strict=True))
+        (index, i, j, sentence.tags[i].partition("-")[2] or sentence.tags[i])
+        for index, (sentence, (_, pairs)) in enumerate(zip(sentences, translations, strict=True))
         for i, j in sorted(pairs)
     ]
     return [sentence.words for sentence in sentences], [words for words, _ in translations], links
 
 
 def distances(folder: Path, corpus: str) -> dict[str, float]:
-    """Return mean distances of linked words, and of unrelated ones of the same and of another tag."""
-    first, second, links = texts(corpus)
-    model, tokenizer = load_model(folder), load_tokenizer(folder)
-    x, y = (word_states(model, tokenizer, side, precision="float32") for side in (first, second))
-    first = torch.stack([x[number][0, i] for number, i, _, _ in links])
-    other = torch.stack([y[number][0, j] for number, _, j, _ in links])
-    sentence = np.array([number for number, _, _, _ in links])
-    near, far = drawn_unrelated(sentence, TIMES, np.random.Generator(np.random.PCG64(0)))
+    """Return mean distances of linked words, and of unrelated ones with equal and with different tags."""
+    first_text, second, links = texts(corpus)
+    model = load_model(folder)
+    tokenizer = load_tokenizer(folder)
+    x, y = (word_states(model, tokenizer, side, precision="float32") for side in (first_text, second))
+    first_text = torch.stack([x[link][0, i] for link, i, _, _ in links])
+    other_tensor = torch.stack([y[link][0, j] for link, _, j, _ in links])
+    sentence = np.array([link for link, _, _, _ in links])
+    near_text, far_text = drawn_unrelated(sentence, TIMES, np.random.Generator(np.random.PCG64(0)))
     tags = np.array([tag for _, _, _, tag in links])
-    same = torch.from_numpy(tags[near] == tags[far])
-    apart = l2(first[near], other[far])
+    same_value = torch.from_numpy(tags[near_text] == tags[far_text])
+    distance = l2(first_text[near_text], other_tensor[far_text])
     distances = {
-        "linked": l2(first, other).mean(),
-        "same tag": apart[same].mean(),
-        "other tag": apart[~same].mean(),
+        "linked": l2(first_text, other_tensor).mean(),
+        "same tag": distance[same_value].mean(),
+        "other tag": distance[~same_value].mean(),
     }
-    scale = torch.cat((first, other)).square().sum(dim=1).mean().sqrt()
+    scale = torch.cat((first_text, other_tensor)).square().sum(dim=1).mean().sqrt()
     return {name: float(value) for name, value in distances.items()} | {"norm": float(scale)}
 
 
@@ -70,10 +72,10 @@ def main(folders: Sequence[str]) -> None:
         )
         for runs in folders:
             scores = isogloss.read(runs).frame("scores")
-            plain = scores["method"].eq("source-only") & scores[
+            plain_result = scores["method"].eq("source-only") & scores[
                 ["auxiliary", "encoder.adjusted", "average.of"]
             ].eq("").all(axis=1)
-            models = scores[plain & scores["task"].eq(task)].drop_duplicates("model")
+            models = scores[plain_result & scores["task"].eq(task)].drop_duplicates("model")
             for seed, name in zip(models["seed"], models["model"], strict=True):
                 rows.append({"task": task, "seed": seed, **distances(Path(runs) / name / "model", corpus)})
     table = pd.DataFrame(rows)

@@ -1,6 +1,6 @@
-"""Compare averages with the models that they are made of: `python docs/results/averaging/table.py [RUNS]`.
+"""Compare averages with the averaged models: `python docs/results/averaging/table.py [RUNS]`.
 
-With the folder of the runs, scores.csv is written from their records first; averages.csv is made of it alone.
+With the folder of the runs, scores.csv is written from their records first. averages.csv follows from it.
 """
 
 import sys
@@ -37,27 +37,32 @@ def scores(runs: str) -> pd.DataFrame:
     return table.round(4).reset_index()
 
 
-def compared(table: pd.DataFrame) -> pd.DataFrame:
+def compare_averages(table: pd.DataFrame) -> pd.DataFrame:
     """Return for each average and language: gain on its own models, and ratio of variances over seeds.
 
-    The gain is the average's score minus the mean score of the models it is made of, with a t interval over
-    averages. The ratio is the variance of single models over that of averages, with an interval by F. For
-    "targets" variances are averaged over languages, and the degrees of freedom are those of one language.
+    The gain is the average's score minus the mean score of the averaged models, with a t interval over
+    averages. The ratio is the variance of single models over the variance of averages, with an interval by F.
+    For "targets" variances are averaged over languages, with the degrees of freedom of one language.
     """
     table = table.set_index(["system", "seed"])
-    targets = [str(code) for code in table if code != "qaa"]
+    targets = [str(language) for language in table if language != "qaa"]
     rows = []
     for system, size in SIZES.items():
         single_models = pd.DataFrame(table.loc[ONE])
         averages = pd.DataFrame(table.loc[system])
         members = single_models.groupby(np.arange(len(single_models)) // size * size).mean()
         gains = averages - members
-        for name, codes in {"qaa": ["qaa"], "targets": targets, **{code: [code] for code in targets}}.items():
+        for name, codes in {
+            "qaa": ["qaa"],
+            "targets": targets,
+            **{language: [language] for language in targets},
+        }.items():
             gain = gains[codes].mean(axis=1)
-            over_averages = crossed_estimate([*gain])
-            single, averaged = (side[codes].var().mean() for side in (single_models, averages))
+            over_averages = crossed_estimate(list(gain))
+            single, averaged_mean = (side[codes].var().mean() for side in (single_models, averages))
             freedom = len(single_models) - 1, len(averages) - 1
-            ratio, share = single / averaged, fdtr(*freedom, single / averaged)
+            ratio = single / averaged_mean
+            share = fdtr(*freedom, single / averaged_mean)
             rows.append(
                 {
                     "system": system,
@@ -69,7 +74,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                     "gain_low": over_averages.low,
                     "gain_high": over_averages.high,
                     "std_models": np.sqrt(single),
-                    "std_average": np.sqrt(averaged),
+                    "std_average": np.sqrt(averaged_mean),
                     "variance_ratio": ratio,
                     "ratio_low": ratio / fdtri(*freedom, 0.975),
                     "ratio_high": ratio / fdtri(*freedom, 0.025),
@@ -77,10 +82,10 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     compared_rows = pd.DataFrame(rows)
-    return compared_rows.assign(p_holm=holm([*compared_rows["p"]])).round(4)
+    return compared_rows.assign(p_holm=holm(list(compared_rows["p"]))).round(4)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         scores(sys.argv[1]).to_csv(HERE / "scores.csv", index=False)
-    compared(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "averages.csv", index=False)
+    compare_averages(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "averages.csv", index=False)

@@ -66,9 +66,9 @@ def states(task: str, language: str, encoder: Any, data: str, folder: Path) -> d
     """Return states and labels of the texts of a language that are trained on and scored, made once."""
     path = folder / f"{task}-{language}.pt"
     if not path.exists():
-        made = {side: read(task, language, side, encoder, data) for side in ("train", "scored")}
+        examples = {side: read(task, language, side, encoder, data) for side in ("train", "scored")}
         folder.mkdir(parents=True, exist_ok=True)
-        torch.save(made, path)
+        torch.save(examples, path)
         print(task, language, flush=True)
     return dict(torch.load(path))
 
@@ -81,7 +81,9 @@ def read(task: str, language: str, side: str, encoder: Any, data: str) -> dict[s
         vectors = sentence_states(*encoder, [example.text for example in examples], **options)[0]
         return {"states": vectors.half(), "labels": [[example.label] for example in examples]}
     words = word_states(*encoder, [example.words for example in examples], words="last", **options)
-    labels = [[*example.tags[: sentence.shape[1]]] for example, sentence in zip(examples, words, strict=True)]
+    labels = [
+        list(example.tags[: sentence.shape[1]]) for example, sentence in zip(examples, words, strict=True)
+    ]
     return {"states": torch.cat([sentence[0] for sentence in words]).half(), "labels": labels}
 
 
@@ -98,15 +100,15 @@ def _examples(texts: Texts, language: str, side: str, data: str) -> list[Any]:
     return []
 
 
-def fit(inputs: Tensor, classes: Tensor, number: int, penalty: float) -> Tensor:
+def fit(inputs: Tensor, classes: Tensor, index: int, penalty: float) -> Tensor:
     """Return the weights of a logistic regression of ``number`` classes, the bias in the last column."""
-    weights = torch.zeros(number, inputs.shape[1] + 1, requires_grad=True)
+    weights = torch.zeros(index, inputs.shape[1] + 1, requires_grad=True)
     optimizer = torch.optim.LBFGS([weights], max_iter=STEPS, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
         value = cross_entropy(inputs @ weights[:, :-1].T + weights[:, -1], classes)
-        value = value + penalty / 2 * weights[:, :-1].square().sum() / number
+        value = value + penalty / 2 * weights[:, :-1].square().sum() / index
         value.backward()
         return value
 
@@ -114,18 +116,18 @@ def fit(inputs: Tensor, classes: Tensor, number: int, penalty: float) -> Tensor:
     return weights.detach()
 
 
-def best_fit(inputs: Tensor, classes: Tensor, number: int) -> Tensor:
+def best_fit(inputs: Tensor, classes: Tensor, count: int) -> Tensor:
     """Return the weights of the penalty that is best on every fifth input, trained on all inputs."""
-    apart = torch.arange(len(inputs)) % 5 == 0
+    is_apart = torch.arange(len(inputs)) % 5 == 0
 
     def right(penalty: float) -> float:
-        weights = fit(inputs[~apart], classes[~apart], number, penalty)
-        return float((predicted(inputs[apart], weights) == classes[apart]).double().mean())
+        weights = fit(inputs[~is_apart], classes[~is_apart], count, penalty)
+        return float((predict_classes(inputs[is_apart], weights) == classes[is_apart]).double().mean())
 
-    return fit(inputs, classes, number, max(PENALTIES, key=right))
+    return fit(inputs, classes, count, max(PENALTIES, key=right))
 
 
-def predicted(inputs: Tensor, weights: Tensor) -> Tensor:
+def predict_classes(inputs: Tensor, weights: Tensor) -> Tensor:
     """Return the class of each input."""
     return (inputs @ weights[:, :-1].T + weights[:, -1]).argmax(dim=1)
 
@@ -138,32 +140,35 @@ def score(task: str, gold: Sequence[Sequence[str]], flat: Sequence[str]) -> floa
     return sum(parts.part) / max(1.0, sum(parts.whole))
 
 
-def transfer(task: str, by_language: dict[str, dict[str, Any]]) -> pd.DataFrame:
+def transfer(task: str, data_by_language_by_language: dict[str, dict[str, Any]]) -> pd.DataFrame:
     """Return the score of every source on every language."""
-    names = sorted({label for made in by_language.values() for label in chain(*made["train"]["labels"])})
+    names = sorted(
+        {label for row in data_by_language_by_language.values() for label in chain(*row["train"]["labels"])}
+    )
     rows = []
-    for source, made in by_language.items():
-        inputs = made["train"]["states"].float()
-        mean, std = inputs.mean(dim=0), inputs.std(dim=0).clamp(min=1e-6)
-        classes = torch.tensor([names.index(label) for label in chain(*made["train"]["labels"])])
+    for source, result in data_by_language_by_language.items():
+        inputs = result["train"]["states"].float()
+        mean = inputs.mean(dim=0)
+        std = inputs.std(dim=0).clamp(min=1e-6)
+        classes = torch.tensor([names.index(label) for label in chain(*result["train"]["labels"])])
         weights = best_fit((inputs - mean) / std, classes, len(names))
-        for target, other in by_language.items():
-            guesses = predicted((other["scored"]["states"].float() - mean) / std, weights)
-            value = score(task, other["scored"]["labels"], [names[guess] for guess in guesses])
+        for target, other_row in data_by_language_by_language.items():
+            guesses = predict_classes((other_row["scored"]["states"].float() - mean) / std, weights)
+            value = score(task, other_row["scored"]["labels"], [names[guess] for guess in guesses])
             rows.append({"corpus": TASKS[task].corpus, "language": target, "source": source, "score": value})
     return pd.DataFrame(rows).round(6)
 
 
 def main() -> None:
     """Write the states that are missing, and the scores."""
-    task, encoder_folder, data, to = sys.argv[1:]
+    task, encoder_folder, data, target = sys.argv[1:]
     model, tokenizer = isogloss.load_encoder(encoder_folder)
     model.config.num_hidden_layers = LAYER + 1  # Nothing above the layer is needed.
-    by_language = {
-        language: states(task, language, (model, tokenizer), data, Path(to))
+    data_by_language = {
+        language: states(task, language, (model, tokenizer), data, Path(target))
         for language in TASKS[task].languages.split()
     }
-    transfer(task, by_language).to_csv(Path(to) / f"{task}.csv", index=False)
+    transfer(task, data_by_language).to_csv(Path(target) / f"{task}.csv", index=False)
 
 
 if __name__ == "__main__":

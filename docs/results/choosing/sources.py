@@ -42,9 +42,11 @@ def transfer(path: Path, data: str) -> pd.DataFrame:
     else:
         scores = isogloss.read(path).frame("scores")
         scores = scores[scores["main"].eq(True)]
-    corpus, languages = scores["corpus"].iloc[0], sorted(scores["source"].unique())
+    corpus = scores["corpus"].iloc[0]
+    languages = sorted(scores["source"].unique())
     texts = {
-        code: [" ".join(texts_of(example)) for example in _texts(corpus, code, data)] for code in languages
+        language: [" ".join(texts_of(example)) for example in _texts(corpus, language, data)]
+        for language in languages
     }
     mean = scores.groupby(["language", "source"])["score"].mean()
     rows = [
@@ -70,7 +72,7 @@ def matrix(rows: pd.DataFrame, column: str) -> Matrix:
     return values
 
 
-def lost(scores: Matrix) -> Matrix:
+def compute_losses(scores: Matrix) -> Matrix:
     """Return the points that each source loses against the target's best source, and 0 for the target."""
     points: Matrix = np.nan_to_num(100 * (np.nanmax(scores, axis=1, keepdims=True) - scores))
     return points
@@ -79,42 +81,43 @@ def lost(scores: Matrix) -> Matrix:
 def choices(scores: Matrix, ranking: Matrix) -> Matrix:
     """Return, for each target, 1 at the first-ranked source. Equally ranked sources share it."""
     values = np.where(np.isnan(scores), -np.inf, np.nan_to_num(ranking))
-    first = values == values.max(axis=1, keepdims=True)
-    shares: Matrix = first / first.sum(axis=1, keepdims=True)
+    is_first = values == values.max(axis=1, keepdims=True)
+    shares: Matrix = is_first / is_first.sum(axis=1, keepdims=True)
     return shares
 
 
 def regret_of(scores: Matrix, ranking: Matrix) -> Matrix:
     """Return for each target the points that the source ranked first loses."""
-    regret: Matrix = (lost(scores) * choices(scores, ranking)).sum(axis=1)
+    regret: Matrix = (compute_losses(scores) * choices(scores, ranking)).sum(axis=1)
     return regret
 
 
-def in_other_targets(scores: Matrix) -> Matrix:
+def mean_in_other_targets(scores: Matrix) -> Matrix:
     """Return for each target the mean score of each source in the other targets, less each target's mean."""
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
-    others = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
-    return np.array(others)
+    other_means = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
+    return np.array(other_means)
 
 
-def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
+def fit_scores(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
     """Return, for each target, a linear regression of scores on signals, fitted on the other languages.
 
     Signals are standardised over the candidates of a target, and the target's mean is subtracted from scores.
     The target is not used as a source for fitting, because its labels are not known.
     """
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
-    inputs = np.stack([_standardised(signal) for signal in signals], axis=2)
+    inputs = np.stack([_standardise(signal) for signal in signals], axis=2)
     predictions = np.full_like(scores, np.nan)
     for target in range(len(scores)):
         has_score = ~np.isnan(scores)
-        has_score[target], has_score[:, target] = False, False
+        has_score[target] = False
+        has_score[:, target] = False
         weights, *_ = np.linalg.lstsq(inputs[has_score], relative[has_score], rcond=None)
         predictions[target] = inputs[target] @ weights
     return predictions
 
 
-def _standardised(signal: Matrix) -> Matrix:
+def _standardise(signal: Matrix) -> Matrix:
     counts = np.maximum((~np.isnan(signal)).sum(axis=1, keepdims=True), 1)
     deviations = np.nan_to_num(signal - np.nansum(signal, axis=1, keepdims=True) / counts)
     std = np.sqrt((deviations**2).sum(axis=1, keepdims=True) / counts)
@@ -129,7 +132,7 @@ def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS,
     their sources, which an interval over targets does not see.
     """
     draws = np.random.default_rng(seed)
-    points = lost(scores)
+    points = compute_losses(scores)
     shares = choices(scores, ranking)
     orders = draws.permuted(np.tile(np.arange(len(scores)), (permutations, 1)), axis=1)
     permuted_regrets = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
@@ -138,19 +141,19 @@ def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS,
 
 
 def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
-    """Return the ways to choose: a value by target and source, the highest of which is chosen."""
+    """Return the ways to choose: a value by target and source. The source with the highest is chosen."""
     scores = matrix(rows, "score")
     signals = [matrix(rows, name) for name in SIGNALS]
     constant_choice = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(
         float
     )
-    sources = in_other_targets(scores)
+    sources = mean_in_other_targets(scores)
     return {
-        **{by: matrix(rows, by) for by in CHOSEN_BY},
+        **{name: matrix(rows, name) for name in CHOSEN_BY},
         f"always {always}": constant_choice,
         "best in other targets": sources,
-        "fitted": fitted(signals, scores),
-        "fitted with sources": fitted([*signals, sources], scores),
+        "fitted": fit_scores(signals, scores),
+        "fitted with sources": fit_scores([*signals, sources], scores),
         "random": np.zeros_like(scores),
     }
 
@@ -160,23 +163,29 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
 
     Intervals are Student's over targets. One source for all is compared on the other targets.
     """
-    scores, languages = matrix(rows, "score"), sorted(set(rows["target"]))
+    scores = matrix(rows, "score")
+    languages = sorted(set(rows["target"]))
     ways = rankings(rows, always)
     rule = regret_of(scores, ways["rule"])
     table = []
-    for by, ranking in ways.items():
-        is_counted = np.array([code != always or not by.startswith("always") for code in languages])
+    for name, ranking in ways.items():
+        is_counted = np.array([language != always or not name.startswith("always") for language in languages])
         regret = regret_of(scores, ranking)[is_counted]
-        mean = mean_std([*regret])
-        more = mean_std([*(regret - rule[is_counted])])
+        mean = mean_std(list(regret))
+        more = mean_std(list(regret - rule[is_counted]))
         table.append(
             {
-                "chosen by": by,
+                "chosen by": name,
                 "targets": mean.n,
-                **{"regret": mean.mean, "low": mean.low, "high": mean.high, "worst": regret.max()},
+                "regret": mean.mean,
+                "low": mean.low,
+                "high": mean.high,
+                "worst": regret.max(),
                 "best chosen": int((regret == 0).sum()),
-                **{"more than the rule": more.mean, "more low": more.low, "more high": more.high},
-                "p of chance": chance(scores, ranking) if by in CHOSEN_BY else np.nan,
+                "more than the rule": more.mean,
+                "more low": more.low,
+                "more high": more.high,
+                "p of chance": chance(scores, ranking) if name in CHOSEN_BY else np.nan,
             }
         )
     columns = pd.DataFrame(table)

@@ -1,8 +1,8 @@
 """Judge claims by today's rules from the scores that are kept: `python docs/results/claims/from_rows.py`.
 
 Where the runs are gone their recipe still describes them: its plan has the facts of each model, and a row is
-of the one with its task, encoder, method and seed. The rows have no answers of examples, so chance is that of
-other seeds alone. Writes checks-rows.csv.
+of the one with its task, encoder, method and seed. The rows have no answers of examples, so chance is only
+the seeds. Writes checks-rows.csv.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,37 +26,42 @@ RESULTS = HERE.parent
 
 STUDIES = {
     ("papers/interference/claims", "interference/built-in/rows-scores.csv"): (
-        *("4a", "4e", "4g", "4h", "4j", "4l"),
+        "4a",
+        "4e",
+        "4g",
+        "4h",
+        "4j",
+        "4l",
     ),
     ("papers/x-mixup/claims-nli", "x_mixup/nli_claims/rows.csv"): ("2d", "2j"),
 }
 """Recipe and rows, and the claims that are judged from them."""
 
 OVERLAP = {"joint-close": 1.0, "joint": 0.0}
-"""Which pair shares more subwords, as it was when the runs were there (claim 4l): the order alone is used."""
+"""Shared subwords of each pair, as recorded with the runs (claim 4l). Only their order is used."""
 
 KEYS = ["task", "encoder", "method", "seed", "inputs"]
 SCORE = ("language", "split", "metric", "score", "examples")
 
 
 def measurements(recipe: str, rows: pd.DataFrame) -> Measurements:
-    """Return the rows as the measurements that the recipe plans; those without rows are missing."""
+    """Return the rows as the measurements that the recipe plans. Measurements without rows are missing."""
     plan = plan_recipe(recipe, assume=True)
     labels = {identity(encoder): label for encoder, label in plan.encoders.items()}
     methods = {key: label for label, keys in plan.methods.items() for key in keys}
-    by_model = dict(iter(rows.groupby(KEYS)))
+    groups_by_model = dict(iter(rows.groupby(KEYS)))
     runs = [
         PlannedRun(id=identity(run), state="finished", folder=HERE, record=record)
         for run in plan.runs
         if isinstance(run, Measure)
-        for record in recorded(run, by_model, labels, methods)
+        for record in record_measurements(run, groups_by_model, labels, methods)
     ]
     return Measurements(runs=runs, title=recipe, labels=labels, methods=plan.methods)
 
 
-def recorded(
+def record_measurements(
     run: Measure,
-    by_model: dict[object, pd.DataFrame],
+    groups_by_model_by_model: dict[object, pd.DataFrame],
     labels: dict[str, str],
     methods: dict[str, str],
 ) -> Iterator[Record]:
@@ -70,9 +75,11 @@ def recorded(
         return
     (model,) = run.models
     encoder = labels.get(identity(model.encoder), "").removeprefix("original")
-    rows = by_model.get((model.task, encoder, methods[identity(model)], model.seed, run.inputs or ""))
+    rows = groups_by_model_by_model.get(
+        (model.task, encoder, methods[identity(model)], model.seed, run.inputs or "")
+    )
     if rows is not None:
-        rows = rows[rows["language"].isin(run.languages)][[*SCORE]]
+        rows = rows[rows["language"].isin(run.languages)][list(SCORE)]
         scores = [
             {"model": identity(model), "main": True, "baseline": None, **row}
             for row in rows.to_dict("records")
@@ -90,8 +97,8 @@ def checks(recipe: str, file: str, claims: Sequence[str]) -> pd.DataFrame:
     rows = pd.read_csv(RESULTS / file, keep_default_na=False)
     corpus = rows["corpus"].str.partition(" ")
     rows = rows.assign(inputs=corpus[2])
-    judged = judge([claim for claim in CLAIMS if claim.id in claims], measurements(recipe, rows))
-    return check_rows(judged)
+    judged_outcomes = judge([claim for claim in CLAIMS if claim.id in claims], measurements(recipe, rows))
+    return check_rows(judged_outcomes)
 
 
 def main() -> None:

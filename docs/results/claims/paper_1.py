@@ -1,7 +1,7 @@
 """Judge the first paper's claims by today's rules: `python docs/results/claims/paper_1.py`.
 
 From the rows and facts of docs/results/under_specified, which were recorded before paths kept what each
-example adds to their scores; so its findings are "on these examples alone". Writes checks-paper-1.csv.
+example adds to their scores; so its findings are only "on these examples". Writes checks-paper-1.csv.
 """
 
 from pathlib import Path
@@ -21,17 +21,17 @@ CORPORA = {"ner": "wikiann", "upos": "ud"}
 
 ENDS = {"interpolation": ("end", "start"), "plane": ("origin", "first", "second")}
 ENDS |= {"deltas": ENDS["plane"], "scores": ("model",)}
-"""Columns of model ids; the first is of the model whose facts a row has."""
+"""Columns of model ids. The first one names the model whose facts a row has."""
 
 
 def frame(name: str, facts: pd.DataFrame) -> pd.DataFrame:
     """Return rows of a kind with the facts of their models."""
     rows = pd.read_csv(ROWS / f"rows-{name}.csv").drop_duplicates()
-    first, *others = ENDS[name]
-    repeated = [column for column in rows if column in facts]
-    rows = rows.join(facts.drop(columns=repeated), on=first)
-    for other in others:
-        rows = rows.join(facts[["way", "method"]].add_prefix(f"{other}."), on=other)
+    first_end, *other_ends = ENDS[name]
+    repeated_columns = [column for column in rows if column in facts]
+    rows = rows.join(facts.drop(columns=repeated_columns), on=first_end)
+    for other_end in other_ends:
+        rows = rows.join(facts[["way", "method"]].add_prefix(f"{other_end}."), on=other_end)
     return rows.assign(corpus=rows["task"].map(CORPORA))
 
 
@@ -39,13 +39,15 @@ def measurements() -> Measurements:
     """Return the recorded rows as measurements."""
     facts = pd.read_csv(ROWS / "facts.csv", index_col="id", dtype={"seed": "Int64", "encoder.seed": "Int64"})
     texts = [*FACTS, *TESTED]
-    facts = facts.reindex(columns=[*dict.fromkeys((*texts, *facts.columns))])
-    empty = [column for column in texts if facts[column].isna().all() or facts[column].dtype == object]
-    facts[empty] = facts[empty].astype(object).fillna("")
+    facts = facts.reindex(columns=list(dict.fromkeys((*texts, *facts.columns))))
+    empty_columns = [
+        column for column in texts if facts[column].isna().all() or facts[column].dtype == object
+    ]
+    facts[empty_columns] = facts[empty_columns].astype(object).fillna("")
     labels = {
         key: "early" if facts["encoder.method.steps"][key] == 1500 else "shipped" for key in facts.index
     }
-    runs = dict(zip(facts["encoder.run"], map(labels.get, facts.index), strict=True))
+    runs = dict(zip(facts["encoder.run"], (labels.get(value) for value in facts.index), strict=True))
     return Measurements(runs=[], labels=runs, _frames={name: frame(name, facts) for name in ENDS})
 
 

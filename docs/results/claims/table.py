@@ -137,10 +137,10 @@ HOURS = {
 """Recipe, and hours of one core for each seed, by claim or paper and task."""
 
 SEEDS = {
-    "papers/adjustment/": [*(f"adjust.{number}.seed" for number in range(4)), "grid.seeds"],
+    "papers/adjustment/": [*(f"adjust.{index}.seed" for index in range(4)), "grid.seeds"],
     "papers/interference/": ["pretrain.seed", "grid.seeds"],
 }
-"""Fields with seeds by the beginning of a recipe, where these are not grid.seeds alone."""
+"""Fields with seeds by the beginning of a recipe, where grid.seeds is not the only one."""
 
 FEW_HOURS = 6.0
 """Studies that take fewer hours are listed with their commands."""
@@ -161,15 +161,15 @@ KNOWN = {
 
 
 def p_values(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the checks of a claim with today's p: of units without any spread that of the sign test.
+    """Return the checks of a claim with today's p, from the sign test for units without any spread.
 
-    Where all have the three sizes of bitext in the same order, that of Page's trend test.
+    Where all have the three sizes of bitext in the same order, p is from Page's trend test.
     """
     equal = rows["low"].eq(rows["high"]) & rows["units"].gt(1)
     p = rows["p"].mask(equal, 2.0 ** (1 - rows["units"]))
-    ordered = equal & rows["about"].str.contains("ρ of translations") & rows["mean"].abs().eq(1)
-    p = p.mask(ordered, [trend_p_value(SIZES, int(units or 0)) for units in rows["units"].fillna(0)])
-    return rows.assign(p=p, p_holm=holm([*p]))
+    order = equal & rows["about"].str.contains("ρ of translations") & rows["mean"].abs().eq(1)
+    p = p.mask(order, [trend_p_value(SIZES, int(units or 0)) for units in rows["units"].fillna(0)])
+    return rows.assign(p=p, p_holm=holm(list(p)))
 
 
 def verdict_of(row: pd.Series) -> str:
@@ -187,10 +187,10 @@ def verdict_of(row: pd.Series) -> str:
 
 
 def claim_verdict(rows: pd.DataFrame) -> str:
-    """Return the verdict of a claim from those of its checks."""
-    worst = min(rows["verdict"], key=get_args(Verdict).index)
+    """Return the verdict of a claim from the verdicts of its checks."""
+    worst_verdict = min(rows["verdict"], key=get_args(Verdict).index)
     supports = ((rows["p_holm"] < LEVEL) & (rows["verdict"] == "supported")).any()
-    return "mixed" if worst == "contradicted" and supports else worst
+    return "mixed" if worst_verdict == "contradicted" and supports else worst_verdict
 
 
 @dataclass(frozen=True)
@@ -202,21 +202,21 @@ class JudgedClaim:
     checks: pd.DataFrame
 
 
-def judge_claim(claim: str, reported: pd.DataFrame, judged: pd.DataFrame) -> JudgedClaim:
+def judge_claim(claim: str, reported_table: pd.DataFrame, judged_table: pd.DataFrame) -> JudgedClaim:
     """Judge a claim by its judged checks, or by the numbers of its reported ones."""
     if claim in KNOWN:
-        return JudgedClaim(*KNOWN[claim], checks=reported)
+        return JudgedClaim(*KNOWN[claim], checks=reported_table)
     note = NOTES.get(claim, "")
-    if len(judged):
-        return JudgedClaim(claim_verdict(judged), note, judged)
-    rows = p_values(reported)
+    if len(judged_table):
+        return JudgedClaim(claim_verdict(judged_table), note, judged_table)
+    rows = p_values(reported_table)
     rows = rows.assign(verdict=[verdict_of(row) for _, row in rows.iterrows()])
     return JudgedClaim(claim_verdict(rows), note, rows)
 
 
 def count_verdicts(rows: pd.DataFrame) -> str:
     """Return the number of checks with each verdict, as text."""
-    verdicts = [*rows["verdict"]]
+    verdicts = list(rows["verdict"])
     return ", ".join(f"{verdicts.count(name)} {name}" for name in get_args(Verdict) if name in verdicts)
 
 
@@ -277,7 +277,7 @@ def find_deciding_units(claim: Claim, result: JudgedClaim) -> list[tuple[int, Ch
         verdict=result.verdict,
         found="",
         checks=checks_of(rows),
-        p_holm=[*rows["p_holm"]],
+        p_holm=list(rows["p_holm"]),
     )
     return outcome.to_decide
 
@@ -294,30 +294,32 @@ class Study:
     @property
     def command(self) -> str:
         """Command that runs the study."""
-        fields = next((of for start, of in SEEDS.items() if self.recipe.startswith(start)), ["grid.seeds"])
+        fields = next(
+            (seed for start, seed in SEEDS.items() if self.recipe.startswith(start)), ["grid.seeds"]
+        )
         seeds = " ".join(f"--set {field}=$SEEDS" for field in fields)
         return f"SEEDS=[$(seq -s, 0 {self.seeds - 1})]; isogloss run --out runs/more {self.recipe} {seeds}"
 
 
-def find_studies(claim: str, to_decide: list[tuple[int, Check]]) -> list[Study]:
+def find_studies(claim: str, decisive_checks: list[tuple[int, Check]]) -> list[Study]:
     """Return the studies that would decide a claim, each with the most seeds that one of its checks needs."""
     studies: dict[str, Study] = {}
-    for units, check in to_decide:
+    for units, check in decisive_checks:
         task = check.about.split(":")[0].split(" ")[0].strip(",")
         keys = (f"{claim} {task}", claim, f"{claim[0]} {task}", claim[0])
         recipe, hours = next(HOURS[key] for key in keys if key in HOURS)
         if "seed" in check.unit and (recipe not in studies or studies[recipe].seeds < units):
             studies[recipe] = Study(recipe, units, hours * units)
-    return [*studies.values()]
+    return list(studies.values())
 
 
-def describe_units(claim: str, to_decide: list[tuple[int, Check]]) -> str:
+def describe_units(claim: str, decisive_checks: list[tuple[int, Check]]) -> str:
     """Write how many units would decide a claim, and the hours that they take."""
-    if not to_decide:
+    if not decisive_checks:
         return "–"
-    studies = find_studies(claim, to_decide)
+    studies = find_studies(claim, decisive_checks)
     if not studies:
-        return ", ".join(f"{units:,} {check.unit}s" for units, check in to_decide)
+        return ", ".join(f"{units:,} {check.unit}s" for units, check in decisive_checks)
     seeds = " and ".join(f"{study.seeds:,}" for study in studies)
     return f"{seeds}; {write_hours(sum(study.hours for study in studies))}"
 
@@ -344,9 +346,11 @@ def mean_over_comparisons(claim: str, rows: pd.DataFrame) -> str:
     parts = []
     for (statement, *_), estimates in statements.items():
         if len(estimates) > 1:
-            over = random_effects([of.mean for of in estimates], [of.error for of in estimates])
-            interval = f"[{number(over.low)}, {number(over.high)}]"
-            parts.append(f"{statement} {number(over.mean)} {interval} ({over.studies})")
+            values = random_effects(
+                [estimate.mean for estimate in estimates], [estimate.error for estimate in estimates]
+            )
+            interval = f"[{number(values.low)}, {number(values.high)}]"
+            parts.append(f"{statement} {number(values.mean)} {interval} ({values.studies})")
     return "; ".join(parts) or "–"
 
 
@@ -355,14 +359,16 @@ def judge_by_range(claim: Claim, rows: pd.DataFrame) -> list[str]:
     scale = SCALES.get(claim.id, 1)
     lines = []
     for ends in claim.ranges:
-        moved = rows.assign(
+        moved_table = rows.assign(
             above=scale * ends.get("above", math.nan), below=scale * ends.get("below", math.nan)
         )
-        moved["p"] = [check.p_value for check in checks_of(moved)]
-        moved["p_holm"] = holm([*moved["p"]])
-        moved["verdict"] = [verdict_of(row) for _, row in moved.iterrows()]
+        moved_table["p"] = [check.p_value for check in checks_of(moved_table)]
+        moved_table["p_holm"] = holm(list(moved_table["p"]))
+        moved_table["verdict"] = [verdict_of(row) for _, row in moved_table.iterrows()]
         text = " and ".join(f"{name} {end:g}" for name, end in ends.items())
-        lines.append(f"| {claim.id} | {text} | {count_verdicts(moved)} | {claim_verdict(moved)} |")
+        lines.append(
+            f"| {claim.id} | {text} | {count_verdicts(moved_table)} | {claim_verdict(moved_table)} |"
+        )
     return lines
 
 
@@ -378,10 +384,12 @@ def main() -> None:
     if sys.argv[1:]:
         runs, *claims = sys.argv[1:]
         replace_checks(Path(runs), claims)
-    judged = pd.concat(pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again"))
-    judged = judged[judged["judged"]]
+    judged_table = pd.concat(
+        pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again")
+    )
+    judged_table = judged_table[judged_table["judged"]]
     results = {
-        claim.id: judge_claim(claim.id, *(rows[rows["claim"] == claim.id] for rows in (checks, judged)))
+        claim.id: judge_claim(claim.id, *(rows[rows["claim"] == claim.id] for rows in (checks, judged_table)))
         for claim in CLAIMS
         if claim.id in set(checks["claim"])
     }
@@ -393,16 +401,14 @@ def main() -> None:
 
 
 def replace_checks(runs: Path, claims: list[str]) -> None:
-    """Replace the stored checks of some claims by those of a folder of runs."""
-    stored = pd.read_csv(MADE_AGAIN)
-    reported = pd.read_csv(runs / "tables" / "checks.csv")
-    if not claims or set(claims) - set(reported["claim"]):
-        sys.exit(
-            f"{runs} has checks of {', '.join(reported['claim'].unique())}; name one or several of these"
-        )
-    reported = reported[reported["claim"].isin(claims)].reindex(columns=[*stored])
-    stored = pd.concat([stored[~stored["claim"].isin(claims)], reported])
-    stored.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
+    """Replace the stored checks of some claims by checks of a folder of runs."""
+    stored_table = pd.read_csv(MADE_AGAIN)
+    reported_table = pd.read_csv(runs / "tables" / "checks.csv")
+    if not claims or set(claims) - set(reported_table["claim"]):
+        sys.exit(f"{runs} has checks of {', '.join(reported_table['claim'].unique())}; name one or several")
+    reported_table = reported_table[reported_table["claim"].isin(claims)].reindex(columns=list(stored_table))
+    stored_table = pd.concat([stored_table[~stored_table["claim"].isin(claims)], reported_table])
+    stored_table.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
 
 
 def write_page(results: Mapping[str, JudgedClaim]) -> list[str]:
@@ -429,8 +435,8 @@ def write_page(results: Mapping[str, JudgedClaim]) -> list[str]:
                 "|---|---|---|---|---|---|---|",
             ]
         for claim in claims:
-            says = f"{claim.says} ({claim.where})"
-            cells = [claim.id, says, "–", "–", "–", verdicts[claim.id], "–"]
+            text = f"{claim.says} ({claim.where})"
+            cells = [claim.id, text, "–", "–", "–", verdicts[claim.id], "–"]
             if claim.id in results:
                 result = results[claim.id]
                 check = describe_deciding_check(result.checks)
@@ -461,25 +467,29 @@ def write_ranges(results: Mapping[str, JudgedClaim]) -> list[str]:
 
 def write_studies(results: Mapping[str, JudgedClaim]) -> list[str]:
     """Return the lines about studies of a few hours that would decide a claim, shortest first."""
-    by_claim = {
+    studies_by_claim = {
         claim.id: find_studies(claim.id, find_deciding_units(claim, results[claim.id]))
         for claim in CLAIMS
         if claim.id in results
     }
-    by_claim = {key: studies for key, studies in by_claim.items() if studies}
-    hours = {key: sum(study.hours for study in studies) for key, studies in by_claim.items()}
-    few = sorted((key for key in by_claim if hours[key] < FEW_HOURS), key=hours.__getitem__)
+    studies_by_claim = {key: studies for key, studies in studies_by_claim.items() if studies}
+    hours = {key: sum(study.hours for study in studies) for key, studies in studies_by_claim.items()}
+    few_keys = sorted((key for key in studies_by_claim if hours[key] < FEW_HOURS), key=hours.__getitem__)
     lines = [
         "",
         "## What would decide",
         "",
-        f"More seeds would decide {len(by_claim)} of the undecided claims, {len(few)} of them in less than "
-        f"{FEW_HOURS:g} hours of one core each.",
+        f"More seeds would decide {len(studies_by_claim)} of the undecided claims, "
+        f"{len(few_keys)} of them in less than {FEW_HOURS:g} hours of one core each.",
         "",
         "| claim | hours | command |",
         "|---|---|---|",
     ]
-    lines += [f"| {key} | {study.hours:.1f} | `{study.command}` |" for key in few for study in by_claim[key]]
+    lines += [
+        f"| {key} | {study.hours:.1f} | `{study.command}` |"
+        for key in few_keys
+        for study in studies_by_claim[key]
+    ]
     return lines
 
 

@@ -18,22 +18,24 @@ from isogloss.reports.measurements import Measurements, read_measurements
 
 HERE = Path(__file__).parent
 TARGETS = ["qad", "qab"]
-BASE, AVERAGED, SIZE = "source-only", ", mean", 3
+BASE = "source-only"
+AVERAGED = ", mean"
+SIZE = 3
 LABELLED = ("bilingual", "few-shot", f"few-shot{AVERAGED}")
 SOURCE = "source score"
 
 
-def labels(m: Measurements) -> dict[str, str]:
+def labels(made_measurements: Measurements) -> dict[str, str]:
     """Return the recipe's label of each model."""
-    return {key: label for label, ids in m.methods.items() for key in ids}
+    return {key: label for label, ids in made_measurements.methods.items() for key in ids}
 
 
-def scores(m: Measurements) -> pd.DataFrame:
+def scores(made_measurements: Measurements) -> pd.DataFrame:
     """Return the main test score of each model in a target and in the source, in percent."""
-    rows = m.frame("scores")
+    rows = made_measurements.frame("scores")
     rows = rows[rows["main"].eq(True)]
     encoder = rows["encoder.adjusted"].map(lambda name: "adjusted" if name else "original")
-    rows = rows.assign(system=rows["model"].map(labels(m)), on=encoder)
+    rows = rows.assign(system=rows["model"].map(labels(made_measurements)), on=encoder)
     tables = []
     for target in TARGETS:
         answers = rows[rows["target"].isin([target, ""]) & rows["language"].isin(["qaa", target])]
@@ -45,26 +47,26 @@ def scores(m: Measurements) -> pd.DataFrame:
     return (100 * pd.concat(tables)).round(4).reset_index()
 
 
-def paths(m: Measurements) -> pd.DataFrame:
+def paths(made_measurements: Measurements) -> pd.DataFrame:
     """Return the main score at each point of a path, in percent."""
-    rows = m.frame("interpolation")
-    rows = rows.assign(end=rows["end"].map(labels(m)), score=100 * rows["score"])
+    rows = made_measurements.frame("interpolation")
+    rows = rows.assign(end=rows["end"].map(labels(made_measurements)), score=100 * rows["score"])
     keys = ["end", "target", "seed", "role", "alpha"]
     return rows.groupby(keys)["score"].mean().round(4).reset_index()
 
 
-def signals(m: Measurements) -> pd.DataFrame:
+def signals(made_measurements: Measurements) -> pd.DataFrame:
     """Return each signal of a model in its target, and the model's test score there."""
-    retrieval = m.frame("retrieval")
+    retrieval = made_measurements.frame("retrieval")
     retrieval = retrieval[(retrieval["similarity"] == "cosine") & ~retrieval["centred"].astype(bool)]
     accuracy = retrieval[["accuracy_forward", "accuracy_backward"]].mean(axis=1)
     retrieval = retrieval.assign(signal="retrieval", language=retrieval["second"], value=accuracy)
-    cka = m.frame("cka")
+    cka = made_measurements.frame("cka")
     cka = cka[cka["layer"] == cka["layer"].max()]
     cka = cka.assign(signal="cka", language=cka["second"], value=cka["cka"])
-    rows = pd.concat([m.frame("label-free"), retrieval, cka])
+    rows = pd.concat([made_measurements.frame("label-free"), retrieval, cka])
     rows = rows[rows["kind"] == "model"]
-    test = m.frame("scores")
+    test = made_measurements.frame("scores")
     test = test[test["main"].eq(True)]
     source = test[(test["language"] == "qaa") & test["model"].isin(rows["model"])].drop_duplicates("model")
     source = source.assign(signal=SOURCE, value=source["score"])
@@ -74,7 +76,7 @@ def signals(m: Measurements) -> pd.DataFrame:
         signals = signals[signals["target"].isin([target, ""])]
         signals = signals.assign(
             on=signals["encoder.adjusted"].map(lambda name: "adjusted" if name else "original"),
-            system=signals["model"].map(labels(m)),
+            system=signals["model"].map(labels(made_measurements)),
             score=signals["model"].map(test[test["language"] == target].groupby("model")["score"].first()),
             to=target,
         )
@@ -87,12 +89,14 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     table = table[~table["system"].isin(LABELLED)]
     correlations = {}
     for signal, signal_rows in table.groupby("signal"):
-        by_target = dict([*signal_rows.groupby("to")])
-        rho = {to: part["value"].corr(part["score"], "spearman") for to, part in by_target.items()}
-        for on in ("original", "adjusted"):
-            parts = [part[part["on"] == on] for part in by_target.values()]
-            rho[on] = sum(part["value"].corr(part["score"], "spearman") for part in parts) / len(parts)
-        correlations[signal] = {"models": len(signal_rows) // len(by_target), **rho}
+        groups_by_target = dict(list(signal_rows.groupby("to")))
+        rho = {
+            target: part["value"].corr(part["score"], "spearman") for target, part in groups_by_target.items()
+        }
+        for origin in ("original", "adjusted"):
+            parts = [part[part["on"] == origin] for part in groups_by_target.values()]
+            rho[origin] = sum(part["value"].corr(part["score"], "spearman") for part in parts) / len(parts)
+        correlations[signal] = {"models": len(signal_rows) // len(groups_by_target), **rho}
     return pd.DataFrame.from_dict(correlations, orient="index").rename_axis("signal").round(3)
 
 
@@ -106,32 +110,36 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
             gains_by_seed["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
     for way in ways:
         gains = {
-            on: wide[on, way] - wide[on, BASE] for on in sorted(table["on"].unique()) if (on, way) in wide
+            origin: wide[origin, way] - wide[origin, BASE]
+            for origin in sorted(table["on"].unique())
+            if (origin, way) in wide
         }
-        gains_by_seed |= {(way, BASE, on): gain for on, gain in gains.items()}
+        gains_by_seed |= {(way, BASE, origin): gain for origin, gain in gains.items()}
         if len(gains) > 1:
             gains_by_seed[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]
-    for on, way in wide.columns:
+    for origin, way in wide.columns:
         if way.endswith(AVERAGED):
-            members = wide[on, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
-            gains_by_seed[way, "its models", on] = (wide[on, way] - members).dropna()
+            members = (
+                wide[origin, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
+            )
+            gains_by_seed[way, "its models", origin] = (wide[origin, way] - members).dropna()
     rows = []
-    for (what, against, on), values in gains_by_seed.items():
-        gain = crossed_estimate([*values.dropna()])
-        row = {"what": what, "against": against, "on": on, "units": len(values.dropna())}
+    for (name, against, origin), values in gains_by_seed.items():
+        gain = crossed_estimate(list(values.dropna()))
+        row = {"what": name, "against": against, "on": origin, "units": len(values.dropna())}
         numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
         rows.append(row | numbers | {"seen": gain.smallest_seen()})
     table = pd.DataFrame(rows)
-    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm([*table["p"]]))
+    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm(list(table["p"])))
     return table.round(4)
 
 
 if __name__ == "__main__":
     folder = HERE / sys.argv[1]
     if sys.argv[2:]:
-        measured = read_measurements(Path(sys.argv[2]))
-        scores(measured).to_csv(folder / "scores.csv", index=False)
-        paths(measured).to_csv(folder / "paths.csv", index=False)
-        signals(measured).to_csv(folder / "signals.csv", index=False)
+        measurements = read_measurements(Path(sys.argv[2]))
+        scores(measurements).to_csv(folder / "scores.csv", index=False)
+        paths(measurements).to_csv(folder / "paths.csv", index=False)
+        signals(measurements).to_csv(folder / "signals.csv", index=False)
     effects(pd.read_csv(folder / "scores.csv")).to_csv(folder / "effects.csv", index=False)
     correlations(pd.read_csv(folder / "signals.csv")).to_csv(folder / "correlations.csv")

@@ -30,21 +30,25 @@ def topic_of(tags: tuple[str, ...]) -> str:
 
 for language in ("qaa", "qab", "qad"):
     for split in SIZES:
-        tagged = some("wikiann", language, split)
+        tagged_words = some("wikiann", language, split)
         sentences = [
             "".join(
                 f"{word} {tag_of(tag)}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True)
             )
-            for sentence in tagged
+            for sentence in tagged_words
         ]
         write(f"names/{language}/{split}.txt", "\n".join(sentences))
-        topics = "".join(f"{topic_of(sentence.tags)}\t{' '.join(sentence.words)}\n" for sentence in tagged)
+        topics = "".join(
+            f"{topic_of(sentence.tags)}\t{' '.join(sentence.words)}\n" for sentence in tagged_words
+        )
         write(f"topics/{split}-{language}.tsv", f"label\ttext\n{topics}")
         pairs = some("xnli", language, split)
-        follow, others = ([p for p in pairs if (p.label == "entailment") == which] for which in (True, False))
+        follow, other_pairs = (
+            [p for p in pairs if (p.label == "entailment") == choice] for choice in (True, False)
+        )
         lines = ""
-        for number, (pair, other) in enumerate(zip(follow, others, strict=False)):
-            label = number % 2
-            options = [pair.second, other.second][:: -1 if label else 1]
+        for index, (pair, other_pair) in enumerate(zip(follow, other_pairs, strict=False)):
+            label = index % 2
+            options = [pair.second, other_pair.second][:: -1 if label else 1]
             lines += json.dumps({"premise": pair.first, "options": options, "label": label}) + "\n"
         write(f"picks/{language}-{split}.jsonl", lines)

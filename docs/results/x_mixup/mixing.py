@@ -1,7 +1,7 @@
-"""What mixing adds to the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
+"""Compare mixing with the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
 
 With the folder of the runs, mixing/scores.csv and mixing/link-attention.csv are written from their records
-first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval,
+first; mixing/effects.csv follows from the scores. Differences are paired by seed, with a 95 % t interval,
 p, p after Holm's correction over the column, and the difference that four of five such studies would see.
 """
 
@@ -21,39 +21,39 @@ BOTH = "mean"
 """In place of a target: the mean over both, seed by seed."""
 
 AGAINST = {"from source-only": "from source-only, without mixing"}
-"""What a system is held against, where that is not the training without mixing on the same encoder."""
+"""System to compare with, unless it is the training without mixing on the same encoder."""
 
 
-def scores(m: Measurements) -> pd.DataFrame:
+def scores(made_measurements: Measurements) -> pd.DataFrame:
     """Return the test accuracy of each model in its target and in the source, in percent."""
-    labels = {key: label for label, ids in m.methods.items() for key in ids}
-    rows = m.frame("scores")
+    labels = {key: label for label, ids in made_measurements.methods.items() for key in ids}
+    rows = made_measurements.frame("scores")
     rows = rows[rows["main"].eq(True)]
     tables = []
     for target in ("qad", "qab"):
-        to_target = rows[(rows["target"] == target) | (rows["method"] == "source-only")]
-        to_target = to_target[to_target["language"].isin(["qaa", target])]
-        side = to_target["language"].map({"qaa": "source", target: "target"})
-        name = side + to_target["inputs"].map({"": "", "paired": ", paired"})
-        encoder = to_target["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
-        named = to_target.assign(about=name, system=to_target["model"].map(labels) + encoder, to=target)
-        tables.append(named.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
+        target_row = rows[(rows["target"] == target) | (rows["method"] == "source-only")]
+        target_row = target_row[target_row["language"].isin(["qaa", target])]
+        side = target_row["language"].map({"qaa": "source", target: "target"})
+        name = side + target_row["inputs"].map({"": "", "paired": ", paired"})
+        encoder = target_row["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
+        table = target_row.assign(about=name, system=target_row["model"].map(labels) + encoder, to=target)
+        tables.append(table.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
     return (100 * pd.concat(tables)).dropna(subset="target").round(4).reset_index()
 
 
-def link_attention(m: Measurements) -> pd.DataFrame:
-    """Return what attention and cosine find in each layer of each encoder and model measured, in percent."""
-    labels = {key: label for label, ids in m.methods.items() for key in ids}
-    rows = m.frame("link-attention")
-    what = rows["model"].map(labels).fillna("the encoder")
-    what += rows["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
+def link_attention(made_measurements: Measurements) -> pd.DataFrame:
+    """Return the links that attention and cosine find in each layer of each encoder and model, in percent."""
+    labels = {key: label for label, ids in made_measurements.methods.items() for key in ids}
+    rows = made_measurements.frame("link-attention")
+    kind = rows["model"].map(labels).fillna("the encoder")
+    kind += rows["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
     shares = {column: (100 * rows[column]).round(1) for column in ("mass", "hits", "chance")}
-    rows = rows.assign(model=what, trained_to=rows["target"], **shares)
+    rows = rows.assign(model=kind, trained_to=rows["target"], **shares)
     return rows[["model", "trained_to", "seed", "second", "look", "layer", "subwords", *shares]]
 
 
 def answers(table: pd.DataFrame) -> pd.DataFrame:
-    """Add what a system answers in the target, X-Mixup beside translations, and means over both targets."""
+    """Add a system's answers in the target, X-Mixup's with translations, and means over both targets."""
     table = table.assign(answer=table["target, paired"].fillna(table["target"]))
     mean = table.groupby(["system", "seed"])[["answer", "target", "source"]].agg(["mean", "count"])
     means = mean[mean[("answer", "count")] == 2].xs("mean", axis=1, level=1)
@@ -62,43 +62,46 @@ def answers(table: pd.DataFrame) -> pd.DataFrame:
 
 def smallest_seen(std: float, seeds: int) -> float:
     """Return the difference that a paired t-test over seeds sees in four of five studies."""
-    low, high = 0.0, 100 * std + 1e-9
+    low = 0.0
+    high = 100 * std + 1e-9
     while high - low > 1e-4:
-        middle = (low + high) / 2
-        low, high = (middle, high) if power_of(middle, std, seeds) < 0.8 else (low, middle)
+        middle_ratio = (low + high) / 2
+        low, high = (middle_ratio, high) if power_of(middle_ratio, std, seeds) < 0.8 else (low, middle_ratio)
     return high
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each target and system its difference from the system it is held against.
+    """Return for each target and system its difference from the system it is compared with.
 
-    Of its answers, of the target read alone ("alone_"), and of the source ("source_").
+    Differences of its answers, of the target without translations ("alone_"), and of the source ("source_").
     """
     table_rows = []
-    for target, of_target in answers(table).groupby("to", sort=False):
-        by = {system: rows.set_index("seed") for system, rows in of_target.groupby("system", sort=False)}
-        for system, rows in by.items():
-            plain, adjusted, _ = system.partition(ADJUSTED)
-            against = AGAINST.get(plain, WITHOUT) + adjusted
+    for target, target_group in answers(table).groupby("to", sort=False):
+        tables = {
+            system: rows.set_index("seed") for system, rows in target_group.groupby("system", sort=False)
+        }
+        for system, rows in tables.items():
+            plain_part, adjusted_part, _ = system.partition(ADJUSTED)
+            against = AGAINST.get(plain_part, WITHOUT) + adjusted_part
             row = {"target": target, "system": system, "against": against, "seeds": len(rows)}
             row |= {
                 "score": rows["answer"].mean(),
                 "std": rows["answer"].std(),
                 "source": rows["source"].mean(),
             }
-            if against in by and system != against:
+            if against in tables and system != against:
                 for name, column in (("", "answer"), ("alone_", "target"), ("source_", "source")):
-                    row |= difference((rows[column] - by[against][column]).dropna(), name)
+                    row |= difference((rows[column] - tables[against][column]).dropna(), name)
             table_rows.append(row)
     table = pd.DataFrame(table_rows)
     for name in ("", "alone_", "source_"):
-        table.insert(table.columns.get_loc(f"{name}p") + 1, f"{name}p_holm", holm([*table[f"{name}p"]]))
+        table.insert(table.columns.get_loc(f"{name}p") + 1, f"{name}p_holm", holm(list(table[f"{name}p"])))
     return table.round(4)
 
 
 def difference(differences: pd.Series, name: str) -> dict[str, float]:
     """Return the mean of paired differences, its interval, p, and the smallest difference seen."""
-    gain = crossed_estimate([*differences])
+    gain = crossed_estimate(list(differences))
     numbers = {"difference": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
     numbers["seen"] = smallest_seen(differences.std(), len(differences))
     return {f"{name}{key}": value for key, value in numbers.items()}
@@ -106,7 +109,7 @@ def difference(differences: pd.Series, name: str) -> dict[str, float]:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        measured = read_measurements(Path(sys.argv[1]))
-        scores(measured).to_csv(HERE / "scores.csv", index=False)
-        link_attention(measured).to_csv(HERE / "link-attention.csv", index=False)
+        measurements = read_measurements(Path(sys.argv[1]))
+        scores(measurements).to_csv(HERE / "scores.csv", index=False)
+        link_attention(measurements).to_csv(HERE / "link-attention.csv", index=False)
     effects(pd.read_csv(HERE / "scores.csv")).to_csv(HERE / "effects.csv", index=False)

@@ -1,4 +1,4 @@
-"""Fingerprints of the built-in languages' data; this prints the current ones:
+"""Fingerprints of the built-in languages' data. This prints the current ones:
 
     PYTHONPATH=src python tests/data/languages/golden_languages.py > tests/data/languages/golden.json
 
@@ -19,11 +19,11 @@ FIRST = 30
 
 def digest(items: Iterable[object]) -> str:
     """Return a fingerprint of the first items. Fields with their default are excluded."""
-    text = json.dumps([said(item) for item in islice(items, FIRST)])
+    text = json.dumps([list_values(item) for item in islice(items, FIRST)])
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def said(item: object) -> list[object]:
+def list_values(item: object) -> list[object]:
     """Give the fields of an example that say anything."""
     values = [(field, getattr(item, field.name)) for field in fields(item)]
     return [value for field, value in values if value != field.default]
@@ -31,19 +31,21 @@ def said(item: object) -> list[object]:
 
 def digests() -> dict[str, str]:
     """Return the fingerprint of every corpus and language, of bitext, and of noisy translations."""
-    found = {"version": str(VERSION)}
-    for corpus in (one for one in SIZES if one != "bitext-large"):
-        for code in LANGUAGES:
+    result = {"version": str(VERSION)}
+    for corpus in (size for size in SIZES if size != "bitext-large"):
+        for language in LANGUAGES:
             for split in ("train", "dev"):
-                one = (
-                    translations("qaa", code, split) if corpus == "bitext" else examples(corpus, code, split)
+                item = (
+                    translations("qaa", language, split)
+                    if corpus == "bitext"
+                    else examples(corpus, language, split)
                 )
-                found[f"{corpus} {code} {split}"] = digest(one)
-    for code in LANGUAGES:
-        noisy = BuiltInTranslator("qaa", code, noise=0.2, seed=1)
+                result[f"{corpus} {language} {split}"] = digest(item)
+    for language in LANGUAGES:
+        noisy = BuiltInTranslator("qaa", language, noise=0.2, seed=1)
         texts = [noisy.translate(line.text) for line in islice(examples("text", "qaa", "dev"), FIRST)]
-        found[f"noise {code}"] = sha256(json.dumps(texts).encode()).hexdigest()[:16]
-    return found
+        result[f"noise {language}"] = sha256(json.dumps(texts).encode()).hexdigest()[:16]
+    return result
 
 
 if __name__ == "__main__":

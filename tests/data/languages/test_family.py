@@ -23,7 +23,10 @@ from says import says
 
 def test_codes_are_of_the_private_range():
     assert len(LANGUAGES) >= 7
-    assert all(is_built_in(code) and language.code == code for code, language in LANGUAGES.items())
+    assert all(
+        is_built_in(language_code) and language.code == language_code
+        for language_code, language in LANGUAGES.items()
+    )
 
 
 def test_family_has_a_far_a_poor_and_an_unrelated_language():
@@ -38,8 +41,8 @@ def test_family_has_a_far_a_poor_and_an_unrelated_language():
 
 
 def test_card_describes_every_dial_of_every_language():
-    cards = [card(code) for code in LANGUAGES]
-    assert len({tuple(one.items()) for one in cards}) == len(LANGUAGES)
+    cards = [card(language) for language in LANGUAGES]
+    assert len({tuple(fields.items()) for fields in cards}) == len(LANGUAGES)
     assert card("qai")["script"] == "Han, no spaces"
     assert card("qad")["adpositions"] == "postpositions"
     assert card("qag")["training data"] == "low-resource, 10% of full size"
@@ -68,46 +71,48 @@ def test_unknown_names_are_errors_with_the_nearest_match():
 
 
 def test_language_of_ones_own_works_wherever_a_code_does():
-    mine = Language(
+    mine_language = Language(
         code="qaq", name="Mine", order="SOV", adjective="after", adposition="after", relative="before",
         script="greek", number="prefix", case="prefix", tense="suffix", negation="suffix", shared=0.5, seed=3,
     )  # fmt: skip
-    assert len(list(examples("wikiann", mine, "dev"))) == len(list(examples("wikiann", "qaa", "dev")))
+    assert len(list(examples("wikiann", mine_language, "dev"))) == len(
+        list(examples("wikiann", "qaa", "dev"))
+    )
 
 
 SOURCE = lexicon(LANGUAGES["qaa"])
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "qaa"])
-def test_share_of_words_shared_with_the_source_is_as_the_dial_says(code):
-    words = lexicon(LANGUAGES[code])
+@pytest.mark.parametrize("language", [language for language in LANGUAGES if language != "qaa"])
+def test_share_of_words_shared_with_the_source_is_as_the_dial_says(language):
+    words = lexicon(LANGUAGES[language])
     shared = [concept for concept in CONTENT if words.roots[concept] == SOURCE.roots[concept]]
-    assert len(shared) == round(LANGUAGES[code].shared * len(CONTENT))
+    assert len(shared) == round(LANGUAGES[language].shared * len(CONTENT))
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_forms_are_ambiguous_only_where_a_verb_sounds_like_a_noun(code):
-    words = lexicon(LANGUAGES[code])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_forms_are_ambiguous_only_where_a_verb_sounds_like_a_noun(language):
+    words = lexicon(LANGUAGES[language])
     ambiguous = {form: tags for form, tags in words.readings.items() if len(tags) > 1}
     assert ambiguous and all(set(tags) == {"NOUN", "VERB"} for tags in ambiguous.values())
     pairs = [(n, v) for v in c.VERBS for n in c.NOUNS if words.roots[n] == words.roots[v]]
     assert HOMONYMS <= len(pairs) <= HOMONYMS + len(CONTENT) // 10
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_forms_lead_back_to_their_concept(code):
-    words = lexicon(LANGUAGES[code])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_forms_lead_back_to_their_concept(language):
+    words = lexicon(LANGUAGES[language])
     assert all(
         words.readings[form.text][form.tag].concept == reading.concept
         for form, reading in each(all_forms(words))
     )
 
 
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_content_words_have_several_syllables(code):
-    words = lexicon(LANGUAGES[code])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_content_words_have_several_syllables(language):
+    words = lexicon(LANGUAGES[language])
     assert all(len(syllables(words.roots[concept])) >= 2 for concept in CONTENT)
 
 
@@ -122,9 +127,9 @@ def test_names_are_one_to_three_words_spelled_in_the_script():
     assert {len(name) for name in names.values()} == {1, 2, 3}
     assert len(set(names.values())) == len(names) == 200 + 60 + 60
     for language in LANGUAGES.values():
-        spelled = lexicon(language).names
+        spelled_names = lexicon(language).names
         for concept, name in names.items():
-            assert tuple(form.text for form in spelled[concept]) == tuple(
+            assert tuple(form.text for form in spelled_names[concept]) == tuple(
                 spell(w, language.script) for w in name
             )
 
@@ -149,18 +154,18 @@ def test_syllables_split_a_word_as_it_was_built(parts):
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-@given(one=words, other=words)
-def test_spelling_keeps_different_words_different(script, one, other):
-    assert (spell("".join(one), script) == spell("".join(other), script)) == (one == other)
+@given(left=words, right=words)
+def test_spelling_keeps_different_words_different(script, left, right):
+    assert (spell("".join(left), script) == spell("".join(right), script)) == (left == right)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @given(parts=words)
 def test_spelling_is_normal_unicode_and_joins_like_its_parts(script, parts):
-    spelled = spell("".join(parts), script)
-    assert spelled == "".join(spell(part, script) for part in parts)
-    assert normalize("NFKC", spelled) == spelled == normalize("NFC", spelled)
-    assert spelled == spelled.lower()
+    spelled_text = spell("".join(parts), script)
+    assert spelled_text == "".join(spell(part, script) for part in parts)
+    assert normalize("NFKC", spelled_text) == spelled_text == normalize("NFC", spelled_text)
+    assert spelled_text == spelled_text.lower()
 
 
 def test_sequence_is_the_same_on_every_machine():
@@ -175,17 +180,19 @@ def test_shuffling_keeps_every_item(seed, items):
 
 @given(st.integers(0, 2**62))
 def test_items_without_weight_are_never_drawn(seed):
-    draws, table = Draws(seed), Weighted([("never", 0), ("often", 3), ("nor", 0), ("seldom", 1)])
+    draws = Draws(seed)
+    table = Weighted([("never", 0), ("often", 3), ("nor", 0), ("seldom", 1)])
     assert {draws.draw(table) for _ in range(30)} <= {"often", "seldom"}
 
 
 def test_zipf_falls_with_rank():
-    draws, table = Draws(1), zipf(range(8))
+    draws = Draws(1)
+    table = zipf(range(8))
     counts = Counter(draws.draw(table) for _ in range(20000))
-    assert all(counts[one] > counts[other] for one, other in pairwise(range(8)))
+    assert all(counts[left] > counts[right] for left, right in pairwise(range(8)))
     assert abs(counts[0] / counts[1] - 2**0.8) < 0.15
 
 
 def test_core_names_the_languages_as_the_family_does() -> None:
-    assert {code: language.name for code, language in LANGUAGES.items()} == BUILT_IN_NAMES
+    assert {language_code: language.name for language_code, language in LANGUAGES.items()} == BUILT_IN_NAMES
     assert language_name("qad") == "Dunar"

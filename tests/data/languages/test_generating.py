@@ -25,16 +25,16 @@ def test_data_are_those_of_the_golden_fingerprints():
 
 
 def test_seed_changes_the_examples():
-    one, other = (list(islice(examples("text", "qab", "train", seed=seed), 20)) for seed in (0, 1))
-    assert one != other
+    item, other_item = (list(islice(examples("text", "qab", "train", seed=seed), 20)) for seed in (0, 1))
+    assert item != other_item
 
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("corpus", [corpus for corpus in SIZES if not corpus.startswith("bitext")])
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_splits_have_the_size_of_the_table_and_unique_ids(corpus, split):
-    found = list(examples(corpus, "qac", split))
-    assert len(found) == SIZES[corpus][split] == len({example.id for example in found})
+    result = list(examples(corpus, "qac", split))
+    assert len(result) == SIZES[corpus][split] == len({example.id for example in result})
 
 
 def test_low_resource_language_has_less_to_train_on():
@@ -44,8 +44,8 @@ def test_low_resource_language_has_less_to_train_on():
 
 def test_large_bitext_begins_as_bitext_does():
     assert split_size("bitext-large", "qad", "train") == 100_000
-    large = islice(translations("qaa", "qad", "train", corpus="bitext-large"), 200)
-    assert list(large) == list(islice(translations("qaa", "qad", "train"), 200))
+    large_value = islice(translations("qaa", "qad", "train", corpus="bitext-large"), 200)
+    assert list(large_value) == list(islice(translations("qaa", "qad", "train"), 200))
 
 
 def test_generation_is_lazy():
@@ -67,15 +67,18 @@ def test_train_dev_and_test_say_different_things(corpus):
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx"])
 def test_labels_of_dev_sets_are_the_same_in_every_language(corpus):
-    per_language = [[(one.id, one.label) for one in examples(corpus, code, "dev")] for code in LANGUAGES]
+    per_language = [
+        [(example.id, example.label) for example in examples(corpus, language, "dev")]
+        for language in LANGUAGES
+    ]
     assert all(labels == per_language[0] for labels in per_language)
 
 
 def test_training_splits_and_running_text_are_not_parallel():
-    first = [list(islice(examples("wikiann", code, "train"), 50)) for code in ("qaa", "qab")]
-    assert [one.tags for one in first[0]] != [one.tags for one in first[1]]
-    texts = [list(islice(examples("text", code, "dev"), 50)) for code in ("qaa", "qac")]
-    assert [one.document for one in texts[0]] != [one.document for one in texts[1]]
+    first_item = [list(islice(examples("wikiann", language, "train"), 50)) for language in ("qaa", "qab")]
+    assert [sentence.tags for sentence in first_item[0]] != [sentence.tags for sentence in first_item[1]]
+    texts = [list(islice(examples("text", language, "dev"), 50)) for language in ("qaa", "qac")]
+    assert [text.document for text in texts[0]] != [text.document for text in texts[1]]
 
 
 def test_documents_have_four_to_ten_sentences():
@@ -85,16 +88,17 @@ def test_documents_have_four_to_ten_sentences():
     assert sorted(counts) == list(range(len(counts))) and set(counts.values()) == set(range(4, 11))
 
 
-def mentioned(text, words):
+def list_concepts(text, words):
     """Concepts of the nouns and names of a text."""
     items = [item for sentence in sentences_in(text, words) for item in items_of(sentence, words)]
     return {item.readings[tag].concept for item in items for tag in ("NOUN", NAME) if tag in item.readings}
 
 
 def test_persons_places_and_things_recur_in_a_document():
-    words, documents = lexicon(LANGUAGES["qaa"]), {}
+    words = lexicon(LANGUAGES["qaa"])
+    documents = {}
     for line in examples("text", "qaa", "dev"):
-        documents.setdefault(line.document, Counter()).update(mentioned(line.text, words))
+        documents.setdefault(line.document, Counter()).update(list_concepts(line.text, words))
     again = sum(count for counts in documents.values() for count in counts.values() if count > 1)
     total = sum(counts.total() for counts in documents.values())
     assert again / total > 0.4  # 0.1 where the same sentences are shuffled between documents
@@ -107,14 +111,14 @@ RELATIONS = {
 LEAVES = {"det", "case", "punct", "cc", "mark", "aux", "nummod", "amod", "flat"}
 
 
-def dev(corpus, code):
-    return list(examples(corpus, code, "dev"))
+def dev(corpus, language):
+    return list(examples(corpus, language, "dev"))
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_every_tree_has_one_root_and_no_cycle(code):
-    for sentence in each(dev("ud", code)):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_tree_has_one_root_and_no_cycle(language):
+    for sentence in each(dev("ud", language)):
         assert is_tree(sentence.heads)
         assert [relation == "root" for relation in sentence.relations] == [
             head == 0 for head in sentence.heads
@@ -122,25 +126,25 @@ def test_every_tree_has_one_root_and_no_cycle(code):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_function_words_are_leaves_and_relations_universal(code):
-    for sentence in each(dev("ud", code)):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_function_words_are_leaves_and_relations_universal(language):
+    for sentence in each(dev("ud", language)):
         assert set(sentence.relations) <= RELATIONS
         for place, relation in enumerate(sentence.relations, start=1):
             assert relation not in LEAVES or place not in sentence.heads
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(code):
-    for sentence in each(dev("ud", code)):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(language):
+    for sentence in each(dev("ud", language)):
         rows = [line.split("\t") for line in sentence.lines if not line.startswith("#")]
         assert sentence.lines[0] == f"# sent_id = {sentence.id}"
         assert all(len(row) == 10 and all(row) for row in rows)
         assert tuple(row[0] for row in rows) == tuple(str(n) for n in range(1, len(rows) + 1))
         columns = list(zip(*rows, strict=True))
         assert (columns[1], columns[3], columns[7]) == (sentence.words, sentence.tags, sentence.relations)
-        assert tuple(map(int, columns[6])) == sentence.heads
+        assert tuple(int(value) for value in columns[6]) == sentence.heads
         text = "".join(row[1] + ("" if row[9] == "SpaceAfter=No" else " ") for row in rows).rstrip()
         assert sentence.lines[1] == f"# text = {text}"
         for row in rows:
@@ -151,32 +155,32 @@ def test_lines_are_conllu_that_agrees_with_the_fields_and_spells_the_text(code):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_sentences_are_three_to_25_words_about_nine_on_average():
-    for code in LANGUAGES:
-        lengths = [len(sentence.words) for sentence in dev("ud", code)]
+    for language in LANGUAGES:
+        lengths = [len(sentence.words) for sentence in dev("ud", language)]
         assert min(lengths) >= 3 and max(lengths) <= 25
         assert 8 <= sum(lengths) / len(lengths) <= 12
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_entity_tags_are_valid_bio_of_all_kinds(code):
-    seen = set()
-    for sentence in dev("wikiann", code):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_entity_tags_are_valid_bio_of_all_kinds(language):
+    tags = set()
+    for sentence in dev("wikiann", language):
         assert len(sentence.tags) == len(sentence.words)
-        before = "O"
+        text_before = "O"
         for tag in sentence.tags:
-            assert not tag.startswith("I-") or before[2:] == tag[2:]
-            before = tag
-        seen.update(sentence.tags)
-    assert seen == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"}
+            assert not tag.startswith("I-") or text_before[2:] == tag[2:]
+            text_before = tag
+        tags.update(sentence.tags)
+    assert tags == {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"}
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_dev_sets_say_the_same_in_every_language(code):
-    translator = BuiltInTranslator("qaa", code)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_dev_sets_say_the_same_in_every_language(language):
+    translator = BuiltInTranslator("qaa", language)
     for corpus in ("ud", "wikiann"):
-        for ours, theirs in each(zip(dev(corpus, "qaa"), dev(corpus, code), strict=True)):
+        for ours, theirs in each(zip(dev(corpus, "qaa"), dev(corpus, language), strict=True)):
             assert ours.id == theirs.id
             assert translator.translate_words(ours.words)[0] == theirs.words
 
@@ -185,41 +189,42 @@ CONTENT_TAGS = {"NOUN", "VERB", "ADJ", "ADV", "NUM", "PROPN", "PRON"}
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "qaa"])
-def test_links_are_in_range_and_cover_every_content_word(code):
-    tables = [lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[code]).readings]
-    for pair in each(translations("qaa", code, "dev")):
+@pytest.mark.parametrize("language", [language for language in LANGUAGES if language != "qaa"])
+def test_links_are_in_range_and_cover_every_content_word(language):
+    tables = [lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[language]).readings]
+    for pair in each(translations("qaa", language, "dev")):
         for side, text in enumerate((pair.first, pair.second)):
             words = text.split()
-            linked = {link[side] for link in pair.links}
-            assert linked <= set(range(len(words)))
+            links = {link[side] for link in pair.links}
+            assert links <= set(range(len(words)))
             for place, word in enumerate(words):
-                assert place in linked or not CONTENT_TAGS & set(tables[side].get(word, ()))
+                assert place in links or not CONTENT_TAGS & set(tables[side].get(word, ()))
 
 
-@pytest.mark.parametrize("code", ["qad", "qah", "qai"])
-def test_links_join_words_that_mean_the_same(code):
-    ours, theirs = lexicon(LANGUAGES["qaa"]).readings, lexicon(LANGUAGES[code]).readings
-    linked = [
+@pytest.mark.parametrize("language", ["qad", "qah", "qai"])
+def test_links_join_words_that_mean_the_same(language):
+    ours = lexicon(LANGUAGES["qaa"]).readings
+    theirs = lexicon(LANGUAGES[language]).readings
+    linked_words = [
         (ours.get(pair.first.split()[left], {}), theirs.get(pair.second.split()[right], {}))
-        for pair in translations("qaa", code, "dev")
+        for pair in translations("qaa", language, "dev")
         for left, right in pair.links
     ]
     unambiguous = [
-        (reading[tag].concept, other[tag].concept)
-        for reading, other in linked
-        for tag in {"NOUN", "ADJ", "NUM"} & {*reading} & {*other}
-        if len(reading) == len(other) == 1
+        (reading[tag].concept, other_linked_word[tag].concept)
+        for reading, other_linked_word in linked_words
+        for tag in {"NOUN", "ADJ", "NUM"} & set(reading) & set(other_linked_word)
+        if len(reading) == len(other_linked_word) == 1
     ]
-    assert all(concept == other for concept, other in each(unambiguous))
+    assert all(concept == other_item for concept, other_item in each(unambiguous))
 
 
 def test_links_turn_round_with_the_languages():
-    there = list(islice(translations("qab", "qai", "train"), 100))
+    folder = list(islice(translations("qab", "qai", "train"), 100))
     back = list(islice(translations("qai", "qab", "train"), 100))
-    for one, other in each(zip(there, back, strict=True)):
-        assert (one.first, one.second) == (other.second, other.first)
-        assert {link[::-1] for link in one.links} == set(other.links)
+    for left, right in each(zip(folder, back, strict=True)):
+        assert (left.first, left.second) == (right.second, right.first)
+        assert {link[::-1] for link in left.links} == set(right.links)
 
 
 def test_bitext_of_a_language_with_itself_is_the_identity():

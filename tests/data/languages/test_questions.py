@@ -10,12 +10,12 @@ from isogloss.data.languages.parsing import parse, sentences_in
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_answers_stand_at_their_offsets_on_word_borders(code):
-    for question in each(examples("squad", code, "dev")):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_answers_stand_at_their_offsets_on_word_borders(language):
+    for question in each(examples("squad", language, "dev")):
         [(offset, answer)] = question.answers
         assert answer and question.passage[offset : offset + len(answer)] == answer
-        if code != "qai":
+        if language != "qai":
             around = (
                 question.passage[max(0, offset - 1) : offset],
                 question.passage[offset + len(answer) :][:1],
@@ -32,43 +32,50 @@ def asked_for(question):
     return {
         "subject": question.subject.concept in c.QUESTIONS,
         "object": question.object is not None and question.object.concept in c.QUESTIONS,
-        "place": any(attached.adposition == c.WHERE for attached in question.attached),
+        "place": any(attached_value.adposition == c.WHERE for attached_value in question.attached),
     }
 
 
 def test_exactly_one_event_of_the_passage_answers_and_its_phrase_is_the_answer():
-    words, kinds = lexicon(LANGUAGES["qaa"]), Counter()
-    for one in examples("squad", "qaa", "dev"):
-        [asked] = understood(one.question)
-        asked, roles = asked.event, asked_for(asked.event)
-        [kind] = [role for role, wanted in roles.items() if wanted]
+    words = lexicon(LANGUAGES["qaa"])
+    kinds = Counter()
+    for example in examples("squad", "qaa", "dev"):
+        [tree] = understood(example.question)
+        tree, roles = tree.event, asked_for(tree.event)
+        [kind] = [role for role, request in roles.items() if request]
         kinds[kind] += 1
         answering = [
-            told
-            for sentence in understood(one.passage)
-            for told in (sentence.event, sentence.second)
-            if told is not None
-            and told.verb == asked.verb
-            and (roles["subject"] or told.subject.concept == asked.subject.concept)
-            and (roles["object"] or told.object is None or told.object.concept == asked.object.concept)
+            event
+            for sentence in understood(example.passage)
+            for event in (sentence.event, sentence.second)
+            if event is not None
+            and event.verb == tree.verb
+            and (roles["subject"] or event.subject.concept == tree.subject.concept)
+            and (roles["object"] or event.object is None or event.object.concept == tree.object.concept)
         ]
-        [told] = answering
-        places = [attached.phrase for attached in told.attached if attached.adposition in (c.IN, c.NEAR)]
-        phrase = {"subject": told.subject, "object": told.object, "place": places[0] if places else None}[
-            kind
+        [messages] = answering
+        places = [
+            attached_value.phrase
+            for attached_value in messages.attached
+            if attached_value.adposition in (c.IN, c.NEAR)
         ]
+        phrase = {
+            "subject": messages.subject,
+            "object": messages.object,
+            "place": places[0] if places else None,
+        }[kind]
         concept = phrase.concept
         form = (
             words.names[concept][0] if concept >= c.PERSONS.start else words.nouns[concept][phrase.plural][0]
         )
-        assert form.text in one.answers[0][1].split()
+        assert form.text in example.answers[0][1].split()
     assert min(kinds[kind] for kind in ("subject", "object", "place")) > 20
 
 
 def test_passages_have_three_to_six_sentences_and_verbs_return():
     returning = 0
-    for one in examples("squad", "qaa", "dev"):
-        passage = understood(one.passage)
+    for example in examples("squad", "qaa", "dev"):
+        passage = understood(example.passage)
         assert 3 <= len(passage) <= 6
         returning += len({sentence.event.verb for sentence in passage}) < len(passage)
     assert returning > 100
@@ -78,8 +85,8 @@ def test_passages_have_three_to_six_sentences_and_verbs_return():
 @pytest.mark.slow
 def test_answers_mean_the_same_in_every_language():
     names = lexicon(LANGUAGES["qaa"]).called
-    for code in LANGUAGES:
-        pairs = zip(examples("squad", "qaa", "dev"), examples("squad", code, "dev"), strict=True)
+    for language in LANGUAGES:
+        pairs = zip(examples("squad", "qaa", "dev"), examples("squad", language, "dev"), strict=True)
         answers = [(ours.answers[0][1], theirs.answers[0][1]) for ours, theirs in pairs]
         for answer, translation in each(pair for pair in answers if tuple(pair[0].split()) in names):
-            assert BuiltInTranslator("qaa", code).translate(answer) == translation
+            assert BuiltInTranslator("qaa", language).translate(answer) == translation

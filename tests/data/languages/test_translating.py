@@ -24,15 +24,19 @@ from isogloss.data.languages.parsing import parse, sentences_in
 from isogloss.data.languages.rendering import render, say
 from says import says
 
-PAIRS = [("qaa", other) for other in LANGUAGES if other != "qaa"] + [("qae", "qah"), ("qad", "qai")]
+PAIRS = [("qaa", other_language) for other_language in LANGUAGES if other_language != "qaa"] + [
+    ("qae", "qah"),
+    ("qad", "qai"),
+]
 
 INVOLVED = Rates(clause=0.3, joined=0.3, modifier=0.3, link=0.5, attached=0.5, second_attached=0.5)
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_parsing_gives_back_what_was_said(code):
-    sampler, words = Sampler(Draws(7), INVOLVED), lexicon(LANGUAGES[code])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_parsing_gives_back_what_was_said(language):
+    sampler = Sampler(Draws(7), INVOLVED)
+    words = lexicon(LANGUAGES[language])
     for _ in range(500):
         sentence = sampler.sentence()
         assert parse([word.form.text for word in render(sentence, words)], words) == sentence
@@ -80,7 +84,7 @@ def test_text_of_other_settings_of_the_dials_is_mostly_read_back_and_never_misqu
     assert understood >= 20
 
 
-@pytest.mark.parametrize(("source", "target"), [*PAIRS, *((other, one) for one, other in PAIRS)])
+@pytest.mark.parametrize(("source", "target"), [*PAIRS, *((right, left) for left, right in PAIRS)])
 def test_translation_without_noise_is_the_gold_one_with_its_links(source, target):
     translator = BuiltInTranslator(source, target)
     for pair in each(islice(translations(source, target, "dev"), 40)):
@@ -99,11 +103,11 @@ def texts(count=100):
 
 def test_noise_changes_more_words_the_higher_it_is():
     perfect = [BuiltInTranslator("qaa", "qab").translate(text).split() for text in texts()]
-    kept = []
+    kept_totals = []
     for noise in (0.0, 0.1, 0.3, 0.8):
         noisy = [BuiltInTranslator("qaa", "qab", noise=noise).translate(text).split() for text in texts()]
-        kept.append(sum(len(set(a) & set(b)) for a, b in zip(perfect, noisy, strict=True)))
-    assert kept[0] > kept[1] > kept[2] > kept[3]
+        kept_totals.append(sum(len(set(a) & set(b)) for a, b in zip(perfect, noisy, strict=True)))
+    assert kept_totals[0] > kept_totals[1] > kept_totals[2] > kept_totals[3]
 
 
 def test_noise_drops_about_as_many_words_as_its_rate_says():
@@ -113,10 +117,11 @@ def test_noise_drops_about_as_many_words_as_its_rate_says():
 
 
 def test_noise_follows_from_seed_and_sentence_alone():
-    one, other = texts(2)
+    text, other_text = texts(2)
     translator = BuiltInTranslator("qaa", "qad", 0.3, 5)
     assert (
-        translator.translate(f"{one} {other}") == f"{translator.translate(one)} {translator.translate(other)}"
+        translator.translate(f"{text} {other_text}")
+        == f"{translator.translate(text)} {translator.translate(other_text)}"
     )
     assert [translator.translate(text) for text in texts()] != [
         BuiltInTranslator("qaa", "qad", 0.3, 6).translate(text) for text in texts()
@@ -125,9 +130,9 @@ def test_noise_follows_from_seed_and_sentence_alone():
 
 @pytest.mark.parametrize("target", LANGUAGES)
 def test_noisy_translations_can_be_translated_back(target):
-    there = BuiltInTranslator("qaa", target, noise=0.3)
+    built_in_translator = BuiltInTranslator("qaa", target, noise=0.3)
     back = BuiltInTranslator(target, "qaa", noise=0.3)
-    assert all(back.translate(there.translate(text)) for text in each(texts(50)))
+    assert all(back.translate(built_in_translator.translate(text)) for text in each(texts(50)))
 
 
 def test_links_of_noisy_translations_are_in_range():
@@ -136,11 +141,11 @@ def test_links_of_noisy_translations_are_in_range():
         assert all(a < len(pair.first.split()) and b < len(words) for a, b in each(links))
 
 
-@pytest.mark.parametrize("code", ["qaa", "qai"])
-def test_word_of_another_language_is_an_error_that_names_it(code):
+@pytest.mark.parametrize("language", ["qaa", "qai"])
+def test_word_of_another_language_is_an_error_that_names_it(language):
     text = texts(1)[0]
     with pytest.raises(DataError, match=r"text in \w+: '.*'.*unknown = \"copy\""):
-        BuiltInTranslator(code, "qab").translate("hello" if code == "qaa" else text)
+        BuiltInTranslator(language, "qab").translate("hello" if language == "qaa" else text)
     word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
     with pytest.raises(DataError, match=f"'{word}'"):
         BuiltInTranslator("qaa", "qab").translate(word + "x")
@@ -149,17 +154,18 @@ def test_word_of_another_language_is_an_error_that_names_it(code):
 def test_word_of_another_language_is_copied_where_asked():
     words = lexicon(LANGUAGES["qaa"])
     noun = words.nouns[3][0][0].text
-    translated = BuiltInTranslator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
-    assert translated == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
+    translation = BuiltInTranslator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
+    assert translation == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
     noisy = BuiltInTranslator("qaa", "qab", noise=1.0, unknown="copy")
     assert noisy.translate("hello") == "hello"  # no other word is like it, so none is put in its place
 
 
 def test_words_that_make_no_sentence_are_translated_one_by_one():
-    ours, theirs = lexicon(LANGUAGES["qaa"]), lexicon(LANGUAGES["qad"])
+    ours = lexicon(LANGUAGES["qaa"])
+    theirs = lexicon(LANGUAGES["qad"])
     words = [ours.nouns[5][1][0].text, ours.nouns[9][0][0].text, ours.names[520][-1].text]
-    translated, links = BuiltInTranslator("qaa", "qad").translate_words(words)
-    assert translated == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
+    translated_word, links = BuiltInTranslator("qaa", "qad").translate_words(words)
+    assert translated_word == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
     assert links == ((0, 0), (1, 1), (2, 2))
     assert BuiltInTranslator("qaa", "qad").translate("") == ""
 
@@ -173,21 +179,23 @@ def test_impossible_options_are_errors():
         BuiltInTranslator("qaa", "qab", unknown="copi")
 
 
-def first(found, count=60):
-    return list(islice(found, count))
+def first(corpus, count=60):
+    return list(islice(corpus, count))
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize(("left", "right"), PAIRS)
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
-def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, other):
-    assert first(translate_corpus(corpus, f"{one}-{other}", "dev")) == first(examples(corpus, other, "dev"))
+def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, left, right):
+    assert first(translate_corpus(corpus, f"{left}-{right}", "dev")) == first(examples(corpus, right, "dev"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_every_answer_is_found_again_in_every_perfect_translation(one, other):
-    assert list(translate_corpus("squad", f"{one}-{other}", "test")) == list(examples("squad", other, "test"))
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+def test_every_answer_is_found_again_in_every_perfect_translation(left, right):
+    assert list(translate_corpus("squad", f"{left}-{right}", "test")) == list(
+        examples("squad", right, "test")
+    )
 
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
@@ -198,7 +206,9 @@ def test_perfect_translation_there_and_back_is_what_it_was(corpus):
 def test_noisy_translations_keep_ids_and_labels():
     source = first(examples("xnli", "qaa", "train"))
     noisy = first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
-    assert [(one.id, one.label) for one in noisy] == [(one.id, one.label) for one in source]
+    assert [(example.id, example.label) for example in noisy] == [
+        (example.id, example.label) for example in source
+    ]
     assert noisy != first(translate_corpus("xnli", "qaa-qab", "train"))
     assert noisy == first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
 
@@ -206,35 +216,35 @@ def test_noisy_translations_keep_ids_and_labels():
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
-    there = {one.id: one for one in examples("squad", "qaa", "dev")}
-    found = list(translate_corpus("squad", "qaa-qab", "dev", noise=0.2))
-    assert 0 < len(found) < len(there)
-    for one in found:
-        assert one.id in there
-        for start, text in one.answers:
+    folder = {example.id: example for example in examples("squad", "qaa", "dev")}
+    corpora = list(translate_corpus("squad", "qaa-qab", "dev", noise=0.2))
+    assert 0 < len(corpora) < len(folder)
+    for corpus in corpora:
+        assert corpus.id in folder
+        for start, text in corpus.answers:
             assert text
-            assert one.passage[start : start + len(text)] == text
+            assert corpus.passage[start : start + len(text)] == text
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("languages", ["qaa-qab", "qaa-qai", "qaa-qab-qaa"])
 def test_noisy_translations_of_sentences_are_trees_with_a_tag_for_each_word(languages, noise):
     source = first(examples("ud", "qaa", "train"), 80)
-    found = first(translate_corpus("ud", languages, "train", noise=noise), 80)
-    assert [one.id for one in found] == [one.id for one in source]
-    for one in found:
-        assert len(one.words) == len(one.tags) == len(one.heads) == len(one.relations)
-        assert [head == 0 for head in one.heads] == [name == "root" for name in one.relations]
-        assert is_tree(one.heads)
+    result = first(translate_corpus("ud", languages, "train", noise=noise), 80)
+    assert [example.id for example in result] == [example.id for example in source]
+    for sentence in result:
+        assert len(sentence.words) == len(sentence.tags) == len(sentence.heads) == len(sentence.relations)
+        assert [head == 0 for head in sentence.heads] == [name == "root" for name in sentence.relations]
+        assert is_tree(sentence.heads)
 
 
 def test_noisy_translations_of_entities_keep_their_kinds():
     source = first(examples("wikiann", "qaa", "train"), 80)
-    found = first(translate_corpus("wikiann", "qaa-qab", "train", noise=0.1), 80)
-    assert [one.id for one in found] == [one.id for one in source]
-    for one, other in zip(source, found, strict=True):
-        assert len(other.words) == len(other.tags)
-        assert {tag[2:] for tag in other.tags} <= {tag[2:] for tag in one.tags}
+    result = first(translate_corpus("wikiann", "qaa-qab", "train", noise=0.1), 80)
+    assert [example.id for example in result] == [example.id for example in source]
+    for left, right in zip(source, result, strict=True):
+        assert len(right.words) == len(right.tags)
+        assert {tag[2:] for tag in right.tags} <= {tag[2:] for tag in left.tags}
 
 
 def test_linked_translation_is_the_translation_and_its_places_are_words():
@@ -250,13 +260,13 @@ def test_linked_translation_is_the_translation_and_its_places_are_words():
 
 
 @pytest.mark.parametrize(
-    ("corpus", "languages", "said"),
+    ("corpus", "languages", "message"),
     [
         ("text", "qaa-qab", "'text'.*squad,"),
         ("xnli", "qaa", "'qaa'.*qaa-qab"),
         ("xnli", "qaa-qtz", "qtz"),
     ],
 )
-def test_what_cannot_be_translated_is_refused(corpus, languages, said):
-    with pytest.raises(ConfigError, match=said):
+def test_what_cannot_be_translated_is_refused(corpus, languages, message):
+    with pytest.raises(ConfigError, match=message):
         list(translate_corpus(corpus, languages, "dev"))

@@ -10,13 +10,13 @@ from isogloss.data.languages import examples
 SIZES = {"train": 12000, "dev": 300, "test": 600}
 
 
-def main(out: Path) -> None:
+def main(folder: Path) -> None:
     """Write SPLIT-LANGUAGE.tsv for both texts."""
     for language in ("qaa", "qad"):
         for split, size in SIZES.items():
             pairs = list(islice(examples("xnli", language, split), size))
             for name, side in (("premise", "first"), ("hypothesis", "second")):
-                path = out / name / f"{split}-{language}.tsv"
+                path = folder / name / f"{split}-{language}.tsv"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("w", encoding="utf-8", newline="") as file:
                     rows = csv.writer(file, delimiter="\t", lineterminator="\n")

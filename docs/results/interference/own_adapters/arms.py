@@ -88,11 +88,14 @@ class ModulesAtTest(Diagnostic):
             for name, weight in module_parameters(zeroed_model, info.languages).items():
                 if ".up." in name:
                     weight.zero_()
-            pair = [language_parameters(swapped_model, code).values() for code in (source, target)]
-            for weight, other in zip(*pair, strict=True):
+            pair = [
+                language_parameters(swapped_model, language_code).values()
+                for language_code in (source, target)
+            ]
+            for weight, other_item in zip(*pair, strict=True):
                 original = weight.clone()
-                weight.copy_(other)
-                other.copy_(original)
+                weight.copy_(other_item)
+                other_item.copy_(original)
         for language in setting.languages:
             evaluation = setting.evaluation(language)
             original_answers = evaluation.predict(tuned_model)

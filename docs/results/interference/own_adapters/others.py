@@ -1,9 +1,9 @@
 """Own adapters by pair, steps and rival: `python docs/results/interference/own_adapters/others.py [RUNS]`.
 
-With the folder of the runs of others.toml others.csv is written from their records first; the table is made
-of it, of the scores of ../built-in (1,400 steps) and ../twice (2,800), and of arms.csv. Unit: the pretraining
-seed. On another kind of core a seed is another draw: embeddings are compared with the own adapters of
-arms.csv ("adapter again"), made on the same kinds of core as they, all others with those of their study.
+With the folder of the runs of others.toml others.csv is written from their records first. The table comes
+from it, from the scores of ../built-in (1,400 steps) and ../twice (2,800), and from arms.csv. Unit: the
+pretraining seed. On a different kind of core a seed is a different draw: embeddings are compared with the own
+adapters of arms.csv ("adapter again") from the same kinds of core, all others with adapters of their study.
 Differences are paired by it, with a 95 % t interval, p, and p after Holm's correction over all of them.
 """
 
@@ -49,7 +49,7 @@ def write(runs: Path) -> None:
 
 
 def scores() -> pd.DataFrame:
-    """Return percent [pair modules steps language, seed], those of earlier studies among them."""
+    """Return percent [pair modules steps language, seed], including earlier studies."""
     tables = [pd.read_csv(HERE / "others.csv")]
     for (study, encoder), system in EARLIER.items():
         rows = pd.read_csv(HERE.parent / study / "rows-scores.csv")
@@ -59,8 +59,8 @@ def scores() -> pd.DataFrame:
     arms = arms[(arms["task"] == "upos") & (arms["arm"] == "own adapters") & (arms["change"] == "none")]
     tables.append(arms.assign(modules=AGAIN, steps=2800)[[*KEYS, "score"]])
     rows = pd.concat(tables)
-    apart = rows.groupby(KEYS)["score"].agg(lambda group: group.max() - group.min()).max()
-    print(f"encoders made again: their scores differ by {apart:.6f} at most")
+    distance = rows.groupby(KEYS)["score"].agg(lambda group: group.max() - group.min()).max()
+    print(f"encoders made again: their scores differ by {distance:.6f} at most")
     return 100 * rows.drop_duplicates(KEYS).pivot_table(index=KEYS[:-1], columns="seed", values="score")
 
 
@@ -70,20 +70,20 @@ def lines() -> Iterator[tuple[str, Estimate | None]]:
     for (pair, modules, steps, language), row in table.iterrows():
         text = f"{pair} {steps} {language}: {modules}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
         adapters = (pair, AGAIN if modules == "embedding" else "adapter", steps, language)
-        apart = (table.loc[adapters] - row).dropna() if adapters in table.index else row[:0]
-        if modules not in ("adapter", AGAIN) and len(apart) > 1:
-            yield f"{text}; own adapters ", crossed_estimate([*apart])
+        distance = (table.loc[adapters] - row).dropna() if adapters in table.index else row[:0]
+        if modules not in ("adapter", AGAIN) and len(distance) > 1:
+            yield f"{text}; own adapters ", crossed_estimate(list(distance))
         else:
             yield text, None
 
 
 def print_lines(lines: Sequence[tuple[str, Estimate | None]]) -> None:
     """Print lines, each with its difference, corrected for all differences."""
-    corrected = iter(holm([gain.p_value() for _, gain in lines if gain]))
+    corrected_p_values = iter(holm([gain.p_value() for _, gain in lines if gain]))
     for text, gain in lines:
         if gain:
             interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
-            p = f"p = {gain.p_value():.2g} (Holm {next(corrected):.2g})"
+            p = f"p = {gain.p_value():.2g} (Holm {next(corrected_p_values):.2g})"
             print(f"{text}{interval}, {p}, n = {gain.units}")
         else:
             print(text)
@@ -92,4 +92,4 @@ def print_lines(lines: Sequence[tuple[str, Estimate | None]]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:]:
         write(Path(sys.argv[1]))
-    print_lines([*lines()])
+    print_lines(list(lines()))

@@ -1,8 +1,8 @@
-"""Write verses in four languages of which no two translate each other: a control for bitext.
+"""Write verses in four languages that do not translate each other, as a control for bitext.
 
     python docs/results/real_weights/lottery/shuffled_verses.py DIR/bible DIR/shuffled_verses
 
-Each language keeps its verses, in an order of its own. `shuffled_verses.toml` describes the files.
+Each language keeps its verses, in a separate order. `shuffled_verses.toml` describes the files.
 """
 
 import lzma

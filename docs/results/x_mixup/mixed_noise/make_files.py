@@ -16,18 +16,18 @@ from isogloss.data.languages import BuiltInTranslator, examples
 SIZES = {"train": 6000, "dev": 300, "test": 600}
 
 
-def main(out: Path) -> None:
+def main(folder: Path) -> None:
     """Write all files."""
     for split, size in SIZES.items():
-        for language, other in (("qaa", "qad"), ("qad", "qaa")):
+        for language, other_language in (("qaa", "qad"), ("qad", "qaa")):
             pairs = list(islice(examples("xnli", language, split), size))
-            plain = [(pair.first, pair.second) for pair in pairs]
+            plain_result = [(pair.first, pair.second) for pair in pairs]
             noisy = []
-            for number, texts in enumerate(plain):
-                translator = BuiltInTranslator(language, other, noise=rate_of(number))
+            for index, texts in enumerate(plain_result):
+                translator = BuiltInTranslator(language, other_language, noise=rate_of(index))
                 noisy.append(tuple(translator.translate(text) for text in texts))
-            for name, texts in ((language, plain), (f"{language}-{other}", noisy)):
-                path = out / "pairs" / name / f"{split}.csv"
+            for name, texts in ((language, plain_result), (f"{language}-{other_language}", noisy)):
+                path = folder / "pairs" / name / f"{split}.csv"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("w", encoding="utf-8", newline="") as file:
                     rows = csv.writer(file, lineterminator="\n")

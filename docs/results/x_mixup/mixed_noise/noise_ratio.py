@@ -12,9 +12,9 @@ from isogloss.diagnostics.setting import MeasureSetting
 RATES = (0.0, 0.1, 0.2, 0.4, 0.8)
 
 
-def rate_of(number: int) -> float:
+def rate_of(index: int) -> float:
     """Return the rate of errors in the translation of a pair, by its number."""
-    return RATES[number % len(RATES)]
+    return RATES[index % len(RATES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,19 +42,21 @@ class NoiseRatio:
         if setting.paired is None:
             return
         model = setting.load(setting.subjects[0])
-        for language in (code for code in setting.languages if code not in setting.source):
+        for language in (
+            language_code for language_code in setting.languages if language_code not in setting.source
+        ):
             scorer = setting.paired(language)
             ratios = scorer.ratios(model).numpy()
             rates = np.array([rate_of(int(example.id)) for example in scorer.examples])
             rho = float(spearmanr(rates, ratios).statistic)
             for rate in RATES:
-                at_rate = ratios[rates == rate]
+                rate_ratio = ratios[rates == rate]
                 yield NoiseRatioRow(
                     model=setting.subjects[0].id,
                     language=language,
                     rate=rate,
-                    examples=len(at_rate),
-                    mean=float(at_rate.mean()),
-                    std=float(at_rate.std(ddof=1)),
+                    examples=len(rate_ratio),
+                    mean=float(rate_ratio.mean()),
+                    std=float(rate_ratio.std(ddof=1)),
                     rho=rho,
                 )

@@ -43,26 +43,28 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
     """Write rows in SIB-200's format."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
-        out = csv.DictWriter(file, ("index_id", "category", "text"), delimiter="\t", lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
+        dict_writer = csv.DictWriter(
+            file, ("index_id", "category", "text"), delimiter="\t", lineterminator="\n"
+        )
+        dict_writer.writeheader()
+        dict_writer.writerows(rows)
 
 
-def translated(data: Path, first: str, second: str, systems: tuple[str, ...]) -> list[str]:
+def read_translations(data: Path, first_part: str, second: str, systems: tuple[str, ...]) -> list[str]:
     """Read the translations by the first of these systems that there are."""
-    folder = data / "flores-mt" / "mt" / f"{first}-{second}"
+    folder = data / "flores-mt" / "mt" / f"{first_part}-{second}"
     paths = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
     texts = lines(next(path for path in paths if path.is_file()))
     return [html.unescape(line) for line in texts]  # One system leaves &#39; in its output.
 
 
-def raw_text(data: Path, out: Path) -> None:
+def raw_text(data: Path, out_folder: Path) -> None:
     """Copy raw text, and add the Bible's verses where there are any."""
     (table,) = (data / "bible").glob("*.tsv.xz")
     with lzma.open(table, "rt", encoding="utf-8", newline="") as file:
         verses = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    for language in set(CODES) - {"bg", "el"}:  # of which there is none
-        folder = out / "rawtext" / language
+    for language in set(CODES) - {"bg", "el"}:  # which the corpus lacks
+        folder = out_folder / "rawtext" / language
         folder.mkdir(parents=True, exist_ok=True)
         for path in (data / "rawtext" / language).iterdir():
             shutil.copyfile(path, folder / path.name)
@@ -71,15 +73,15 @@ def raw_text(data: Path, out: Path) -> None:
             (folder / "bible.txt").write_text(text, encoding="utf-8")
 
 
-def main(data: Path, out: Path) -> None:
+def main(data: Path, path: Path) -> None:
     """Write all folders."""
-    raw_text(data, out)
-    (out / "flores200" / "dev").mkdir(parents=True, exist_ok=True)
+    raw_text(data, path)
+    (path / "flores200" / "dev").mkdir(parents=True, exist_ok=True)
     for language in CODES:
         text = "\n".join(lines(data / "flores-mt" / "ref" / f"flores-dev.{language}.gz"))
-        (out / "flores200" / "dev" / f"{language}.dev").write_text(f"{text}\n", encoding="utf-8")
+        (path / "flores200" / "dev" / f"{language}.dev").write_text(f"{text}\n", encoding="utf-8")
     numbers = {
-        text: number for number, text in enumerate(lines(data / "flores-mt" / "ref" / "flores-test.en.gz"))
+        text: index for index, text in enumerate(lines(data / "flores-mt" / "ref" / "flores-test.en.gz"))
     }
     for corpus, systems in SYSTEMS.items():
         for split in SPLITS:
@@ -87,20 +89,22 @@ def main(data: Path, out: Path) -> None:
             numbers_by_id = {
                 row["index_id"]: numbers[row["text"]] for row in english if row["text"] in numbers
             }
-            for language, code in CODES.items():
+            for language, language_code in CODES.items():
                 rows = [
-                    row for row in topics(data / "sib200" / code, split) if row["index_id"] in numbers_by_id
+                    row
+                    for row in topics(data / "sib200" / language_code, split)
+                    if row["index_id"] in numbers_by_id
                 ]
-                write(out / corpus / language / f"{split}.tsv", rows)
+                write(path / corpus / language / f"{split}.tsv", rows)
                 if language == "en":
                     continue
                 for name, ways in (
                     (f"en-{language}", ("en", language)),
                     (f"{language}-en", (language, "en")),
                 ):
-                    translations = translated(data, *ways, systems)
-                    made = [row | {"text": translations[numbers_by_id[row["index_id"]]]} for row in rows]
-                    write(out / corpus / name / f"{split}.tsv", made)
+                    translations = read_translations(data, *ways, systems)
+                    result = [row | {"text": translations[numbers_by_id[row["index_id"]]]} for row in rows]
+                    write(path / corpus / name / f"{split}.tsv", result)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from isogloss.reports.measurements import Measurements, read_measurements
 HERE = Path(__file__).parent
 
 
-def scores(m: Measurements) -> pd.DataFrame:
+def scores(measurements: Measurements) -> pd.DataFrame:
     """Return the test accuracy of each model in each language, in percent."""
-    labels = {key: label for label, ids in m.methods.items() for key in ids}
-    rows = m.frame("scores")
+    labels = {key: label for label, ids in measurements.methods.items() for key in ids}
+    rows = measurements.frame("scores")
     rows = rows[rows["main"].eq(True)]
     rows = rows.assign(system=rows["model"].map(labels), score=(100 * rows["score"]).round(4))
     keys = ["system", "inputs", "seed", "language"]
@@ -34,20 +34,20 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
     table = table[table["language"] != "en"]
     wide = table.pivot_table(index="seed", columns=["translations", "system", "inputs"], values="score")
     rows = []
-    for first, other in combinations(sorted(wide.columns), 2):
-        if first[0] != other[0] and first[1:] != other[1:]:
+    for first_column, other_column in combinations(sorted(wide.columns), 2):
+        if first_column[0] != other_column[0] and first_column[1:] != other_column[1:]:
             continue
-        differences = (wide[first] - wide[other]).dropna()
-        gain = crossed_estimate([*differences])
+        differences = (wide[first_column] - wide[other_column]).dropna()
+        gain = crossed_estimate(list(differences))
         names = {
-            "system": " ".join(first).strip(),
-            "against": " ".join(other).strip(),
+            "system": " ".join(first_column).strip(),
+            "against": " ".join(other_column).strip(),
             "seeds": len(differences),
         }
         numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
         rows.append(names | numbers | {"seen": gain.smallest_seen()})
     table = pd.DataFrame(rows)
-    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm([*table["p"]]))
+    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm(list(table["p"])))
     return table.round(4)
 
 
