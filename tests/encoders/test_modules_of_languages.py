@@ -143,8 +143,8 @@ def test_what_all_rows_share_is_given_whole_and_what_is_none_stays_none():
     states = torch.randn(3, 2, 4)
     counts = []
 
-    def run(states, mask=None, pair=(), table=None, flag=None):
-        counts.append((len(states), len(mask), len(pair[0]), len(pair[1]), len(table), flag))
+    def run(states, mask=None, both=(), table=None, flag=None):
+        counts.append((len(states), len(mask), len(both[0]), len(both[1]), len(table), flag))
         return states, None
 
     speaking = ActiveLanguage(("en", "sw", "sw"))

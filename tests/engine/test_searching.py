@@ -23,8 +23,8 @@ from tiny import TINY, tiny
 RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
 
 
-def search_request(folder, changes=RATE, text=TINY, **more):
-    return SearchRequest(recipe=tiny(folder, text), over=changes, out=folder / "runs", **more)
+def search_request(folder, over=RATE, text=TINY, **more):
+    return SearchRequest(recipe=tiny(folder, text), over=over, out=folder / "runs", **more)
 
 
 def refusal(folder, **more):
@@ -160,7 +160,7 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
 def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
     changes = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
     result = search(
-        search_request(tmp_path, changes=changes), lambda plan: Outcome(failed={"id": "it diverged"})
+        search_request(tmp_path, over=changes), lambda plan: Outcome(failed={"id": "it diverged"})
     )
     assert [trial.failed[0][:20] for trial in result.trials[:3]] == ["it diverged"] * 3
     assert "overlap: windows of 64 subwords cannot overlap by 100" in result.trials[3].failed[0]
@@ -178,7 +178,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale also has a searched field.
     )
     options = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
-    request = search_request(tmp_path, changes={"optimization.epochs": "1,2"}, text=text, **options)
+    request = search_request(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **options)
     plans = []
     result = search(request, lambda plan: plans.append(plan) or Outcome())
     again = plan_recipe(result.recipe, out=tmp_path / "runs", scale="least")

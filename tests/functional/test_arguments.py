@@ -199,7 +199,7 @@ def test_numbers_and_sequences_of_other_libraries_are_allowed():
     assert take(1, names=np.array(["a", "b"]))[2] == ("a", "b")
     assert take(0, names=(name for name in "ab"))[2] == ("a", "b")
     assert take.__name__ == "take" and list(inspect.signature(take).parameters) == [
-        "number",
+        "share",
         "texts",
         "names",
     ]

@@ -136,7 +136,7 @@ def wire_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def study_folder(tmp_path: Path) -> Path:
+def small_study_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     small_study(folder)
     return folder
@@ -188,15 +188,15 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(study_folder: Path) -> None:
+def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(small_study_folder: Path) -> None:
     messages: list[Progress] = []
-    figures = write_report(study_folder, messages.append).figures
+    figures = write_report(small_study_folder, messages.append).figures
     ends = [(message.what, message.total) for message in messages if message.done == message.total]
     assert [end for end, _ in ends] == ["records", "claims", "sections", "figures"]
     assert dict(ends)["records"] == 15
     assert dict(ends)["figures"] == len(figures) > 0
     messages.clear()
-    write_report(study_folder, messages.append)
+    write_report(small_study_folder, messages.append)
     assert messages == []
 
 
@@ -262,24 +262,24 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(study_folder: Path) -> None:
-    paths = report.draw_figures(study_folder, "acl")
+def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(small_study_folder: Path) -> None:
+    paths = report.draw_figures(small_study_folder, "acl")
     assert {path.name for path in paths} == {
         f"epochs-{width}.{form}" for width in ("column", "text") for form in ("pdf", "svg", "png")
     }
-    assert all(path.is_file() and path.parent == study_folder / "figures" / "acl" for path in paths)
+    assert all(path.is_file() and path.parent == small_study_folder / "figures" / "acl" for path in paths)
     inches = {
         path.stem: float(re.search(r'width="([\d.]+)pt"', path.read_text())[1]) / 72
         for path in paths
         if path.suffix == ".svg"
     }
     assert inches == pytest.approx({"epochs-column": 3.03, "epochs-text": 6.3})
-    assert b"STIXGeneral" in (study_folder / "figures" / "acl" / "epochs-column.pdf").read_bytes()
+    assert b"STIXGeneral" in (small_study_folder / "figures" / "acl" / "epochs-column.pdf").read_bytes()
 
 
-def test_an_unknown_style_is_refused(study_folder: Path) -> None:
+def test_an_unknown_style_is_refused(small_study_folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"--style: .*'alc'.*'acl'"):
-        report.draw_figures(study_folder, "alc")
+        report.draw_figures(small_study_folder, "alc")
 
 
 def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
@@ -298,31 +298,31 @@ def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported_study: R
 
 
 @pytest.mark.slow
-def test_the_same_records_give_the_same_bytes(study_folder: Path) -> None:
-    first_report = write_report(study_folder)
+def test_the_same_records_give_the_same_bytes(small_study_folder: Path) -> None:
+    first_report = write_report(small_study_folder)
     paths = [first_report.html, *first_report.figures, *first_report.tables]
     contents_before = [path.read_bytes() for path in paths]
-    (study_folder / "tables" / ".written").unlink()
-    second = write_report(study_folder)
+    (small_study_folder / "tables" / ".written").unlink()
+    second = write_report(small_study_folder)
     assert [path.read_bytes() for path in paths] == contents_before
     assert (second.figures, second.tables, second.summary) == (
         first_report.figures,
         first_report.tables,
         first_report.summary,
     )
-    assert not list(study_folder.rglob("*.tmp"))
+    assert not list(small_study_folder.rglob("*.tmp"))
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_where_nothing_changed_nothing_is_drawn_or_written(
-    study_folder: Path, monkeypatch: pytest.MonkeyPatch
+    small_study_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first_report = write_report(study_folder)
-    contents_before = files_of(study_folder)
+    first_report = write_report(small_study_folder)
+    contents_before = files_of(small_study_folder)
     monkeypatch.setattr(report, "read_measurements", lambda *_: pytest.fail("made again"))
-    second = write_report(study_folder)
-    assert files_of(study_folder) == contents_before
+    second = write_report(small_study_folder)
+    assert files_of(small_study_folder) == contents_before
     assert second.summary == first_report.summary
     assert (second.figures, second.tables, second.warnings) == (
         first_report.figures,
@@ -354,40 +354,42 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_anything_changed_the_report_is_made_again(
-    study_folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
+    small_study_folder: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_report(study_folder)
+    write_report(small_study_folder)
     result = []
     read = report.read_measurements
     monkeypatch.setattr(report, "read_measurements", lambda out, *_: result.append(out) or read(out))
-    CHANGES[change](study_folder)
-    write_report(study_folder)
-    write_report(study_folder)
-    assert result == [study_folder]
-    assert "<title>A study" in text_of(study_folder)
+    CHANGES[change](small_study_folder)
+    write_report(small_study_folder)
+    write_report(small_study_folder)
+    assert result == [small_study_folder]
+    assert "<title>A study" in text_of(small_study_folder)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_change_of_the_package_makes_the_report_again(
-    study_folder: Path, monkeypatch: pytest.MonkeyPatch
+    small_study_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_report(study_folder)
-    assert finished_report(study_folder)
+    write_report(small_study_folder)
+    assert finished_report(small_study_folder)
     monkeypatch.setattr(report, "package_stamp", lambda: "another")
-    assert finished_report(study_folder) is None
+    assert finished_report(small_study_folder) is None
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_only_what_is_new_is_written(study_folder: Path) -> None:
-    result = write_report(study_folder)
-    contents_before = files_of(study_folder)
-    plan = json.loads((study_folder / "plan.json").read_text())
-    write_plan(study_folder, plan["runs"], command="isogloss run another.toml")
-    write_report(study_folder)
+def test_only_what_is_new_is_written(small_study_folder: Path) -> None:
+    result = write_report(small_study_folder)
+    contents_before = files_of(small_study_folder)
+    plan = json.loads((small_study_folder / "plan.json").read_text())
+    write_plan(small_study_folder, plan["runs"], command="isogloss run another.toml")
+    write_report(small_study_folder)
     changed_names = {
-        path.name for path, content in files_of(study_folder).items() if contents_before[path] != content
+        path.name
+        for path, content in files_of(small_study_folder).items()
+        if contents_before[path] != content
     }
     assert changed_names == {"plan.json", ".written", "report.html", "claims.json"}  # It names the recipes.
     assert len(result.tables) > 5
@@ -396,23 +398,25 @@ def test_only_what_is_new_is_written(study_folder: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
-    study_folder: Path, tmp_path: Path
+    small_study_folder: Path, tmp_path: Path
 ) -> None:
-    report_before = write_report(study_folder)
-    mine_path = study_folder / "tables" / "mine.csv"
+    report_before = write_report(small_study_folder)
+    mine_path = small_study_folder / "tables" / "mine.csv"
     outside = tmp_path / "outside.csv"
     for path in (mine_path, outside):
         path.write_text("a")
-    known_data = json.loads((study_folder / "tables" / ".written").read_text())
+    known_data = json.loads((small_study_folder / "tables" / ".written").read_text())
     known_data["files"] += [
         f"tables/../tables/{mine_path.name}",
         str(outside),
         "figures/..",
         f"../{outside.name}",
     ]
-    (study_folder / "tables" / ".written").write_text(json.dumps(known_data))
-    write_plan(study_folder, [min(path.parent.name for path in study_folder.glob("*/record.json"))])
-    report_after = write_report(study_folder)
+    (small_study_folder / "tables" / ".written").write_text(json.dumps(known_data))
+    write_plan(
+        small_study_folder, [min(path.parent.name for path in small_study_folder.glob("*/record.json"))]
+    )
+    report_after = write_report(small_study_folder)
     difference = {*report_before.figures, *report_before.tables} - {
         *report_after.figures,
         *report_after.tables,
@@ -424,19 +428,19 @@ def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_report_of_an_unfinished_plan_is_not_finished(study_folder: Path) -> None:
-    plan = json.loads((study_folder / "plan.json").read_text())
-    write_plan(study_folder, [*plan["runs"], "later"])
-    assert dict(write_report(study_folder).summary)["runs"] == "15 of 16 finished"
-    assert finished_report(study_folder) is None
+def test_a_report_of_an_unfinished_plan_is_not_finished(small_study_folder: Path) -> None:
+    plan = json.loads((small_study_folder / "plan.json").read_text())
+    write_plan(small_study_folder, [*plan["runs"], "later"])
+    assert dict(write_report(small_study_folder).summary)["runs"] == "15 of 16 finished"
+    assert finished_report(small_study_folder) is None
 
 
 @pytest.mark.slow
-def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
+def test_torch_is_never_imported_and_the_rest_late(small_study_folder: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from isogloss.reports import write_report;"
         "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
-        f"write_report(Path({str(study_folder)!r})); assert 'torch' not in sys.modules;"
+        f"write_report(Path({str(small_study_folder)!r})); assert 'torch' not in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     process = subprocess.run(
@@ -447,12 +451,14 @@ def test_torch_is_never_imported_and_the_rest_late(study_folder: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(study_folder: Path, tmp_path: Path) -> None:
+def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(
+    small_study_folder: Path, tmp_path: Path
+) -> None:
     """Matplotlib's message after some seconds of searching fonts would appear at once here."""
     program = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
-        f"write_report(Path({str(study_folder)!r}));"
+        f"write_report(Path({str(small_study_folder)!r}));"
         "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"
     )
     environment = {**os.environ, "MPLCONFIGDIR": str(tmp_path)}
@@ -493,37 +499,35 @@ def test_nothing_on_the_page_steers_a_terminal_or_turns_a_line(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(study_folder: Path) -> None:
-    folders = sorted(path.parent for path in study_folder.glob("*/record.json"))
+def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(small_study_folder: Path) -> None:
+    folders = sorted(path.parent for path in small_study_folder.glob("*/record.json"))
     (folders[0] / "record.json").unlink()
     (folders[0] / "failed.json").write_text(
-        json.dumps({"error": f"DivergedError in {study_folder}/x at step 7"})
+        json.dumps({"error": f"DivergedError in {small_study_folder}/x at step 7"})
     )
     (folders[1] / "record.json").write_text('{"id": "x", "rows": [')
     (folders[2] / "record.json").unlink()
-    result = write_report(study_folder)
+    result = write_report(small_study_folder)
     assert any(
         warning.startswith(f"Run {folders[0].name} failed: DivergedError") for warning in result.warnings
     )
     assert any(
         "this record is damaged" in warning and folders[1].name in warning for warning in result.warnings
     )
-    html = text_of(study_folder)
+    html = text_of(small_study_folder)
     for part in ("at step 7", "damaged record", "not run yet", "12 of 15 finished"):
         assert part in html
-    assert str(study_folder) not in html
+    assert str(small_study_folder) not in html
 
 
 @pytest.mark.slow
-def test_no_path_of_this_machine_is_on_the_page(study_folder: Path) -> None:
-    plan = json.loads((study_folder / "plan.json").read_text())
-    text = (
-        f"isogloss run /home/someone/recipes/pos.toml --out {study_folder}/x and/or https://example.org/a/b"
-    )
-    write_plan(study_folder, plan["runs"], command=text)
-    write_report(study_folder)
-    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(study_folder)
-    assert str(study_folder) not in text_of(study_folder)
+def test_no_path_of_this_machine_is_on_the_page(small_study_folder: Path) -> None:
+    plan = json.loads((small_study_folder / "plan.json").read_text())
+    text = f"isogloss run /home/someone/recipes/pos.toml --out {small_study_folder}/x and/or https://example.org/a/b"
+    write_plan(small_study_folder, plan["runs"], command=text)
+    write_report(small_study_folder)
+    assert "isogloss run …/pos.toml --out …/x and/or https://example.org/a/b" in text_of(small_study_folder)
+    assert str(small_study_folder) not in text_of(small_study_folder)
 
 
 def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
@@ -536,11 +540,11 @@ def test_a_plan_without_any_record_still_gives_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_records_without_a_plan_are_reported(study_folder: Path) -> None:
-    (study_folder / "plan.json").unlink()
-    write_report(study_folder)
-    assert "Runs without a plan" in text_of(study_folder)
-    assert "62.0 ± 2.0" in text_of(study_folder)
+def test_records_without_a_plan_are_reported(small_study_folder: Path) -> None:
+    (small_study_folder / "plan.json").unlink()
+    write_report(small_study_folder)
+    assert "Runs without a plan" in text_of(small_study_folder)
+    assert "62.0 ± 2.0" in text_of(small_study_folder)
 
 
 def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
@@ -550,14 +554,14 @@ def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_an_unknown_diagnostic_is_a_plain_table(study_folder: Path) -> None:
-    plan = json.loads((study_folder / "plan.json").read_text())
-    name = write(study_folder, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
-    write_plan(study_folder, [*plan["runs"], name])
-    write_report(study_folder)
-    assert "What else was measured?" in text_of(study_folder)
-    assert "0.8125" in text_of(study_folder)
-    assert rows_of(study_folder / "tables" / "other-new.csv") == [
+def test_an_unknown_diagnostic_is_a_plain_table(small_study_folder: Path) -> None:
+    plan = json.loads((small_study_folder / "plan.json").read_text())
+    name = write(small_study_folder, measure("new", [model()]), [{"layer": 3, "similarity": 0.8125}])
+    write_plan(small_study_folder, [*plan["runs"], name])
+    write_report(small_study_folder)
+    assert "What else was measured?" in text_of(small_study_folder)
+    assert "0.8125" in text_of(small_study_folder)
+    assert rows_of(small_study_folder / "tables" / "other-new.csv") == [
         {"run": name, "layer": "3", "similarity": "0.8125"}
     ]
 
