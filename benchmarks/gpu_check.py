@@ -682,10 +682,10 @@ class TimedCheckpoints(Checkpoints):
     finishes: list[float] = field(default_factory=list)
 
     def save(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, in_thread: bool = False
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, uses_thread: bool = False
     ) -> None:
         start = perf_counter()
-        super().save(model, optimizer, state, uses_thread=in_thread)
+        super().save(model, optimizer, state, uses_thread=uses_thread)
         self.saves.append(perf_counter() - start)
 
     def finish(self) -> None:

@@ -18,9 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
-from isogloss.core.arguments import checks_arguments
+from isogloss.core.arguments import checks_arguments, do_nothing
 from isogloss.core.errors import ConfigError, explaining_missing_models
-from isogloss.core.functions import do_nothing
 from isogloss.core.processes import is_launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole

@@ -18,7 +18,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS, find_task
 from isogloss.training.evaluation import evaluation
 
-SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+SHARES = st.lists(st.floats(0, 1, width=32), min_size=1, max_size=30)
 
 
 def unlabelled_trees(language, count):

@@ -382,7 +382,7 @@ def test_8_bit_states_without_their_package_or_on_other_devices_are_refused(monk
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [*({"every": interval} for interval in (1, 3, 4, 5)), {"precision": "bfloat16"}, {"accumulation": 3}],
+    [*({"interval": interval} for interval in (1, 3, 4, 5)), {"precision": "bfloat16"}, {"accumulation": 3}],
     ids=str,
 )
 def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, options):

@@ -142,3 +142,17 @@ def _check(argument: str, value: object, adapter: TypeAdapter[Any]) -> None:
 
 def _progress(details: Any) -> tuple[int, bool]:
     return len(details["loc"]), details["type"] != "none_required"
+
+
+def do_nothing(*_: object) -> None:
+    """Ignore all arguments."""
+
+
+def always(*_: object) -> bool:
+    """Return True."""
+    return True
+
+
+def never(*_: object) -> bool:
+    """Return False."""
+    return False

@@ -23,8 +23,8 @@ from stat import S_ISDIR
 from typing import Any
 
 from isogloss.core import VERSION
+from isogloss.core.arguments import never
 from isogloss.core.errors import one_line
-from isogloss.core.functions import never
 from isogloss.core.shared_files import (
     MOST_BYTES,
     IrregularFileError,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
-from isogloss.core.functions import never
+from isogloss.core.arguments import never
 
 NO_TAG = ""
 """The tag of a word that has none in a sentence where others have."""

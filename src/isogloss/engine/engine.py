@@ -23,8 +23,8 @@ from typing import cast
 
 import torch
 
+from isogloss.core.arguments import always, do_nothing, never
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
-from isogloss.core.functions import always, do_nothing, never
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.processes import cores, interruptible

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.arguments import do_nothing
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, StorageError, add_location, unknown_name
-from isogloss.core.functions import do_nothing
 from isogloss.core.identity import identity
 from isogloss.core.records import Row
 from isogloss.planning.plan import Planned, plan_recipe

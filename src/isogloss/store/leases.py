@@ -29,9 +29,9 @@ from platform import node
 from secrets import token_hex
 from typing import Literal, Protocol, TypeAlias
 
+from isogloss.core.arguments import always
 from isogloss.core.atomic_files import make_folder, reading, storage_error, writing
 from isogloss.core.errors import StorageError, plain
-from isogloss.core.functions import always
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.shared_files import (
     IrregularFileError,

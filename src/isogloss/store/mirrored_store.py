@@ -14,10 +14,10 @@ from functools import cache
 from math import inf
 from pathlib import Path, PurePosixPath
 
+from isogloss.core.arguments import always
 from isogloss.core.atomic_files import atomic_folder, write_bytes
 from isogloss.core.checksums import CHECKSUMS, Checksum, find_differing_files, read_checksums, unseal
 from isogloss.core.errors import StorageError
-from isogloss.core.functions import always
 from isogloss.core.identity import ID, identity
 from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.arguments import do_nothing
 from isogloss.core.errors import ConfigError
-from isogloss.core.functions import do_nothing
 from isogloss.core.processes import is_launched
 from isogloss.encoders.computation import transformer_layers
 

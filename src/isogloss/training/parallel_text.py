@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from isogloss.core.arguments import do_nothing
 from isogloss.core.errors import ConfigError
-from isogloss.core.functions import do_nothing
 from isogloss.data.examples import Example, Translation
 from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.encoders.families import family_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from isogloss.core.arguments import never
 from isogloss.core.errors import DataError
-from isogloss.core.functions import never
 from isogloss.core.tag_schemes import find_spans
 from isogloss.core.untrusted import parse_json
 from isogloss.data.examples import TaggedSentence

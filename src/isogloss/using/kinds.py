@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from isogloss.core.arguments import always, never
 from isogloss.core.errors import ConfigError, DataError, add_location, one_line
-from isogloss.core.functions import always, never
 from isogloss.core.plug_ins import package_of
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects

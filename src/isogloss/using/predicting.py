@@ -15,8 +15,8 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isogloss.core.arguments import do_nothing
 from isogloss.core.errors import ConfigError, DataError, add_location, check_named
-from isogloss.core.functions import do_nothing
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example

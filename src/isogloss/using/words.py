@@ -12,8 +12,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isogloss.core.arguments import never
 from isogloss.core.errors import DataError, add_location
-from isogloss.core.functions import never
 from isogloss.core.tag_schemes import TagCounts, find_misfit
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
