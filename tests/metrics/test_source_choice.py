@@ -184,7 +184,7 @@ def test_what_the_signals_tell_is_found_and_the_target_is_not_fitted(study):
     changed_scores[3, 3] = np.nan
     for make in (
         lambda values: study["fit_scores"](signals, values)[3],
-        lambda values: study["in_other_targets"](values)[3],
+        lambda values: study["mean_in_other_targets"](values)[3],
     ):
         state_before = make(scores)
         state_after = make(changed_scores)
