@@ -314,8 +314,7 @@ def mutate(body: Content, draw: random.Random) -> None:
         place[draw.choice(["kind", "seed", "fields", "source", "languages"])] = draw.choice(WRONG)
     elif position == 2 and isinstance(place, dict):
         other_choice = draw.choice(list(place))
-        place[last_value] = place[other_choice]
-        place[other_choice] = place[last_value]
+        place[last_value], place[other_choice] = place[other_choice], place[last_value]
     else:
         place[last_value] = draw.choice(WRONG)
 

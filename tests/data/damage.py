@@ -93,12 +93,12 @@ def lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
     return lambda text: b"\n".join(change(text.split(b"\n")))
 
 
-def repeat(item: float, folder: float) -> Damage:
+def repeat(repeated: float, where: float) -> Damage:
     """Put a line a second time, anywhere."""
 
     def change(all_: list[bytes]) -> list[bytes]:
-        position = int(folder * len(all_))
-        return [*all_[:position], all_[int(item * len(all_))], *all_[position:]]
+        position = int(where * len(all_))
+        return [*all_[:position], all_[int(repeated * len(all_))], *all_[position:]]
 
     return lines(change)
 
@@ -109,25 +109,24 @@ def swap(left: float, right: float) -> Damage:
     def change(all_: list[bytes]) -> list[bytes]:
         i = int(left * len(all_))
         j = int(right * len(all_))
-        all_[i] = all_[j]
-        all_[j] = all_[i]
+        all_[i], all_[j] = all_[j], all_[i]
         return all_
 
     return lines(change)
 
 
-def remove(item: float) -> Damage:
+def remove(where: float) -> Damage:
     """Take a line away."""
-    return lines(lambda all_: [line for i, line in enumerate(all_) if i != int(item * len(all_))])
+    return lines(lambda all_: [line for i, line in enumerate(all_) if i != int(where * len(all_))])
 
 
-def columns(item: float, change: Callable[[list[bytes]], list[bytes]]) -> Damage:
-    """Change the columns of one line, or (one ≥ 0.9) of all."""
+def columns(where: float, change: Callable[[list[bytes]], list[bytes]]) -> Damage:
+    """Change the columns of one line, or (where ≥ 0.9) of all."""
 
     def change_cells(all_: list[bytes]) -> list[bytes]:
-        position = int(item * len(all_))
+        position = int(where * len(all_))
         return [
-            b"\t".join(change(line.split(b"\t"))) if i == position or item >= 0.9 else line
+            b"\t".join(change(line.split(b"\t"))) if i == position or where >= 0.9 else line
             for i, line in enumerate(all_)
         ]
 

@@ -86,8 +86,7 @@ def lines(rng: random.Random, text: bytes) -> bytes:
     other_position = rng.randrange(len(rows))
     options = rng.randrange(4)
     if options == 0:
-        rows[position] = rows[other_position]
-        rows[other_position] = rows[position]
+        rows[position], rows[other_position] = rows[other_position], rows[position]
     elif options == 1:
         rows.insert(position, rows[other_position])
     elif options == 2:
