@@ -143,14 +143,14 @@ def test_what_all_rows_share_is_given_whole_and_what_is_none_stays_none():
     states = torch.randn(3, 2, 4)
     counts = []
 
-    def run(states, mask=None, both=(), table=None, flag=None):
-        counts.append((len(states), len(mask), len(both[0]), len(both[1]), len(table), flag))
+    def run(states, mask=None, pair=(), table=None, flag=None):
+        counts.append((len(states), len(mask), len(pair[0]), len(pair[1]), len(table), flag))
         return states, None
 
     speaking = ActiveLanguage(("en", "sw", "sw"))
     once = torch.randn(1, 2, 4)
     result, nothing = run_by_language(
-        lambda _: run, speaking, (states,), {"mask": mask, "both": (once, states), "table": table, "flag": 7}
+        lambda _: run, speaking, (states,), {"mask": mask, "pair": (once, states), "table": table, "flag": 7}
     )
     assert counts == [(1, 1, 1, 1, 3, 7), (2, 2, 1, 2, 3, 7)]
     assert nothing is None and torch.equal(result, states)

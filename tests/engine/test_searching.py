@@ -23,8 +23,8 @@ from tiny import TINY, tiny
 RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
 
 
-def search_request(folder, over=RATE, text=TINY, **more):
-    return SearchRequest(recipe=tiny(folder, text), over=over, out=folder / "runs", **more)
+def search_request(folder, ranges=RATE, text=TINY, **more):
+    return SearchRequest(recipe=tiny(folder, text), over=ranges, out=folder / "runs", **more)
 
 
 def refusal(folder, **more):
@@ -89,14 +89,14 @@ def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_
 
     changes = {"optimization.epochs": "1..9", **RATE}
     first_proposed_settings, again, more = (
-        proposed_settings(tmp_path, score, over=changes, trials=n) for n in (14, 14, 20)
+        proposed_settings(tmp_path, score, ranges=changes, trials=n) for n in (14, 14, 20)
     )
     assert first_proposed_settings == again == more[:14]
     assert first_proposed_settings == proposed_settings(
-        tmp_path, score, over=dict(reversed(changes.items())), trials=14
+        tmp_path, score, ranges=dict(reversed(changes.items())), trials=14
     )
-    assert first_proposed_settings != proposed_settings(tmp_path, score, over=changes, trials=14, seed=1)
-    assert first_proposed_settings != proposed_settings(tmp_path, lambda *_: 0.0, over=changes, trials=14)
+    assert first_proposed_settings != proposed_settings(tmp_path, score, ranges=changes, trials=14, seed=1)
+    assert first_proposed_settings != proposed_settings(tmp_path, lambda *_: 0.0, ranges=changes, trials=14)
     assert first_proposed_settings[0].keys() == {
         "grid.optimization.epochs",
         "grid.optimization.learning_rate",
@@ -114,7 +114,7 @@ def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_
 
 def test_few_values_are_all_tried_once(tmp_path):
     changes = {"optimization.epochs": "1,2", "peft": [{"kind": "none"}, {"kind": "layer-freezing"}]}
-    result = proposed_settings(tmp_path, lambda *_: 0.0, over=changes, trials=4)
+    result = proposed_settings(tmp_path, lambda *_: 0.0, ranges=changes, trials=4)
     assert len(result) == 4
     assert all(result.count(item) == 1 for item in result)
 
@@ -136,11 +136,11 @@ def test_a_trial_makes_what_is_chosen_by_and_nothing_else(tmp_path):
 
 
 def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
-    assert refusal(tmp_path, over={}).startswith("search:")
-    assert "Did you mean 'learning_rate'" in refusal(tmp_path, over={"optimization.learning_rte": "1..2"})
-    assert "limit: rows of 9999 subwords" in refusal(tmp_path, over={"optimization.limit": "128,9999"})
+    assert refusal(tmp_path, ranges={}).startswith("search:")
+    assert "Did you mean 'learning_rate'" in refusal(tmp_path, ranges={"optimization.learning_rte": "1..2"})
+    assert "limit: rows of 9999 subwords" in refusal(tmp_path, ranges={"optimization.limit": "128,9999"})
     for changes in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
-        assert "whatever" in refusal(tmp_path, over=changes)
+        assert "whatever" in refusal(tmp_path, ranges=changes)
     assert refusal(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
     no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
     assert refusal(tmp_path, text=no_grid).startswith("search:")
@@ -160,7 +160,7 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
 def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
     changes = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
     result = search(
-        search_request(tmp_path, over=changes), lambda plan: Outcome(failed={"id": "it diverged"})
+        search_request(tmp_path, ranges=changes), lambda plan: Outcome(failed={"id": "it diverged"})
     )
     assert [trial.failed[0][:20] for trial in result.trials[:3]] == ["it diverged"] * 3
     assert "overlap: windows of 64 subwords cannot overlap by 100" in result.trials[3].failed[0]
@@ -178,7 +178,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale also has a searched field.
     )
     options = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
-    request = search_request(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **options)
+    request = search_request(tmp_path, ranges={"optimization.epochs": "1,2"}, text=text, **options)
     plans = []
     result = search(request, lambda plan: plans.append(plan) or Outcome())
     again = plan_recipe(result.recipe, out=tmp_path / "runs", scale="least")
@@ -242,4 +242,6 @@ def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
     assert [trial.score is not None for trial in results.trials] == [True, True]
     assert len(result) == sum(trial.made for trial in results.trials) > 2
     with pytest.raises(ConfigError, match=r"--address.*--engine ray.*--engine serial"):
-        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**request, "engine": "serial"})
+        isogloss.search(
+            tiny(tmp_path), ranges=epochs, out=tmp_path / "runs", **{**request, "engine": "serial"}
+        )
