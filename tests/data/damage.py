@@ -93,12 +93,12 @@ def lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
     return lambda text: b"\n".join(change(text.split(b"\n")))
 
 
-def repeat(repeated: float, where: float) -> Damage:
+def repeat(origin: float, where: float) -> Damage:
     """Put a line a second time, anywhere."""
 
     def change(all_: list[bytes]) -> list[bytes]:
         position = int(where * len(all_))
-        return [*all_[:position], all_[int(repeated * len(all_))], *all_[position:]]
+        return [*all_[:position], all_[int(origin * len(all_))], *all_[position:]]
 
     return lines(change)
 

@@ -242,6 +242,4 @@ def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
     assert [trial.score is not None for trial in results.trials] == [True, True]
     assert len(result) == sum(trial.made for trial in results.trials) > 2
     with pytest.raises(ConfigError, match=r"--address.*--engine ray.*--engine serial"):
-        isogloss.search(
-            tiny(tmp_path), ranges=epochs, out=tmp_path / "runs", **{**request, "engine": "serial"}
-        )
+        isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**request, "engine": "serial"})
