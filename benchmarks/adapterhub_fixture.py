@@ -72,7 +72,8 @@ def make(folder: Path, family: str) -> None:
 
 def read(folder: Path, family: str, ids: torch.Tensor, path: Path | None = None) -> dict[str, torch.Tensor]:
     """Return the library's outputs of the adapters in a folder, on the encoder of ``folder``."""
-    outputs, path = {}, path or folder
+    outputs = {}
+    path = path or folder
     _, model_class = FAMILIES[family]
     bias = model_class.from_pretrained(folder / "base").get_output_embeddings().bias
     flexible = AutoAdapterModel.from_pretrained(folder / "base").eval()

@@ -226,7 +226,8 @@ def _normalise(counts: Floats, sums: Floats | np.float64, alpha: float) -> Float
 
 def _prune(table: _PairTable, entries: _Entries) -> TranslationTable:
     """Return the lexicon without entries whose probability does not exceed UNSEEN."""
-    null_words, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
+    null_words = np.flatnonzero(table.none > UNSEEN)
+    likely = table.entries > UNSEEN
     return TranslationTable.of(
         np.concatenate((np.full(len(null_words), NULL_WORD), entries.conditions[likely])),
         np.concatenate((null_words, entries.generated[likely])),

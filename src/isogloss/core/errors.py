@@ -157,7 +157,8 @@ def did_you_mean_file(name: str, names: Iterable[str]) -> str:
 
 def unknown_name(field: str, thing: str, name: str, known_names: Iterable[str]) -> ConfigError:
     """Build the error for a name that is not in a table: the field, what was found, what is allowed."""
-    names, prefix = sorted(set(known_names)), f"{field}: " if field else ""
+    names = sorted(set(known_names))
+    prefix = f"{field}: " if field else ""
     return ConfigError(f"{prefix}no {thing} {name!r}.{did_you_mean(name, names)} Known: {', '.join(names)}.")
 
 

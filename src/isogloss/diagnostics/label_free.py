@@ -171,7 +171,8 @@ def moved_weights(model: nn.Module, noise: float, *, seed: int) -> nn.Module:
     """Return a copy of a model, each weight moved by ``noise`` times its tensor's root mean square."""
     import torch
 
-    moved_model, generator = deepcopy(model), torch.Generator().manual_seed(seed)
+    moved_model = deepcopy(model)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in moved_model.parameters():
             step = torch.randn(weight.shape, generator=generator).to(weight)

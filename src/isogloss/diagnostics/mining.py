@@ -199,7 +199,8 @@ def best_threshold(candidates: Mined) -> float:
     """Return the threshold with the highest F1: half way between the last pair it lets pass and the next."""
     import torch
 
-    scores, gold = candidates.scores, len(candidates.sides.gold)
+    scores = candidates.scores
+    gold = len(candidates.sides.gold)
     f1 = 2 * candidates.correct.double().cumsum(0) / (torch.arange(1, len(scores) + 1) + gold)
     f1[:-1][scores[1:] == scores[:-1]] = -1  # Pairs of equal scores pass together.
     cutoff = int(f1.argmax())

@@ -161,7 +161,7 @@ def _scores(
     with showing_progress(on_progress) as progress:
         for count, _ in enumerate(visit_points(moved_model, names, points.tolist(), move), start=1):
             with recalled_states(states, moved_model):
-                rows.append(_numbers_of(score(moved_model)))
+                rows.append(_convert_scores(score(moved_model)))
             progress(Progress("path", count, len(points)))
     if not calls and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
@@ -172,7 +172,7 @@ def _scores(
     return pd.DataFrame(rows, index=points)
 
 
-def _numbers_of(result: Any) -> dict[str, float]:
+def _convert_scores(result: Any) -> dict[str, float]:
     """Return the numbers of a score by name. Raises DataError for anything else."""
     values = dict(result.items()) if hasattr(result, "items") else {"score": result}
     try:

@@ -90,15 +90,16 @@ def average_models(
     with TemporaryDirectory(dir=setting.folder) as folder, ExitStack() as files:
         parts = []
         for number, (part, weight) in enumerate(of_parts):
-            model, path = _load_part(setting, part, tokenizer), Path(folder) / f"{number}.safetensors"
+            model = _load_part(setting, part, tokenizer)
+            path = Path(folder) / f"{number}.safetensors"
             rows += score(model, part.id, weight) if part.has_head else []
-            tensors = _tensors(model)
+            tensors = _list_tensors(model)
             save_file(tensors, path)
             read = files.enter_context(safe_open(path, framework="pt")).get_tensor
             parts.append(WeightedModel(str(part.folder), weight, part.has_head, shapes_of(tensors), read))
             setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
         model = setting.task.head(first, seed=0, attention=fastest_attention())
-        combine(_tensors(model), parts, len(weights), trimming, seed=setting.seed)
+        combine(_list_tensors(model), parts, len(weights), trimming, seed=setting.seed)
     averaged = score(model, "", None)
     return Trained(model, tokenizer, [*rows, *averaged], _warnings(rows, averaged))
 
@@ -115,7 +116,8 @@ def combine(
 
     ModelError where the parts have other tensors.
     """
-    shared, models = _shared(tensors, parts), [part for part in parts if part.has_head]
+    shared = _find_shared(tensors, parts)
+    models = [part for part in parts if part.has_head]
     weights = [part.weight for part in parts[:count]]
 
     def vector(number: int, name: str) -> Tensor:
@@ -242,7 +244,7 @@ def shapes_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
-def _shared(tensors: Mapping[str, Tensor], parts: Sequence[WeightedModel]) -> list[str]:
+def _find_shared(tensors: Mapping[str, Tensor], parts: Sequence[WeightedModel]) -> list[str]:
     """Return the names of tensors that all encoders have; ModelError for parts of other shapes."""
     shapes = shapes_of(tensors)
     for part in parts:
@@ -287,7 +289,7 @@ def _load_part(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
     return load_model(part.folder)
 
 
-def _tensors(model: Model) -> dict[str, Tensor]:
+def _list_tensors(model: Model) -> dict[str, Tensor]:
     """Return parameters and saved buffers of a model, each once, by their names in one with a head."""
     inside = "" if encoder_prefix(model) else f"{model.base_model_prefix}."
     names = {name for name, _ in chain(model.named_parameters(), model.named_buffers())}

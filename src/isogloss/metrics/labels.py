@@ -97,7 +97,8 @@ def _class_influences(
     gold: npt.NDArray[np.intp], predictions: npt.NDArray[np.intp], classes: int
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return each label's influence on each measure of classes, whose mean is the measure."""
-    labels, right = max(1, len(gold)), gold == predictions
+    labels = max(1, len(gold))
+    right = gold == predictions
     gold_share, share, hits = (
         np.bincount(side, minlength=classes) / labels for side in (gold, predictions, gold[right])
     )

@@ -112,7 +112,9 @@ class Strip:
 
     def x(self, value: float) -> float:
         """Return the place of a number across the picture."""
-        low, high, position = (self._scale(point) for point in (min(self._ends), max(self._ends), value))
+        low, high, position = (
+            self._find_position(point) for point in (min(self._ends), max(self._ends), value)
+        )
         share = (position - low) / (high - low) if high > low else 0.0
         return round(INSET + share * (WIDTH - 2 * INSET), 1)
 
@@ -122,7 +124,7 @@ class Strip:
         left = 0.0 if self.above is None else self.x(self.above)
         return left, float(WIDTH) if self.below is None else self.x(self.below)
 
-    def _scale(self, value: float) -> float:
+    def _find_position(self, value: float) -> float:
         return math.log(value) if self.is_logarithmic else value
 
     @property
