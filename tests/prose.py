@@ -3,12 +3,13 @@
     python tests/prose.py            rates of src, tests, scripts and pages, with the peers' rates
     python tests/prose.py KIND       every place of a kind: python tests/prose.py "that of"
     python tests/prose.py --record   present counts become the bounds (prose.json)
-    python tests/prose.py --peers    measure optuna and peft as installed (prose_peers.json)
+    python tests/prose.py --peers FOLDER   measure optuna and peft as installed, and their tests in folders
+                                     FOLDER/optuna and FOLDER/peft (prose_peers.json)
 
 Sentences are counted for 10,000 words of docstrings, messages, comments and pages; names and code for 10,000
 lines. A group (src, tests, scripts, pages) may have a kind at twice the larger rate of the peers, or once in
-10,000. Where it has more, each of its areas may have what it had at the last record. A count can therefore
-only fall. prose_exceptions.json lists names and phrases that are not counted, each with its reason.
+10,000; tests are compared with the peers' tests as well. Where it has more, each of its areas may have what it
+had at the last record. A count can therefore only fall. prose_exceptions.json lists names and phrases that are not counted, each with its reason.
 """
 
 import ast
@@ -441,21 +442,25 @@ def rates(areas: Iterable[Area]) -> dict[str, float]:
     return {kind: PER * counts[kind] / max(1, size) for kind, size in sizes.items()}
 
 
-def allowed_rates() -> dict[str, float]:
-    """Return the allowed rate of each kind: twice the larger rate of the peers, at least 1."""
-    peers = json.loads(PEERS.read_text(encoding="utf-8"))
-    return {kind: max(1.0, *(2 * peer["rates"].get(kind, 0) for peer in peers.values())) for kind in KINDS}
+def allowed_rates(group: str) -> dict[str, float]:
+    """Return the allowed rate of each kind in a group: twice the larger rate of the peers, at least 1."""
+    peers = json.loads(PEERS.read_text(encoding="utf-8")).values()
+    measured_rates = [peer["rates"] for peer in peers]
+    if group == "tests":
+        measured_rates += [peer["rates_of_tests"] for peer in peers]
+    return {kind: max(1.0, *(2 * peer.get(kind, 0) for peer in measured_rates)) for kind in KINDS}
 
 
-def high_kinds(areas: dict[str, Area]) -> list[str]:
-    """Return the kinds that a group has above the allowed rate."""
-    allowed_value = allowed_rates()
-    return [kind for kind, rate in rates(areas.values()).items() if rate > allowed_value[kind]]
+def high_kinds(areas: dict[str, Area], limits: dict[str, float]) -> list[str]:
+    """Return the kinds that the areas of a group have above the allowed rate."""
+    return [kind for kind, rate in rates(areas.values()).items() if rate > limits[kind]]
 
 
-def excesses(areas: dict[str, Area], bounds: dict[str, dict[str, int]]) -> Iterator[str]:
+def excesses(
+    areas: dict[str, Area], bounds: dict[str, dict[str, int]], limits: dict[str, float]
+) -> Iterator[str]:
     """Yield, for kinds above the allowed rate, each area that has more than at the last record."""
-    for kind in high_kinds(areas):
+    for kind in high_kinds(areas, limits):
         for name, area in areas.items():
             bound = bounds.get(name, {}).get(kind, 0)
             places = area.places[kind]
@@ -468,43 +473,58 @@ def record() -> None:
     """Set the bounds to the present counts of kinds above the allowed rate."""
     bounds = {
         group: {
-            name: {kind: count for kind in high_kinds(areas) if (count := len(area.places[kind]))}
-            for name, area in sorted(areas.items())
+            name: {
+                kind: count
+                for kind in high_kinds(read_group(group), allowed_rates(group))
+                if (count := len(area.places[kind]))
+            }
+            for name, area in sorted(read_group(group).items())
         }
-        for group, areas in ((group, read_group(group)) for group in GROUPS)
+        for group in GROUPS
     }
     BOUNDS.write_text(json.dumps(bounds, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def record_peers() -> None:
-    """Measure the peers as installed."""
+def record_peers(folder: Path) -> None:
+    """Measure the peers as installed, and the tests in a folder with a checkout of each."""
     peers = {}
     for package in PEER_PACKAGES:
         area = read_peer(package)
+        tests = Area()
+        for path in sorted((folder / package / "tests").rglob("*.py")):
+            read_module(tests, path, path.relative_to(folder))
         peers[package] = {
             "version": metadata.version(package),
             "words": area.words,
             "lines": area.lines,
-            "rates": {kind: round(rate, 2) for kind, rate in rates([area]).items() if rate},
+            "rates": round_rates(area),
+            "words_of_tests": tests.words,
+            "lines_of_tests": tests.lines,
+            "rates_of_tests": round_rates(tests),
         }
     PEERS.write_text(json.dumps(peers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def round_rates(area: Area) -> dict[str, float]:
+    """Return the rates of an area that are not 0, rounded."""
+    return {kind: round(rate, 2) for kind, rate in rates([area]).items() if rate}
 
 
 def table() -> str:
     """Return the rates of all kinds as text. An asterisk marks a rate above the allowed one."""
     peers = json.loads(PEERS.read_text(encoding="utf-8"))
-    allowed_value = allowed_rates()
+    limits = {group: allowed_rates(group) for group in GROUPS}
     groups = {group: rates(read_group(group).values()) for group in GROUPS}
-    lines = [
-        f"{'per 10,000 words or lines':36}" + "".join(f"{name:>9}" for name in [*GROUPS, *peers, "allowed"])
-    ]
+    columns = [*GROUPS, *peers, "allowed", "in tests"]
+    lines = [f"{'per 10,000 words or lines':36}" + "".join(f"{name:>9}" for name in columns)]
     for kind in KINDS:
         cells = [
-            f"{group[kind]:8.1f}{'*' if group[kind] > allowed_value[kind] else ' '}"
-            for group in groups.values()
+            f"{rate[kind]:8.1f}{'*' if rate[kind] > limits[group][kind] else ' '}"
+            for group, rate in groups.items()
         ]
         cells += [f"{peer['rates'].get(kind, 0):8.1f} " for peer in peers.values()]
-        lines.append(f"{kind:36}" + "".join(cells) + f"{allowed_value[kind]:8.1f}")
+        cells += [f"{limits[group][kind]:8.1f} " for group in ("src", "tests")]
+        lines.append(f"{kind:36}" + "".join(cells))
     return "\n".join(lines)
 
 
@@ -512,8 +532,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["--record"]:
             record()
-        case ["--peers"]:
-            record_peers()
+        case ["--peers", folder]:
+            record_peers(Path(folder))
         case [kind]:
             areas = [area for group in GROUPS for area in read_group(group).values()]
             sys.stdout.writelines(f"{place}\n" for area in areas for place in area.places[kind])

@@ -31,7 +31,7 @@ from prose import (
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_habit_becomes_more_frequent(group):
     recorded_data = json.loads(BOUNDS.read_text(encoding="utf-8"))
-    excesses_above = list(excesses(read_group(group), recorded_data[group]))
+    excesses_above = list(excesses(read_group(group), recorded_data[group], allowed_rates(group)))
     assert not excesses_above, "\n".join([*excesses_above, "Rewrite the new ones; see tests/prose.py."])
 
 
@@ -136,8 +136,9 @@ def test_an_area_may_have_what_it_had_at_the_last_record(tmp_path):
     area = Area()
     read_module(area, path, path)
     assert rates([area])["name: participle"] == 10_000
-    assert list(excesses({"data": area}, {"data": {"name: participle": 2}})) == []
-    (excess,) = excesses({"data": area}, {"data": {"name: participle": 1}})
+    limits = allowed_rates("src")
+    assert list(excesses({"data": area}, {"data": {"name: participle": 2}}, limits)) == []
+    (excess,) = excesses({"data": area}, {"data": {"name: participle": 1}}, limits)
     assert excess.startswith("name: participle: 2 in data, at most 1:")
     assert "module.py:2: shown" in excess
 
@@ -145,8 +146,17 @@ def test_an_area_may_have_what_it_had_at_the_last_record(tmp_path):
 def test_allowed_rates_are_twice_the_larger_peer_or_one():
     peers = json.loads(PEERS.read_text(encoding="utf-8"))
     participles = max(peer["rates"]["name: participle"] for peer in peers.values())
-    assert allowed_rates()["name: participle"] == 2 * participles
-    assert allowed_rates()["X alone"] == 1
+    assert allowed_rates("src")["name: participle"] == 2 * participles
+    assert allowed_rates("src")["X alone"] == 1
+
+
+def test_tests_are_compared_with_the_peers_tests_as_well():
+    peers = json.loads(PEERS.read_text(encoding="utf-8"))
+    package_rate = max(peer["rates"]["lambda"] for peer in peers.values())
+    rate_of_tests = max(peer["rates_of_tests"]["lambda"] for peer in peers.values())
+    assert rate_of_tests > package_rate
+    assert allowed_rates("tests")["lambda"] == 2 * rate_of_tests
+    assert allowed_rates("scripts")["lambda"] == 2 * package_rate
 
 
 def test_exceptions_are_of_known_kinds_and_say_why():
