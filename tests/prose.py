@@ -6,10 +6,11 @@
     python tests/prose.py --peers FOLDER   measure optuna and peft as installed, and their tests in folders
                                      FOLDER/optuna and FOLDER/peft (prose_peers.json)
 
-Sentences are counted for 10,000 words of docstrings, messages, comments and pages; names and code for 10,000
-lines. A group (src, tests, scripts, pages) may have a kind at twice the larger rate of the peers, or once in
-10,000; tests are compared with the peers' tests as well. Where it has more, each of its areas may have what it
-had at the last record. A count can therefore only fall. prose_exceptions.json lists names and phrases that are not counted, each with its reason.
+Sentences are counted for 10,000 words of docstrings, messages, comments and pages; names and code for
+10,000 lines. A group (src, tests, scripts, pages) may have a kind at twice the larger rate of the peers, or
+once in 10,000; tests are compared with the peers' tests as well. Where it has more, each of its areas may
+have what it had at the last record. A count can therefore only fall. prose_exceptions.json lists names and
+phrases that are not counted, each with its reason.
 """
 
 import ast
