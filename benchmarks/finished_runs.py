@@ -8,6 +8,7 @@ the peak of the process. A grid is the whole command ``isogloss run`` on finishe
 report, imports included.
 """
 
+from functools import partial
 import argparse
 import json
 import os
@@ -78,15 +79,15 @@ def measure_task(task: str, count: int, path: Path) -> dict[str, float]:
 
     if task == "report":
         (path / "tables" / ".written").unlink(missing_ok=True)
-        _, seconds = time_work(lambda: write_report(path))
+        _, seconds = time_work(partial(write_report, path))
     elif task == "write":
-        _, seconds = time_work(lambda: write_runs(count, path))
+        _, seconds = time_work(partial(write_runs, count, path))
     else:
         plan_recipe(recipe(2), out=path)  # Imports what plans need.
         plan, seconds = time_work(lambda: plan_recipe(recipe(count), out=path))
         if task == "look again":
             make = isogloss.engine.engine.make_planned
-            _, seconds = time_work(lambda: make(plan, Execution(jobs=1)))
+            _, seconds = time_work(partial(make, plan, Execution(jobs=1)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": round(seconds, 1), "peak": round(peak)}
 

@@ -153,8 +153,8 @@ def main() -> None:
         print_table(json.loads(options.table.read_text(encoding="utf-8")))
         return
     start = monotonic()
-    names = options.sections.split(",") if options.sections else [*SECTIONS]
-    if unknown := {*names} - {*SECTIONS}:
+    names = options.sections.split(",") if options.sections else list(SECTIONS)
+    if unknown := set(names) - set(SECTIONS):
         sys.exit(f"--sections: {', '.join(sorted(unknown))}; choose of {','.join(SECTIONS)}")
     import_models()
     way = start_method()
@@ -428,7 +428,10 @@ def check_equality(checks: Checks) -> None:
     before = [weight.detach() for weight in start.parameters()]
     moved = distance(usual, before)
     share = distance(captured, usual) / moved
-    largest = max(float((one - other).abs().max()) for one, other in zip(usual, captured, strict=True))
+    largest = max(
+        float((weight - captured_weight).abs().max())
+        for weight, captured_weight in zip(usual, captured, strict=True)
+    )
     checks.add(
         "captured updates = usual ones, 8 updates in float32: norm of the difference, of all changes",
         "within rounding",
@@ -462,9 +465,12 @@ def trained_weights(start: nn.Module, batches: Sequence[Batch], *, capture: bool
     return [weight.detach() for weight in model.parameters()]
 
 
-def distance(weights: Sequence[Tensor], others: Sequence[Tensor]) -> float:
+def distance(weights: Sequence[Tensor], second_weights: Sequence[Tensor]) -> float:
     """Return the norm of the difference."""
-    squares = [(one - other).double().square().sum() for one, other in zip(weights, others, strict=True)]
+    squares = [
+        (weight - second_weight).double().square().sum()
+        for weight, second_weight in zip(weights, second_weights, strict=True)
+    ]
     return float(torch.stack(squares).sum().sqrt())
 
 
@@ -478,7 +484,7 @@ def check_dropout(checks: Checks) -> None:
         torch.manual_seed(seed)
         losses.append(round(float(captured(batch)), 6))
     usual, *replays = losses
-    depends_on_seed = replays[0] == replays[2] and replays[1] == replays[3] and len({*replays}) == 3
+    depends_on_seed = replays[0] == replays[2] and replays[1] == replays[3] and len(set(replays)) == 3
     checks.add(
         "dropout of replayed updates depends only on the seed",
         "yes",
@@ -545,10 +551,10 @@ def measured_encoders(
 
 def add_speed(checks: Checks, name: str, length: int, measured: Measurement, *, captured: bool) -> None:
     """Add the rows of a training's speed and memory."""
-    what = name if name == PRETRAINED else f"{name}, tagging"
+    title = name if name == PRETRAINED else f"{name}, tagging"
     milliseconds = measured.seconds * 1e3
     rows = f"{measured.rows} × {length}"
-    text = line(f"{what}, captured" if captured else what, measured)
+    text = line(f"{title}, captured" if captured else title, measured)
     checks.add_fact("lines", [*checks.facts.get("lines", []), text])
     peak = checks.facts.get("peaks", {}).get(measured.precision)
     share = f"{measured.speed / peak:.0%} of peak" if peak else "share of peak not measured"
@@ -560,7 +566,7 @@ def add_speed(checks: Checks, name: str, length: int, measured: Measurement, *, 
         gain = f", {usual / milliseconds:.2f} times as fast as usual" if usual else ""
         reserved = torch.cuda.max_memory_reserved() / 1e9 if has_gpu() else 0.0
         checks.add(
-            f"{what}, {rows}, {measured.precision}, captured",
+            f"{title}, {rows}, {measured.precision}, captured",
             "faster than usual",
             f"{speeds}{gain}; {measured.peak / 1e9:.2f} GB allocated, {reserved:.2f} reserved, estimate "
             f"{measured.estimate / 1e9:.2f}",
@@ -568,16 +574,16 @@ def add_speed(checks: Checks, name: str, length: int, measured: Measurement, *, 
         )
         return
     checks.add_fact("milliseconds", {**times, key: milliseconds})
-    stated = stated_milliseconds().get((what, rows, measured.precision))
+    stated = stated_milliseconds().get((title, rows, measured.precision))
     checks.add(
-        f"{what}, {rows}, {measured.precision}",
+        f"{title}, {rows}, {measured.precision}",
         f"{stated} ms" if stated else "",
         speeds,
         milliseconds < 1.2 * stated if stated and has_gpu() else None,
     )
     ratio = measured.peak / measured.estimate
     checks.add(
-        f"{what}, {rows}, {measured.precision}: peak of memory, GB",
+        f"{title}, {rows}, {measured.precision}: peak of memory, GB",
         "within 8 % of the estimate",
         f"{measured.peak / 1e9:.2f}, estimate {measured.estimate / 1e9:.2f} ({ratio - 1:+.1%})",
         abs(ratio - 1) <= 0.08 if has_gpu() else None,
@@ -723,27 +729,27 @@ def check_checkpoint(checks: Checks) -> None:
     TASKS["upos"].loss(model, batch).backward()
     optimizer.step()
     weights = sum(weight.numel() for weight in model.parameters())
-    best = on_host(dict(model.named_parameters()))
+    best_weights = on_host(dict(model.named_parameters()))
     wait_for_gpu()
-    whole = {}
+    seconds_by_writer = {}
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = TimedCheckpoints(Path(folder), every=1)
-        for step, (how, in_thread) in enumerate(
+        for step, (writer, in_thread) in enumerate(
             (("by a thread", True), ("by a thread, again", True), ("without a thread", False)), start=1
         ):
             start = perf_counter()
-            checkpoints.save(model, optimizer, State(step, {}, best), uses_thread=in_thread)
+            checkpoints.save(model, optimizer, State(step, {}, best_weights), uses_thread=in_thread)
             blocked = perf_counter() - start
             checkpoints.finish()
-            whole[how] = perf_counter() - start
+            seconds_by_writer[writer] = perf_counter() - start
             checks.add(
-                f"a checkpoint written {how}, s: the training waits, the whole",
+                f"a checkpoint written {writer}, s: the training waits, the whole",
                 "waits only for the copy" if in_thread else "no claim",
-                f"{blocked:.2f}, {whole[how]:.2f}; {checkpoints.size / 1e9:.2f} GB",
-                blocked < 0.5 * whole[how] if in_thread and has_gpu() else None,
+                f"{blocked:.2f}, {seconds_by_writer[writer]:.2f}; {checkpoints.size / 1e9:.2f} GB",
+                blocked < 0.5 * seconds_by_writer[writer] if in_thread and has_gpu() else None,
             )
         size = checkpoints.size
-    checks.add_fact("checkpoint seconds", whole["without a thread"])
+    checks.add_fact("checkpoint seconds", seconds_by_writer["without a thread"])
     checks.add(
         "bytes of a checkpoint per weight",
         "16",
@@ -770,7 +776,7 @@ def check_checkpoint_share(checks: Checks) -> None:
         seconds_with = train_with(start, repeated, checkpoints)
         size = checkpoints.size
     waited = sum(checkpoints.saves) + checkpoints.finishes[-1]
-    last = checkpoints.saves[-1] if checkpoints.saves else 0.0
+    last_save = checkpoints.saves[-1] if checkpoints.saves else 0.0
     checks.add(
         f"{count:,} updates of XLM-R base, 32 × 36, s: without checkpoints, with",
         "no claim",
@@ -786,15 +792,15 @@ def check_checkpoint_share(checks: Checks) -> None:
     checks.add(
         "share of a long training that waits for checkpoints (arithmetic)",
         f"at most {CHECKPOINT_SHARE:.0%}",
-        f"{CHECKPOINT_SHARE / (1 + CHECKPOINT_SHARE):.1%}: {last:.2f} s at most every "
-        f"{last / CHECKPOINT_SHARE:.0f} s",
+        f"{CHECKPOINT_SHARE / (1 + CHECKPOINT_SHARE):.1%}: {last_save:.2f} s at most every "
+        f"{last_save / CHECKPOINT_SHARE:.0f} s",
     )
-    whole = checks.facts.get("checkpoint seconds")
-    if whole:
+    seconds_of_write = checks.facts.get("checkpoint seconds")
+    if seconds_of_write:
         checks.add(
             f"share if each {Updates().checkpoint_every} updates wrote one without a thread (arithmetic)",
             "",
-            f"{whole / (whole + Updates().checkpoint_every * without / count):.0%}",
+            f"{seconds_of_write / (seconds_of_write + Updates().checkpoint_every * without / count):.0%}",
         )
 
 
@@ -824,8 +830,8 @@ def check_scoring(checks: Checks) -> None:
     optimization = material.optimization("bfloat16")
     start = perf_counter()
     groups = [
-        evaluation(UPOS, material.sentences[first : first + GROUP_SIZE], tokenizer, optimization)
-        for first in range(0, count, GROUP_SIZE)
+        evaluation(UPOS, material.sentences[start_row : start_row + GROUP_SIZE], tokenizer, optimization)
+        for start_row in range(0, count, GROUP_SIZE)
     ]
     encoding = perf_counter() - start
     groups[0].scores(model)
@@ -834,8 +840,8 @@ def check_scoring(checks: Checks) -> None:
     for group, rows in zip(groups, scores, strict=True):
         group.task.decode(group.examples, group.rows, rows)
     decoding = perf_counter() - start
-    whole = evaluation(UPOS, material.sentences, tokenizer, optimization)
-    _, at_once = timed_scores([whole], model)
+    one_group = evaluation(UPOS, material.sentences, tokenizer, optimization)
+    _, at_once = timed_scores([one_group], model)
     checks.add(
         f"predict, mBERT, {count:,} sentences: sentences/s (s: encoding, scoring, decoding)",
         "no claim",
@@ -845,7 +851,7 @@ def check_scoring(checks: Checks) -> None:
     if not has_gpu():
         checks.add("share of scoring in which the card computes", "no claim", "needs a GPU")
         return
-    for name, evaluations in (("groups of 256", groups[:8]), ("one group", [whole])):
+    for name, evaluations in (("groups of 256", groups[:8]), ("one group", [one_group])):
         with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             _, seconds = timed_scores(evaluations, model)
         computing = sum(kernel.self_device_time_total for kernel in kernels_of(profiler)) / 1e6
@@ -872,10 +878,10 @@ def check_feeding(checks: Checks) -> None:
         for number in range(32)
     ]
     count = 10 if checks.is_quick else 200
-    collating = seconds_of(lambda: collate(rows, padding=1), count)
+    collating = seconds_of(partial(collate, rows, padding=1), count)
     batch = collate(rows, padding=1)
     moving = seconds_of(lambda: batch.to(device()), count)
-    seeding = seconds_of(lambda: torch.manual_seed(1), count)
+    seeding = seconds_of(partial(torch.manual_seed, 1), count)
     checks.add(
         "a batch of 32 × 36, ms: collating, moving, seeding",
         "no claim",
@@ -890,12 +896,12 @@ def check_side_by_side(checks: Checks) -> None:
     """Run a recipe in one process and in four on the same card."""
     quick = ["--quick"] if checks.is_quick else []
     program = start_program(checks, ["benchmarks/devices.py", "--jobs", "4", *quick])
-    code, text = program.wait(checks.seconds_left - 3)
+    exit_code, text = program.wait(checks.seconds_left - 3)
     checks.add(
         "four processes on one card: seconds, equal records, memory of a process",
         "0 records differ; 0.7 GB beside tensors",
         " ".join(text.split())[-600:],
-        code == 0 if has_gpu() else None,
+        exit_code == 0 if has_gpu() else None,
     )
 
 
@@ -906,15 +912,15 @@ def check_recipes(checks: Checks) -> None:
     parts = RECIPES[:1] if checks.is_quick else RECIPES
     programs = {part: start_program(checks, [*options, f"{test}[{part}]"]) for part in parts}
     for part, program in programs.items():
-        code, text = program.wait(checks.seconds_left - 3)
-        last = text.strip().splitlines()[-1] if text.strip() else "no output"
+        exit_code, text = program.wait(checks.seconds_left - 3)
+        last_line = text.strip().splitlines()[-1] if text.strip() else "no output"
         checks.add(
             f"recipes on a GPU and a CPU, part {part}",
             "within 0.5 % or 0.002",
-            f"{last} (exit code {code}, {program.seconds:.0f} s)",
-            code == 0 and "passed" in last if has_gpu() else None,
+            f"{last_line} (exit code {exit_code}, {program.seconds:.0f} s)",
+            exit_code == 0 and "passed" in last_line if has_gpu() else None,
         )
-        if code:
+        if exit_code:
             print("\n".join(text.splitlines()[-60:]), flush=True)
 
 
@@ -953,12 +959,12 @@ class Program:
     def wait(self, limit: float) -> tuple[int, str]:
         """Return exit code (124: too late) and output."""
         try:
-            code = self.process.wait(max(1.0, limit))
+            exit_code = self.process.wait(max(1.0, limit))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            code = 124
+            exit_code = 124
         self.seconds = perf_counter() - self.begin
-        return code, self.output.read_text(encoding="utf-8", errors="replace")
+        return exit_code, self.output.read_text(encoding="utf-8", errors="replace")
 
 
 def start_program(checks: Checks, words: Sequence[str]) -> Program:

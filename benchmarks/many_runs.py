@@ -7,6 +7,7 @@ Runs are planned from a recipe, leased, recorded, found again and reported, but 
 a separate process, to separate the peaks of memory.
 """
 
+from functools import partial
 import argparse
 import resource
 import subprocess
@@ -69,11 +70,11 @@ def simulate(count: int) -> list[str]:
         path = Path(folder)
         plan, planning = time_work(lambda: plan_recipe(recipe(count), out=path))
         plan.write("many runs")
-        outcome, making = time_work(lambda: make_planned(plan, Execution(jobs=1)))
-        again, looking = time_work(lambda: make_planned(plan, Execution(jobs=1)))
+        outcome, making = time_work(partial(make_planned, plan, Execution(jobs=1)))
+        again, looking = time_work(partial(make_planned, plan, Execution(jobs=1)))
         if len(outcome.made) != len(plan.runs) or again.made:
             raise StorageError(f"{len(outcome.made)} of {len(plan.runs)} runs made, {len(again.made)} twice.")
-        _, reporting = time_work(lambda: write_report(path))
+        _, reporting = time_work(partial(write_report, path))
         size = sum(path.stat().st_size for path in path.rglob("*") if path.is_file())
         most_count = max(
             len(list(path.iterdir())) for path in (path, path / "figures", path / ".claims") if path.exists()

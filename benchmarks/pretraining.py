@@ -158,9 +158,9 @@ def contestants(text: Text, shape: Architecture, precision: str) -> list[Contest
 
     steps = len(text.batches)
     return [
-        Contestant(OURS, size(text.blocks), lambda: ours(text, shape, precision)),
-        Contestant(BLOCKS, size(text.blocks), lambda: theirs(text, text.blocks, shape, steps, precision)),
-        Contestant(LINES, size(text.lines), lambda: theirs(text, text.lines, shape, steps, precision)),
+        Contestant(OURS, size(text.blocks), partial(ours, text, shape, precision)),
+        Contestant(BLOCKS, size(text.blocks), partial(theirs, text, text.blocks, shape, steps, precision)),
+        Contestant(LINES, size(text.lines), partial(theirs, text, text.lines, shape, steps, precision)),
     ]
 
 

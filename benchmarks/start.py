@@ -21,7 +21,7 @@ from isogloss.using.onnx import write_int8
 TORCH = "import torch"
 PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_bert"
 TRAINING = "import isogloss.engine.preloaded"
-"""What the process imports from which the workers of ``--jobs`` are forked: all that a training needs."""
+"""Imports of the process from which the workers of ``--jobs`` are forked: all that a training needs."""
 
 ASKED_BY = {
     "torch": "all that computes",

@@ -6,6 +6,7 @@ Every kind is trained by the method itself, without counting loading and encodin
 each operation on one thread, whose shares depend little on other programs.
 """
 
+from functools import partial
 import argparse
 import json
 import os
@@ -116,7 +117,7 @@ def mixing(way: str) -> Callable[[Path, str, str], Callable[[], object]]:
     def prepare_training(folder: Path, shape: str, precision: str) -> Callable[[], object]:
         make_material(folder, SHAPES[shape], sentences=1)
         examples = x_mixup.pairs(STEPS * x_mixup.PAIRS)
-        return lambda: x_mixup.train(way, folder, examples, precision)
+        return partial(x_mixup.train, way, folder, examples, precision)
 
     return prepare_training
 
@@ -125,7 +126,7 @@ def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     make_material(folder, SHAPES[shape], sentences=1)
     encoder = folder / "encoder"
     pairs = adjustment.sentence_pairs(STEPS * BATCH, load_tokenizer(encoder))
-    return lambda: adjustment.ours(encoder, pairs, precision)
+    return partial(adjustment.ours, encoder, pairs, precision)
 
 
 def make_pretraining(folder: Path, shape: str, precision: str) -> Callable[[], object]:

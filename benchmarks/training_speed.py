@@ -1,5 +1,6 @@
 """Fine-tuning: real subwords a second of process time, ours and Trainer's, in turns."""
 
+from functools import partial
 import statistics
 import time
 from collections.abc import Callable
@@ -57,7 +58,7 @@ def _contestants(material: Material) -> list[Contestant]:
         return prepare
 
     def fine_tuned(precision: str) -> Callable[[], Callable[[], float]]:
-        return lambda: ours(material, precision)
+        return partial(ours, material, precision)
 
     return [
         Contestant("Trainer, padded to 128", "float32", theirs(pad_to=128)),

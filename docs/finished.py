@@ -29,7 +29,7 @@ from isogloss.reports.verdicts import judge
 RESULTS = Path(__file__).parent / "results"
 
 FRAMES = ("plane", "interpolation", "scores", "deltas")
-"""Kinds of rows that reports are made of; the others are summaries of these."""
+"""Kinds of rows that reports read. The others are summaries."""
 
 Row = dict[str, object]
 
@@ -44,7 +44,7 @@ class Study:
     corpora: Mapping[str, str]
     """The corpus of each task."""
     ending: str = ""
-    """What follows the names of tables in folders with several studies."""
+    """Suffix of the names of tables in folders with several studies."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The recipe's names of encoders, by the ids of their runs."""
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -163,7 +163,7 @@ def kept_study(study: Study) -> KeptMeasurements:
     if "read.labels" not in facts:
         facts = _with_data_read(facts)
     tasks = facts["task"]
-    rows = {name: [*_rows_of(table, study, tasks)] for name, table in tables.items()}
+    rows = {name: list(_rows_of(table, study, tasks)) for name, table in tables.items()}
     named = {name for of_kind in rows.values() for row in of_kind for name in row}
     return KeptMeasurements(
         runs=[],
@@ -202,8 +202,8 @@ def _with_data_read(facts: pd.DataFrame) -> pd.DataFrame:
 
 def _as_run(facts: Mapping[str, object]) -> dict[str, object]:
     """Return what decides about the data that a model read, as a run has it."""
-    source = [code for code in str(facts["source"]).split("+") if code]
-    target = [code for code in str(facts.get("target", "")).split("+") if code]
+    source = [language for language in str(facts["source"]).split("+") if language]
+    target = [language for language in str(facts.get("target", "")).split("+") if language]
     run: dict[str, object] = {"source": source, "target": target, "optimization": {}}
     labels = facts.get("method.labels", "")
     if labels == "teacher" or facts["method"] == "x-mixup":

@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -87,7 +88,7 @@ SHARED = {
     "recipe": "TOML file, name of a packaged recipe, mapping, or `Recipe`; of `run` also several",
     "report": "whether the report is written",
     "scale": "name of a scale of the recipe",
-    "second": "their translations, in the same order and form; of models and states the other side",
+    "second": "their translations, in the same order and form; for models and states, the second side",
     "seed": "seed of all that is drawn",
     "split": "train, dev or test",
     "system": "predictions for each example, or a mapping from seeds to these",
@@ -179,7 +180,7 @@ def claim_tables() -> str:
 
 def method_tables() -> str:
     """Return a section for each method of fine-tuning, auxiliary loss, and method of pretraining."""
-    return _sections({**METHODS, **AUXILIARY_LOSSES, **PRETRAINING}, lambda _: "")
+    return _sections({**METHODS, **AUXILIARY_LOSSES, **PRETRAINING})
 
 
 def diagnostic_tables() -> str:
@@ -540,50 +541,9 @@ def _as_markdown(text: str) -> str:
     return text.replace("``", "`")
 
 
-BLOCKS: dict[str, Callable[[], str]] = {
-    "commands": command_tables,
-    "recipe": lambda: field_table(recipe.Recipe),
-    "encoder": lambda: field_table(recipe.EncoderTable),
-    "pretrain": lambda: field_table(recipe.PretrainTable),
-    "architecture": lambda: field_table(Architecture),
-    "modules": lambda: field_table(Modules),
-    "new-subwords": lambda: field_table(NewSubwords),
-    "replay": lambda: field_table(Replay),
-    "aligners": lambda: _sections(ALIGNERS, lambda _: ""),
-    "translate": lambda: field_table(translations.TranslateTable),
-    "translators": lambda: _sections(TRANSLATORS, lambda _: ""),
-    "train-translator": lambda: field_table(translations.TrainTable),
-    "translator-training": lambda: _sections(TRANSLATION_TRAINING, lambda _: ""),
-    "adjust": lambda: field_table(recipe.AdjustTable),
-    "adjustments": lambda: _sections(ADJUSTMENTS, lambda _: ""),
-    "grid": lambda: field_table(recipe.GridTable),
-    "method": lambda: field_table(recipe.MethodTable),
-    "peft": lambda: _sections(PEFT, lambda _: ""),
-    "optimization": lambda: field_table(Optimization),
-    "measure": lambda: field_table(recipe.MeasureTable),
-    "language": lambda: field_table(Language),
-    "presets": preset_table,
-    "claims": claim_tables,
-    "methods": method_tables,
-    "diagnostics": diagnostic_tables,
-    "number-types": number_types,
-    "rows": rows_of_records,
-    "family": family,
-    "sizes": sizes,
-    "corpora": corpora,
-    "start-times": start_times,
-    "import-times": import_times,
-    "point-times": point_times,
-    "step-times": step_times,
-    "scale-times": scale_times,
-    "description": lambda: field_table(descriptions.Description),
-    "functions": function_sections,
-}
-
-
-def _sections(kinds: dict[str, type[Any]], describe: Callable[[Any], str]) -> str:
+def _sections(kinds: dict[str, type[Any]], describe: Callable[[Any], str] | None = None) -> str:
     return "\n\n".join(
-        f"### `{name}`\n\n{_first_line(kind)}{describe(kind)}\n\n"
+        f"### `{name}`\n\n{_first_line(kind)}{describe(kind) if describe else ''}\n\n"
         + (field_table(kind) if fields(kind) else "It has no fields.")
         for name, kind in kinds.items()
     )
@@ -698,6 +658,47 @@ def _example(corpus: Any) -> str:
 
 def _scarce() -> str:
     return min(LANGUAGES, key=lambda language: LANGUAGES[language].size)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "commands": command_tables,
+    "recipe": partial(field_table, recipe.Recipe),
+    "encoder": partial(field_table, recipe.EncoderTable),
+    "pretrain": partial(field_table, recipe.PretrainTable),
+    "architecture": partial(field_table, Architecture),
+    "modules": partial(field_table, Modules),
+    "new-subwords": partial(field_table, NewSubwords),
+    "replay": partial(field_table, Replay),
+    "aligners": partial(_sections, ALIGNERS),
+    "translate": partial(field_table, translations.TranslateTable),
+    "translators": partial(_sections, TRANSLATORS),
+    "train-translator": partial(field_table, translations.TrainTable),
+    "translator-training": partial(_sections, TRANSLATION_TRAINING),
+    "adjust": partial(field_table, recipe.AdjustTable),
+    "adjustments": partial(_sections, ADJUSTMENTS),
+    "grid": partial(field_table, recipe.GridTable),
+    "method": partial(field_table, recipe.MethodTable),
+    "peft": partial(_sections, PEFT),
+    "optimization": partial(field_table, Optimization),
+    "measure": partial(field_table, recipe.MeasureTable),
+    "language": partial(field_table, Language),
+    "presets": preset_table,
+    "claims": claim_tables,
+    "methods": method_tables,
+    "diagnostics": diagnostic_tables,
+    "number-types": number_types,
+    "rows": rows_of_records,
+    "family": family,
+    "sizes": sizes,
+    "corpora": corpora,
+    "start-times": start_times,
+    "import-times": import_times,
+    "point-times": point_times,
+    "step-times": step_times,
+    "scale-times": scale_times,
+    "description": partial(field_table, descriptions.Description),
+    "functions": function_sections,
+}
 
 
 if __name__ == "__main__":

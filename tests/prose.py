@@ -3,14 +3,14 @@
     python tests/prose.py            rates of src, tests, scripts and pages, with the peers' rates
     python tests/prose.py KIND       every place of a kind: python tests/prose.py "that of"
     python tests/prose.py --record   present counts become the bounds (prose.json)
-    python tests/prose.py --peers FOLDER   measure optuna and peft as installed, and their tests in folders
-                                     FOLDER/optuna and FOLDER/peft (prose_peers.json)
+    python tests/prose.py --peers FOLDER   measure optuna and peft as installed, and tests and scripts of
+                                     checkouts in FOLDER/optuna and FOLDER/peft
 
 Sentences are counted for 10,000 words of docstrings, messages, comments and pages; names and code for
 10,000 lines. A group (src, tests, scripts, pages) may have a kind at twice the larger rate of the peers, or
-once in 10,000; tests are compared with the peers' tests as well. Where it has more, each of its areas may
-have what it had at the last record. A count can therefore only fall. prose_exceptions.json lists names and
-phrases that are not counted, each with its reason.
+once in 10,000; tests and scripts are compared with the peers' tests and scripts as well. Where it has more,
+each of its areas may have what it had at the last record. A count can therefore only fall.
+prose_exceptions.json lists names and phrases that are not counted, each with its reason.
 """
 
 import ast
@@ -33,6 +33,11 @@ PEERS = Path(__file__).with_name("prose_peers.json")
 EXCEPTIONS = Path(__file__).with_name("prose_exceptions.json")
 GROUPS = ("src", "tests", "scripts", "pages")
 PEER_PACKAGES = ("optuna", "peft")
+PEER_FOLDERS = {
+    "tests": ("tests",),
+    "scripts": ("docs", "examples", "method_comparison", "scripts", "tutorial"),
+}
+"""Folders of the peers' repositories with the same kind of files as a group."""
 LONGEST_SENTENCE = 35
 PER = 10_000
 
@@ -447,8 +452,7 @@ def allowed_rates(group: str) -> dict[str, float]:
     """Return the allowed rate of each kind in a group: twice the larger rate of the peers, at least 1."""
     peers = json.loads(PEERS.read_text(encoding="utf-8")).values()
     measured_rates = [peer["rates"] for peer in peers]
-    if group == "tests":
-        measured_rates += [peer["rates_of_tests"] for peer in peers]
+    measured_rates += [peer[f"rates of {group}"] for peer in peers if group in PEER_FOLDERS]
     return {kind: max(1.0, *(2 * peer.get(kind, 0) for peer in measured_rates)) for kind in KINDS}
 
 
@@ -487,22 +491,25 @@ def record() -> None:
 
 
 def record_peers(folder: Path) -> None:
-    """Measure the peers as installed, and the tests in a folder with a checkout of each."""
+    """Measure the peers as installed, and tests and scripts in a folder with a checkout of each."""
     peers = {}
     for package in PEER_PACKAGES:
         area = read_peer(package)
-        tests = Area()
-        for path in sorted((folder / package / "tests").rglob("*.py")):
-            read_module(tests, path, path.relative_to(folder))
         peers[package] = {
             "version": metadata.version(package),
             "words": area.words,
             "lines": area.lines,
             "rates": round_rates(area),
-            "words_of_tests": tests.words,
-            "lines_of_tests": tests.lines,
-            "rates_of_tests": round_rates(tests),
         }
+        for group, folders in PEER_FOLDERS.items():
+            area = Area()
+            for path in sorted(path for name in folders for path in (folder / package / name).rglob("*.py")):
+                read_module(area, path, path.relative_to(folder))
+            peers[package] |= {
+                f"words of {group}": area.words,
+                f"lines of {group}": area.lines,
+                f"rates of {group}": round_rates(area),
+            }
     PEERS.write_text(json.dumps(peers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -516,7 +523,7 @@ def table() -> str:
     peers = json.loads(PEERS.read_text(encoding="utf-8"))
     limits = {group: allowed_rates(group) for group in GROUPS}
     groups = {group: rates(read_group(group).values()) for group in GROUPS}
-    columns = [*GROUPS, *peers, "allowed", "in tests"]
+    columns = [*GROUPS, *peers, "allowed", *PEER_FOLDERS]
     lines = [f"{'per 10,000 words or lines':36}" + "".join(f"{name:>9}" for name in columns)]
     for kind in KINDS:
         cells = [
@@ -524,7 +531,7 @@ def table() -> str:
             for group, rate in groups.items()
         ]
         cells += [f"{peer['rates'].get(kind, 0):8.1f} " for peer in peers.values()]
-        cells += [f"{limits[group][kind]:8.1f} " for group in ("src", "tests")]
+        cells += [f"{limits[group][kind]:8.1f} " for group in ("src", *PEER_FOLDERS)]
         lines.append(f"{kind:36}" + "".join(cells))
     return "\n".join(lines)
 

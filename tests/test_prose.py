@@ -150,13 +150,14 @@ def test_allowed_rates_are_twice_the_larger_peer_or_one():
     assert allowed_rates("src")["X alone"] == 1
 
 
-def test_tests_are_compared_with_the_peers_tests_as_well():
+@pytest.mark.parametrize("group", ["tests", "scripts"])
+def test_tests_and_scripts_are_compared_with_those_of_peers_as_well(group):
     peers = json.loads(PEERS.read_text(encoding="utf-8"))
     package_rate = max(peer["rates"]["lambda"] for peer in peers.values())
-    rate_of_tests = max(peer["rates_of_tests"]["lambda"] for peer in peers.values())
-    assert rate_of_tests > package_rate
-    assert allowed_rates("tests")["lambda"] == 2 * rate_of_tests
-    assert allowed_rates("scripts")["lambda"] == 2 * package_rate
+    group_rate = max(peer[f"rates of {group}"].get("lambda", 0) for peer in peers.values())
+    assert group_rate > package_rate
+    assert allowed_rates(group)["lambda"] == 2 * group_rate
+    assert allowed_rates("src")["lambda"] == 2 * package_rate
 
 
 def test_exceptions_are_of_known_kinds_and_say_why():

@@ -150,7 +150,7 @@ SCALES = {"2f": 100}
 
 KNOWN = {
     "4d": ("not tested", "The encoders are still learning: twice the steps halve their perplexity."),
-    "4k": ("not tested", "No encoder alone overfits: its perplexity does not rise."),
+    "4k": ("not tested", "No monolingual encoder overfits: its perplexity does not rise."),
     "2c": (
         "undecided",
         "The eight languages form two groups of related ones; within them ρ is 0.10 [−0.71, 0.79] "

@@ -60,11 +60,12 @@ def gradient_conflict(
 ) -> pd.DataFrame:
     """Return the cosines of languages' gradients, by pair of languages and part of the model.
 
-    ``batches`` are of each language, two or more: every other one makes one gradient, the rest its control;
-    as many of each language as of the one with the fewest, so that noise is equal. They are mappings of
-    tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes; a gradient is taken
-    of the mean of its batches' losses. Dropout is off. A copy of the model runs, with its weights at the
-    start, which take their memory a second time: the model stays as it is, with its own gradients.
+    ``batches`` has two or more batches of each language. Every other batch makes one gradient, the rest its
+    control; each language uses as many as the language with the fewest, so that noise is equal. Batches are
+    mappings of tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes. A
+    gradient is the gradient of the mean of its batches' losses, without dropout. It is computed in
+    a copy of the model, which takes the memory of the weights a second time: the model and its own gradients
+    do not change.
 
     Columns: ``first``, ``second``; ``layer`` (from 1, empty for all layers) and ``module`` (attention,
     feed-forward, embeddings, head, other, or all; layers of families that ``isogloss list encoders`` does not
