@@ -36,12 +36,11 @@ from isogloss.core.run_parts import (
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
 from isogloss.planning import measures, translations
 from isogloss.recipes import descriptions, recipe
-from isogloss.reports.report import CLAIMS
-from isogloss.reports.verdicts import PAPERS
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
@@ -168,8 +167,8 @@ def rows_of_records() -> str:
 def claim_tables() -> str:
     """Return the claims of each paper with where they stand and the rule they are judged by."""
     parts = []
-    for name, paper in PAPERS.items():
-        claims = [claim for claim in CLAIMS if claim.paper == name]
+    for paper in dict.fromkeys(claim.title for claim in CLAIMS):
+        claims = [claim for claim in CLAIMS if claim.title == paper]
         lines = (
             (claim.id, claim.says, claim.where, claim.code, claim.rule, claim.threshold) for claim in claims
         )

@@ -36,7 +36,7 @@ FLOORS = (
     {"using", "plugins"},
     {"study"},
     {"api"},
-    {"cli", "testing"},
+    {"cli", "testing", "features"},
     {"__init__", "__main__"},
 )
 FLOOR = {package: index for index, floor in enumerate(FLOORS) for package in floor}

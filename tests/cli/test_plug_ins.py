@@ -189,7 +189,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
     assert [one.verdict for one in others] == ["not tested"] * len(rules)
     assert others[0].found == "its rule failed (KeyError: 'x'), not tested"
     for wrong in (replace(own, title=""), 3):
-        monkeypatch.setattr("isogloss.reports.report.find_plug_in", lambda *_, wrong=wrong: wrong)
+        monkeypatch.setattr("isogloss.core.registry.find_plug_in", lambda *_, wrong=wrong: wrong)
         (error,) = all_claims()[1]
         assert "plug-in smoothing: expected claims with a title and ids of their own" in error
 

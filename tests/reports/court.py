@@ -15,7 +15,7 @@ import numpy.typing as npt
 from made_up_rows import Row, delta, make_measurements, path, plane, score
 
 from isogloss.data.result_files import StoredPredictions, measure_at
-from isogloss.reports.report import CLAIMS
+from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge
 
 EXAMPLES = 200

@@ -26,12 +26,12 @@ from made_up_studies import (
 )
 
 from each import each
-from isogloss.reports.claims_interference import compare_modules
+from isogloss.features.claims.four_papers import CLAIMS as ALL
+from isogloss.features.claims.interference import compare_modules
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.similarity import noise_corrected
 
-CLAIMS = [item for item in ALL if item.paper == 4]
+CLAIMS = [claim for claim in ALL if claim.id[0] == "4"]
 
 JOINT = pretrained_facts()
 ALONE = pretrained_facts(languages="qaa")

@@ -15,11 +15,11 @@ from made_up_rows import (
 )
 from made_up_studies import Judged
 
-from isogloss.reports.mixup_comparisons import CLASSIFICATION
-from isogloss.reports.report import CLAIMS as ALL
+from isogloss.features.claims.four_papers import CLAIMS as ALL
+from isogloss.features.claims.mixup_comparisons import CLASSIFICATION
 from isogloss.tasks import ALL_TASKS
 
-CLAIMS = [item for item in ALL if item.paper == 2]
+CLAIMS = [claim for claim in ALL if claim.id[0] == "2"]
 
 SEEDS = range(5)
 

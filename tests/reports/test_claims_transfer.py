@@ -6,9 +6,9 @@ import pytest
 from made_up_rows import delta, make_measurements, path, plane, score
 from made_up_studies import Judged
 
-from isogloss.reports.report import CLAIMS as ALL
+from isogloss.features.claims.four_papers import CLAIMS as ALL
 
-CLAIMS = [item for item in ALL if item.paper == 1]
+CLAIMS = [claim for claim in ALL if claim.id[0] == "1"]
 
 SEEDS = range(6)
 

@@ -10,8 +10,8 @@ from court_worlds import PARTS, FailingOnAverage, SkewedOnAverage, rates, worlds
 from made_up_rows import make_measurements
 
 from each import each
+from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.reports.checks import check_of
-from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge, weigh_checks
 
 DRAWS = 6

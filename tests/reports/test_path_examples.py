@@ -7,9 +7,14 @@ from court import ANSWERS, EXAMPLES, IDS, answers_of, paths
 from made_up_rows import make_measurements, path
 
 from isogloss.data.result_files import StoredPredictions, measure_at
-from isogloss.reports.path_examples import ExampleTerms, PathExamples, error_over_examples, example_error
-from isogloss.reports.report import CLAIMS
-from isogloss.reports.transfer_rows import path_rows
+from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.claims.path_examples import (
+    ExampleTerms,
+    PathExamples,
+    error_over_examples,
+    example_error,
+)
+from isogloss.features.claims.transfer_rows import path_rows
 from isogloss.reports.verdicts import check_rows, judge
 
 RNG = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from page_tree import Node, tree_of
 
 from isogloss.core.languages import language_name
 from isogloss.data.result_files import path_sentence
+from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.reports.checks import Check, check_spreads
 from isogloss.reports.compared_runs import ComparisonRequest, compare_runs
 from isogloss.reports.drawing import PAGE, Figure
@@ -23,7 +24,6 @@ from isogloss.reports.line_figures import MOST_ENDS
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render, run_table
-from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, ClaimOutcome, check_rows, judge

@@ -13,14 +13,14 @@ from made_up_runs import measure, model, path, pretrain, scores, small_study, wr
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import all_language_facts
+from isogloss.features.claims.four_papers import CLAIMS, PAPERS
 from isogloss.metrics.estimates import crossed_estimate
 from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.checks import Check, check_correlation, check_of
 from isogloss.reports.measurements import read_measurements
-from isogloss.reports.report import CLAIMS, write_report
+from isogloss.reports.report import write_report
 from isogloss.reports.verdicts import (
     CLAIMS_FILE,
-    PAPERS,
     ClaimOutcome,
     changed_verdicts,
     judge_checks,
@@ -61,7 +61,7 @@ def test_a_file_of_verdicts_says_what_is_published_and_what_was_found_here(tmp_p
         claims_by_id["1b"].says,
         claims_by_id["1b"].rule,
     )
-    assert first_claim["paper"] == PAPERS[1] and first_claim["here"].startswith(
+    assert first_claim["paper"] == PAPERS["1"][1] and first_claim["here"].startswith(
         "in shipped, on built-in languages"
     )
     assert {"about", "mean", "low", "high", "verdict", "judged", "printed"} <= set(first_claim["checks"][0])

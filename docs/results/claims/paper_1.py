@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from isogloss.reports.claims_transfer import RULES
+from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.claims.transfer import RULES
 from isogloss.reports.measurements import TESTED, Measurements
-from isogloss.reports.report import CLAIMS
 from isogloss.reports.run_facts import FACTS
 from isogloss.reports.verdicts import check_rows, judge
 

@@ -1,7 +1,8 @@
 """Tables of the parts of isogloss by name, which import a part on first use.
 
-Installed packages add entries to tables with a group (``plug_ins``). These are also imported on first use, so
-a broken package causes an error only where a recipe or a caller names it.
+Features of isogloss (``features``) and installed packages (``plug_ins``) add entries to tables with a group.
+These are also imported on first use, so a broken package causes an error only where a recipe or a caller
+names it.
 """
 
 import ast
@@ -12,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from isogloss.core.features import feature_entries
 from isogloss.core.plug_ins import Group, check_any, find_plug_in, plugged_names
 
 Entry = TypeVar("Entry", covariant=True)
@@ -24,10 +26,10 @@ class Registry(Mapping[str, Entry]):
         """Make a table.
 
         ``places`` maps the names of isogloss to "module:object". ``group`` is the group of entry points by
-        which packages add names. ``interface`` is the "module:class" of the protocol that their objects
-        implement.
+        which features and packages add names. ``interface`` is the "module:class" of the protocol that
+        packages' objects implement.
         """
-        self.places = dict(places)
+        self.places = {**places, **(feature_entries(group) if group else {})}
         self.group = group
         self.interface = interface
 

@@ -1,1 +1,1 @@
-"""Floor 9: make the runs of a plan in processes, Ray tasks or Slurm jobs, search, and make single runs."""
+"""Make the runs of a plan in processes, Ray tasks or Slurm jobs, search, and make single runs."""

@@ -1,1 +1,1 @@
-"""Floor 7: measurements and methods as functions of your models, sentences and predictions."""
+"""Measurements and methods as functions of your models, sentences and predictions."""

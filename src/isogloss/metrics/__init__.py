@@ -1,1 +1,1 @@
-"""Floor 1: scores and statistics on plain sequences."""
+"""Scores and statistics on plain sequences."""

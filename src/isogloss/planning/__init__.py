@@ -1,1 +1,1 @@
-"""Floor 8: plan the runs of a recipe. A plan reports every mistake before the first run starts."""
+"""Plan the runs of a recipe. A plan reports every mistake before the first run starts."""

@@ -1,1 +1,1 @@
-"""Floor 6: what a recipe says: its text, tables, corpora and changes."""
+"""What a recipe says: its text, tables, corpora and changes."""

@@ -1,4 +1,4 @@
-"""Floor 6: tables, figures and HTML from only the records."""
+"""Tables, figures and HTML from only the records."""
 
 from isogloss.reports.report import Report, finished_report, last_verdicts, write_report
 

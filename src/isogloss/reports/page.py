@@ -26,10 +26,7 @@ from isogloss.reports.next_steps import NextStep
 from isogloss.reports.opening import Opening
 from isogloss.reports.sections import ShownSection
 from isogloss.reports.tables import Table, plain_table
-from isogloss.reports.verdicts import PAPERS, ClaimOutcome, Verdict
-
-SUBJECTS = {PAPERS[1]: "transfer", PAPERS[2]: "x-mixup", PAPERS[3]: "adjustment", PAPERS[4]: "interference"}
-"""Names of the tables of each paper's claims."""
+from isogloss.reports.verdicts import ClaimOutcome, Verdict
 
 STATES = {"finished": "finished", "failed": "failed", "damaged": "damaged record", "missing": "not run yet"}
 
@@ -61,16 +58,10 @@ class Page:
     @cached_property
     def claims(self) -> list[tuple[Table, list[ClaimOutcome]]]:
         """The judged claims of each paper, with their table. The page shows them as a list."""
-        outcomes_by_paper: dict[str, list[ClaimOutcome]] = {title: [] for title in PAPERS.values()}
+        outcomes_by_paper: dict[str, list[ClaimOutcome]] = {}
         for outcome in self.outcomes:
-            outcomes_by_paper.setdefault(outcome.claim.title or PAPERS[outcome.claim.paper], []).append(
-                outcome
-            )
-        return [
-            (claim_table(title, outcomes), outcomes)
-            for title, outcomes in outcomes_by_paper.items()
-            if outcomes
-        ]
+            outcomes_by_paper.setdefault(outcome.claim.title, []).append(outcome)
+        return [(claim_table(title, outcomes), outcomes) for title, outcomes in outcomes_by_paper.items()]
 
 
 SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict": "similarity"} | {
@@ -236,7 +227,7 @@ def claim_table(title: str, outcomes: Sequence[ClaimOutcome]) -> Table:
     ]
     columns = ["claim", "says", "where", "code", "verdict", "found", "rule", "threshold"]
     data = pd.DataFrame(rows, columns=columns)
-    table = plain_table(slug("claims", SUBJECTS.get(title, title)), title, data)
+    table = plain_table(slug("claims", outcomes[0].claim.subject or title), title, data)
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 
 

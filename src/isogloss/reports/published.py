@@ -10,7 +10,6 @@ from isogloss.metrics.estimates import mean_std
 from isogloss.reports.comparison import FEWEST
 from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.mixup_comparisons import deepest_layer
 from isogloss.reports.names import INPUTS, percent, plus_minus
 from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
 from isogloss.reports.tables import Table, text_table
@@ -254,3 +253,8 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
     title = f"Differences from {first_name}, published and ours"
     words = {"name": "published-differences", "title": title, "caption": caption}
     return [text_table(words, 3, texts, rows)]
+
+
+def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the deepest layer measured of each corpus, task and encoder."""
+    return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]

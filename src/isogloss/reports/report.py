@@ -21,13 +21,12 @@ from isogloss.core import plug_ins
 from isogloss.core.atomic_files import write_bytes, writing
 from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, check_named, one_line
-from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, run_files
+from isogloss.core.registry import Registry
 from isogloss.core.shared_files import IrregularFileError, file_size, is_file, read_file, remove
 from isogloss.core.untrusted import convert_json, parse_json
-from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import STYLES
 from isogloss.reports.measurements import Measurements, read_measurements
@@ -44,30 +43,25 @@ from isogloss.reports.verdicts import (
     Verdict,
     check_rows,
     claims_content,
-    claims_of_papers,
     judge,
 )
 
-CLAIMS = claims_of_papers(
-    {
-        **claims_transfer.RULES,
-        **claims_mixup.RULES,
-        **claims_adjustment.RULES,
-        **claims_interference.RULES,
-    }
-)
-"""The claims of the four papers, in their order."""
+CLAIMS: Registry[Claim | Sequence[Claim]] = Registry({}, "claims")
+"""Claims that reports judge, by the names of the features and packages that add them."""
 
 
 def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
-    """Return the claims of the papers and those that plug-ins add, and why others of these cannot be used."""
-    claims = list(CLAIMS)
+    """Return all claims, and the errors of packages whose claims cannot be used."""
+    claims: list[Claim] = []
     errors: list[str] = []
-    for name in plugged_names("claims"):
+    for name in CLAIMS:
         try:
-            plug_in_claim = find_plug_in("claims", name, ())
-            for claim in plug_in_claim if isinstance(plug_in_claim, list | tuple) else (plug_in_claim,):
-                claims.append(_check_claim(name, claim, {claim.id for claim in claims}))
+            entry = CLAIMS[name]
+            added_claims = entry if isinstance(entry, Sequence) else (entry,)
+            if name not in CLAIMS.places:
+                taken_ids = {claim.id for claim in claims}
+                added_claims = [_check_claim(name, claim, taken_ids) for claim in added_claims]
+            claims += added_claims
         except ConfigError as error:
             errors.append(str(error))
     return claims, errors

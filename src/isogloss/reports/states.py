@@ -14,7 +14,6 @@ from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
 from isogloss.reports.run_facts import ZERO_SHOT
 
@@ -209,3 +208,11 @@ def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
         "alt": f"Dots; percent of the variance between languages: {and_list(shares) or 'not recorded'}.",
     }
     return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
+
+
+def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the languages of each map: the more, the larger the share of variance between them."""
+    columns = ["run", "model", "layer"]
+    centroids = rows[rows["what"] == "centroid"]
+    codes = centroids.sort_values("language").groupby(columns)["language"].agg(" ".join)
+    return rows.join(codes.rename("languages"), on=columns)

@@ -17,7 +17,6 @@ rate that the seeds exclude.
 import json
 import math
 import subprocess
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -46,18 +45,8 @@ mixed."""
 CLAIMS_FILE = "tables/claims.json"
 """The verdicts of a report, for programs and for `isogloss claims diff`."""
 
-CLAIMS = Path(__file__).with_name("claims.toml")
-"""The claims of the four papers in words."""
-
 MOST_LISTED = 6
 """Maximum languages that a scope names. With more, it has their number."""
-
-PAPERS = {
-    1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
-    2: "Enhancing Cross-lingual Transfer by Manifold Mixup",
-    3: "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer",
-    4: "On Negative Interference in Multilingual Models",
-}
 
 
 Rule = Callable[[Measurements], list[Check]]
@@ -69,7 +58,7 @@ class Claim:
     """A claim of a paper, its place in the paper, and the rule that judges it."""
 
     id: str
-    """The paper's number and a letter."""
+    """A short name that no other claim has."""
     where: str
     says: str
     rule: str
@@ -83,18 +72,9 @@ class Claim:
     code: str = ""
     """Difference of the authors' released code from the paper that affects the claim."""
     title: str = ""
-    """Source of a plug-in's claim: the title of a paper or a study."""
-
-    @property
-    def paper(self) -> int:
-        """The number of the paper. 0 for the claim of a plug-in."""
-        return 0 if self.title else int(self.id[0])
-
-
-def claims_of_papers(rules: Mapping[str, Rule]) -> tuple[Claim, ...]:
-    """Return the claims of the four papers (claims.toml), each with its rule as a function."""
-    claims = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
-    return tuple(Claim(id=key, test=rules[key], **facts) for key, facts in claims.items())
+    """The title of the paper or study that makes the claim."""
+    subject: str = ""
+    """A short name of the source for names of files. Default: its title."""
 
 
 def source_commit() -> str:
@@ -102,7 +82,7 @@ def source_commit() -> str:
 
     Otherwise "".
     """
-    git = ("git", "-C", str(CLAIMS.parent))
+    git = ("git", "-C", str(Path(__file__).parent))
     with suppress(OSError, subprocess.CalledProcessError):
         run = partial(subprocess.run, check=True, capture_output=True, text=True)
         # A checkout of something else, around an environment, holds no commit of this package.
@@ -347,7 +327,7 @@ def claims_content(outcomes: Sequence[ClaimOutcome], measurements: Measurements)
         **{"version": VERSION, "commit": source_commit()},
         "claims": [
             {
-                **{"id": claim.id, "paper": claim.title or PAPERS[claim.paper], "where": claim.where},
+                **{"id": claim.id, "paper": claim.title, "where": claim.where},
                 **{"published": claim.says, "code": claim.code, "rule": claim.rule},
                 "threshold": claim.threshold,
                 **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},

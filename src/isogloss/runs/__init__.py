@@ -1,1 +1,1 @@
-"""Floor 7: the kinds of runs: their content, reads, dependencies, costs and computation."""
+"""The kinds of runs: their content, reads, dependencies, costs and computation."""

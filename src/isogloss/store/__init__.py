@@ -1,4 +1,4 @@
-"""Floor 6: stores by their address, which is a folder, or a URL with copies in the user's cache."""
+"""Stores by their address, which is a folder, or a URL with copies in the user's cache."""
 
 from hashlib import sha256
 from pathlib import Path, PurePosixPath

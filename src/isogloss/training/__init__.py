@@ -1,1 +1,1 @@
-"""Floor 4: the one loop, batching, checkpoints and evaluation."""
+"""The one loop, batching, checkpoints and evaluation."""

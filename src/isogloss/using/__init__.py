@@ -1,4 +1,4 @@
-"""Floor 10: a fine-tuned model as Python uses it: predicting, evaluating, exporting, pushing, loading.
+"""A fine-tuned model as Python uses it: predicting, evaluating, exporting, pushing, loading.
 
 Importing it is cheap: torch is imported when a model of torch is loaded.
 """

@@ -14,21 +14,7 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.checks import (
-    AS_BEFORE,
-    HELPS,
-    HURTS,
-    Bounds,
-    Check,
-    check_independent,
-    check_of,
-    check_trend,
-    name_comparison,
-    not_measured,
-    with_note,
-)
-from isogloss.reports.comparison import compare, filter_rows, rank_correlations, row_keys
-from isogloss.reports.interference_rows import (
+from isogloss.features.claims.interference_rows import (
     EMBEDDING,
     OWN,
     WITHIN,
@@ -43,6 +29,20 @@ from isogloss.reports.interference_rows import (
     steps_times,
     stopped_encoders,
 )
+from isogloss.reports.checks import (
+    AS_BEFORE,
+    HELPS,
+    HURTS,
+    Bounds,
+    Check,
+    check_independent,
+    check_of,
+    check_trend,
+    name_comparison,
+    not_measured,
+    with_note,
+)
+from isogloss.reports.comparison import compare, filter_rows, rank_correlations, row_keys
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule
 

@@ -270,19 +270,6 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(without=[_name_disabled(row) for row in list_rows(facts)])
 
 
-def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the deepest layer measured of each corpus, task and encoder."""
-    return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]
-
-
-def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the languages of each map: the more, the larger the share of variance between them."""
-    columns = ["run", "model", "layer"]
-    centroids = rows[rows["what"] == "centroid"]
-    codes = centroids.sort_values("language").groupby(columns)["language"].agg(" ".join)
-    return rows.join(codes.rename("languages"), on=columns)
-
-
 def _name_disabled(row: Mapping[str, object]) -> str:
     """Name the parts of X-Mixup that are off.
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isogloss.features.claims.path_examples import ExampleTerms, Weights, examples_of
 from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, cache_result
-from isogloss.reports.path_examples import ExampleTerms, Weights, examples_of
 
 NEAR = 0.25
 """Points within this α of the source-only model count as near it in Eq. 1, and within this distance of (1, 0)

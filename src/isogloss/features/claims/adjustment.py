@@ -11,7 +11,7 @@ from functools import partial
 
 import pandas as pd
 
-from isogloss.reports.adjustment_rows import (
+from isogloss.features.claims.adjustment_rows import (
     ADJUSTING_SEED,
     ADJUSTMENT,
     ALL,

@@ -13,6 +13,21 @@ from itertools import pairwise
 
 import pandas as pd
 
+from isogloss.features.claims.path_examples import (
+    ExampleTerms,
+    difference,
+    error_over_examples,
+    example_error,
+)
+from isogloss.features.claims.transfer_rows import (
+    NEAR,
+    WHOLE,
+    barrier_rows,
+    delta_rows,
+    is_paper_setting,
+    path_rows,
+    plane_rows,
+)
 from isogloss.metrics.estimates import crossed_estimate
 from isogloss.reports.checks import (
     HELPS,
@@ -34,16 +49,6 @@ from isogloss.reports.comparison import (
     without_pilots,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.path_examples import ExampleTerms, difference, error_over_examples, example_error
-from isogloss.reports.transfer_rows import (
-    NEAR,
-    WHOLE,
-    barrier_rows,
-    delta_rows,
-    is_paper_setting,
-    path_rows,
-    plane_rows,
-)
 from isogloss.reports.verdicts import Rule
 
 HARDLY = 0.03

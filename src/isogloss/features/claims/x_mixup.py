@@ -9,6 +9,22 @@ from dataclasses import replace
 
 import pandas as pd
 
+from isogloss.features.claims.mixup_comparisons import (
+    CLASSIFICATION,
+    MIXING_ALONE,
+    NO_MIXUP,
+    MixupComparison,
+    ablations,
+    cka_of,
+    mixup_comparisons,
+    mixup_scores,
+    paper_systems,
+    pivot_by_unit,
+    scored_mixups,
+    select_ways,
+    source_cka,
+    target_means,
+)
 from isogloss.reports.checks import (
     FEWEST_LANGUAGES,
     HELPS,
@@ -28,23 +44,7 @@ from isogloss.reports.comparison import (
     replicates,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.mixup_comparisons import (
-    CLASSIFICATION,
-    MIXING_ALONE,
-    NO_MIXUP,
-    MixupComparison,
-    ablations,
-    cka_of,
-    mixup_comparisons,
-    mixup_scores,
-    paper_systems,
-    pivot_by_unit,
-    scored_mixups,
-    select_ways,
-    source_cka,
-    target_means,
-    with_map_languages,
-)
+from isogloss.reports.states import with_map_languages
 from isogloss.reports.verdicts import Rule
 
 LEAST_SPREAD = 0.1

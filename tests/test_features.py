@@ -1,0 +1,111 @@
+"""Features add entries to tables. No other module names a feature, and each can be removed."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import isogloss
+from each import each
+from isogloss.core.features import DECLARATION, FEATURES, feature_entries
+from isogloss.core.plug_ins import Group
+from isogloss.core.registry import Registry
+
+ROOT = Path(isogloss.__file__).parent
+FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))
+
+
+def test_every_folder_has_a_declaration_and_a_page_of_its_purpose() -> None:
+    folders = [path for path in FEATURES.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    assert sorted(folders) == FOLDERS
+    for folder in each(FOLDERS):
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_entries_are_of_known_groups_and_inside_their_folder(folder: Path) -> None:
+    entries = tomllib.loads((folder / DECLARATION).read_text(encoding="utf-8"))
+    assert entries and set(entries) <= set(get_args(Group))
+    for place in each(place for group in entries.values() for place in group.values()):
+        module, _, attribute = place.partition(":")
+        assert module.startswith(f"isogloss.features.{folder.name}.")
+        assert hasattr(import_module(module), attribute)
+
+
+def test_two_features_do_not_add_the_same_name() -> None:
+    names = Counter(
+        (group, name)
+        for folder in FOLDERS
+        for group, entries in tomllib.loads((folder / DECLARATION).read_text(encoding="utf-8")).items()
+        for name in entries
+    )
+    assert names and max(names.values()) == 1
+
+
+def test_a_table_lists_entries_of_features_and_refuses_none_of_its_own() -> None:
+    table: Registry[object] = Registry({"own": "isogloss.core:VERSION"}, "claims")
+    assert list(table)[: 1 + len(feature_entries("claims"))] == ["own", *feature_entries("claims")]
+    assert table["own"] == isogloss.__version__
+
+
+def test_no_module_outside_names_a_feature() -> None:
+    found_names = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in ROOT.rglob("*.py")
+        if FEATURES not in path.parents
+        for name in list_names(path)
+        if name.startswith("isogloss.features")
+    }
+    assert not found_names
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_feature_names_no_other(folder: Path) -> None:
+    other_folders = [other_folder for other_folder in FOLDERS if other_folder != folder]
+    prefixes = tuple(f"isogloss.features.{other_folder.name}." for other_folder in other_folders)
+    names = [name for path in folder.rglob("*.py") for name in list_names(path)]
+    assert names
+    assert not [name for name in names if name.startswith(prefixes)]
+
+
+def list_names(path: Path) -> list[str]:
+    """List the modules that a file imports and its texts, which may name a module."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.append(node.value)
+    return names
+
+
+@pytest.mark.slow
+def test_a_report_without_the_claims_lacks_only_them(study_folder, tmp_path) -> None:
+    without_claims = tmp_path / "src" / "isogloss"
+    shutil.copytree(ROOT, without_claims, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(without_claims / "features" / "claims")
+    tables = {}
+    for name, source in (("with", ROOT.parent), ("without", without_claims.parent)):
+        runs = shutil.copytree(study_folder("transfer"), tmp_path / name)
+        subprocess.run(
+            [sys.executable, "-m", "isogloss", "report", str(runs)],
+            env=os.environ | {"PYTHONPATH": str(source)},
+            check=True,
+            capture_output=True,
+        )
+        tables[name] = {
+            path.name: path.read_bytes() for path in (runs / "tables").iterdir() if path.name[0] != "."
+        }
+    lost_tables = set(tables["with"]) - set(tables["without"])
+    assert lost_tables and all(name.startswith(("claim", "checks")) for name in lost_tables)
+    assert all(tables["with"][name] == content for name, content in tables["without"].items())
