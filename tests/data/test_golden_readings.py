@@ -117,10 +117,10 @@ def reading(case: str, source: Source) -> str:
 def corpus(case: str, source: Source) -> Corpus:
     """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
     name, language, _ = case.split()
-    plain, _, treebank = name.partition("@")
-    if plain in list_shipped():
-        return describe_corpus(list_shipped()[plain], str(source.path))
-    return Sources().corpus(plain, ((language, treebank),) if treebank else ())
+    corpus_name, _, treebank = name.partition("@")
+    if corpus_name in list_shipped():
+        return describe_corpus(list_shipped()[corpus_name], str(source.path))
+    return Sources().corpus(corpus_name, ((language, treebank),) if treebank else ())
 
 
 if __name__ == "__main__":
