@@ -21,7 +21,9 @@ def cover(cases: Sequence[Mapping[str, Hashable]], group_size: int = 2) -> list[
     A case has a value for each of its options. `together` is how many options have to meet. Default: 2, each
     pair of values. The choice depends only on the cases and their order.
     """
-    groups = [{*combinations(sorted(case.items(), key=_name), min(group_size, len(case)))} for case in cases]
+    groups = [
+        set(combinations(sorted(case.items(), key=_name), min(group_size, len(case)))) for case in cases
+    ]
     missing = set().union(*groups)
     places: list[int] = []
     while missing:
@@ -34,7 +36,7 @@ def cover(cases: Sequence[Mapping[str, Hashable]], group_size: int = 2) -> list[
 def spread_over(length: int, count: int) -> list[int]:
     """Return the places of `count` cases spread evenly over a list, with its first and its last one."""
     if count >= length:
-        return [*range(length)]
+        return list(range(length))
     return sorted({round(number * (length - 1) / max(1, count - 1)) for number in range(count)})
 
 
@@ -46,7 +48,7 @@ def leave_products_to_the_night(items: Iterable[pytest.Item]) -> None:
         if hasattr(item, "callspec") and not marks & {"every_case", "nightly"}:
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
-        sample = {*_choose(cases)}
+        sample = set(_choose(cases))
         for place, case in enumerate(cases):
             if place not in sample:
                 case.add_marker(pytest.mark.nightly)

@@ -40,12 +40,12 @@ def test_few_cases_of_a_large_product_are_chosen():
 
 @pytest.mark.parametrize("sizes", [(30,), (6, 5)])
 def test_all_cases_of_one_list_and_all_pairs_of_two_are_chosen(sizes):
-    assert cover(product_of(*sizes)) == [*range(30)]
+    assert cover(product_of(*sizes)) == list(range(30))
 
 
 def test_pairs_that_no_case_has_are_not_missed():
     cases = [{"a": number % 3, "b": number % 2, "c": number} for number in range(12)]
-    assert cover(cases) == [*range(12)]
+    assert cover(cases) == list(range(12))
 
 
 @given(st.integers(1, 50), st.integers(1, 50))

@@ -26,7 +26,7 @@ SECTIONS = {re.findall(r"build/site/reports/(\w+)/", text)[0]: text for text in 
 
 
 def test_the_page_of_studies_has_a_section_with_figure_and_hours_for_each_report() -> None:
-    assert [*SECTIONS] == [*finished_script.STUDIES] and 5 <= len(SECTIONS) <= 8
+    assert list(SECTIONS) == list(finished_script.STUDIES) and 5 <= len(SECTIONS) <= 8
     for text in SECTIONS.values():
         assert "?" in text and "![" in text and re.search(r"minutes|hours", text)
 
@@ -38,7 +38,7 @@ def test_an_answer_has_the_numbers_of_its_results_page_and_the_command_of_its_re
     (results,) = re.findall(r"\((results/[\w/]+/README\.md)", text)
     page_numbers = set(re.findall(r"\d+\.\d+", (DOCS / results).read_text(encoding="utf-8")))
     numbers = re.findall(r"\d+\.\d+", answer)
-    assert numbers and {*numbers} - page_numbers == set()
+    assert numbers and set(numbers) - page_numbers == set()
     assert f"```\n{study.command}\n```" in text
 
 
@@ -46,7 +46,7 @@ def test_each_report_is_linked_on_the_site() -> None:
     source = [PAGE]
     load_script("conf").prepare(None, "studies", source)
     links = re.findall(r'<a href="reports/(\w+)/index\.html">', source[0])
-    assert links == [*finished_script.STUDIES] and "build/site" not in source[0]
+    assert links == list(finished_script.STUDIES) and "build/site" not in source[0]
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_a_kept_study_has_all_its_rows_and_opens_with_a_sentence(name: str) -> N
         assert sorted(frame["score" if "score" in table else "angle"]) == pytest.approx(
             sorted(table["score" if "score" in table else "angle"].astype(float))
         )
-        assert frame["task"].ne("").all() and frame["corpus"].isin([*study.corpora.values()]).all()
+        assert frame["task"].ne("").all() and frame["corpus"].isin(list(study.corpora.values())).all()
     answer = finished_script.write_opening(m).answer
     assert answer != study.title and " reach " in answer
 

@@ -165,7 +165,7 @@ def write_records(plan: Planned) -> Measurements:
             title=run.title,
             run=content(run),
             needs=tuple(map(identity, needs(run))),
-            rows=[*rows_of(run, plan)] if isinstance(run, Measure) else [],
+            rows=list(rows_of(run, plan)) if isinstance(run, Measure) else [],
             read=run.data_read,
         )
         (plan.store.root / record.id).mkdir(parents=True, exist_ok=True)

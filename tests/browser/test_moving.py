@@ -197,7 +197,7 @@ def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("number", "grids"), [*enumerate(itertools.product(ALPHAS, repeat=2))])
+@pytest.mark.parametrize(("number", "grids"), list(enumerate(itertools.product(ALPHAS, repeat=2))))
 def test_every_pair_of_grids_moves_in_step(
     tmp_path: Path, open_page: Callable[..., Any], number: int, grids: tuple[str, ...]
 ) -> None:

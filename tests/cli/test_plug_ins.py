@@ -156,7 +156,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     assert first_weights == second_weights
     # The diagnostic's rows, counted again from what the score run kept.
     rows = m.frame("commonest-label")
-    assert {*rows["method"]} == {"label-smoothing"} and {*rows["language"]} == {"qaa", "qab"}
+    assert set(rows["method"]) == {"label-smoothing"} and set(rows["language"]) == {"qaa", "qab"}
     score_run = next(run for run in m.finished("scores") if run.record.needs == (smoothed_run.id,))
     prediction_rows = parquet.read_table(score_run.folder / "predictions.parquet").to_pylist()
     for row in each(rows.to_dict("records")):
@@ -247,7 +247,7 @@ def test_another_version_of_a_package_is_another_run(installed_plug_ins, tmp_pat
 
 
 def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "transfer_beside.py").write_text(CODE.replace('"label-smoothing"', '"beside"'))
     text = RECIPE.partition("[[measure]]")[0].replace('"label-smoothing"', '"transfer_beside:LabelSmoothing"')
     own_run = next(run for run in models(tmp_path, text) if run.method.name == "beside")
@@ -308,10 +308,10 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
         "Fields: smoothing = 0.1. [transfer-extras 1.2]"
     )
     lines = [line for line in command("list", "methods", "--json").lines if "cannot be used" in line["what"]]
-    assert {line["method"] for line in lines} == {*BROKEN}
+    assert {line["method"] for line in lines} == set(BROKEN)
     assert any("'source-only' is a name of isogloss's own" in line["what"] for line in lines)
     rows_by_list = {
-        list_name: [[*line.values()] for line in command("list", list_name, "--json").lines]
+        list_name: [list(line.values()) for line in command("list", list_name, "--json").lines]
         for list_name in ("diagnostics", "tasks", "corpora", "claims")
     }
     assert ["word-sentiment", "neg none pos; accuracy [transfer-extras 1.2]"] in rows_by_list["tasks"]
@@ -326,7 +326,7 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
 
 
 def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(installed_plug_ins, tmp_path):
-    assert {*BROKEN, "label-smoothing"} == {*plugged_names("methods")}
+    assert {*BROKEN, "label-smoothing"} == set(plugged_names("methods"))
     models(
         tmp_path,
         RECIPE.replace("label-smoothing", "bilingual")

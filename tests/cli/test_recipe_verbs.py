@@ -132,7 +132,7 @@ def test_what_cannot_be_extended_is_refused(tmp_path, text, excerpt):
 
 @pytest.mark.slow
 def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
-    assert {line["recipe"] for line in command("recipes", "--json").lines} == {*packaged_recipes()}
+    assert {line["recipe"] for line in command("recipes", "--json").lines} == set(packaged_recipes())
     output = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")
     assert output.out == f"{tmp_path / 'mine.toml'}\n"
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == packaged_recipes()["quickstart"].read_text(
@@ -168,9 +168,9 @@ def is_valid(value, rule, root):
         "items": lambda schema: (
             not isinstance(value, list) or all(is_valid(part, schema, root) for part in value)
         ),
-        "required": lambda names: not isinstance(value, dict) or {*names} <= {*value},
+        "required": lambda names: not isinstance(value, dict) or set(names) <= set(value),
         "properties": lambda properties: all(
-            is_valid(value[key], properties[key], root) for key in {*properties} & {*value}
+            is_valid(value[key], properties[key], root) for key in set(properties) & set(value)
         ),
         "additionalProperties": lambda schema: all(
             is_valid(part, schema, root) if isinstance(schema, dict) else schema

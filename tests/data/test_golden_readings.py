@@ -109,7 +109,7 @@ def readings(cases: list[str], source: Source) -> dict[str, str]:
 
 
 def reading(case: str, source: Source) -> str:
-    examples = [*islice(corpus(case, source).read(source, *case.split()[1:]), FIRST)]
+    examples = list(islice(corpus(case, source).read(source, *case.split()[1:]), FIRST))
     text = "\n".join(map(example_line, examples))
     return f"{len(examples)} {sha256(text.encode()).hexdigest()[:12]}"
 

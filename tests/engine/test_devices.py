@@ -383,7 +383,7 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     heirs = {key for key, why in outcome.failed.items() if why.startswith("needs run")}
     assert outcome.failed.keys() - heirs == {store.always}
     assert outcome.failed[store.always].startswith("the memory ran out (CUDA out of memory.). Lower ")
-    assert {*outcome.made, *outcome.failed} == {*map(identity, plan.runs)}
+    assert {*outcome.made, *outcome.failed} == set(map(identity, plan.runs))
     assert store.once in outcome.made
     for folder in (store.root / key for key in outcome.made):
         assert (folder / RECORD).read_bytes() == (tiny_runs / folder.name / RECORD).read_bytes()

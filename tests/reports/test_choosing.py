@@ -101,7 +101,7 @@ def test_candidates_have_their_signals_by_language():
     (candidates,) = all_candidates(make_measurements(rows(), scores()))
     assert candidates.languages == LANGUAGES
     assert candidates.names == tuple(f"source-only, seed {seed}" for seed in SEEDS)
-    assert {*candidates.signals} == {"confidence", "entropy", "atc", SOURCE}
+    assert set(candidates.signals) == {"confidence", "entropy", "atc", SOURCE}
     for place, seed in enumerate(SEEDS):
         for column, language in enumerate(LANGUAGES):
             assert candidates.signals["confidence"][place, column] == true_score(seed, language) + 0.1
@@ -112,7 +112,7 @@ def test_candidates_have_their_signals_by_language():
     np.testing.assert_allclose(
         candidates.ranked, rule([confidence_signals, [candidates.signals[SOURCE]]]), atol=1e-8
     )
-    assert {"cka", "retrieval", "word-distance"} <= {*KINDS}
+    assert {"cka", "retrieval", "word-distance"} <= set(KINDS)
 
 
 def test_the_order_of_rows_changes_nothing():
@@ -240,13 +240,15 @@ def test_the_ensemble_has_all_models_that_read_their_inputs_as_they_are():
     plain_models = {model_row(seed)["model"] for seed in SEEDS}
     assert len(candidates.models) == 6
     data = choice_data(candidates)
-    assert [{*models} for models in data["ensemble"]] == [plain_models] * len(LANGUAGES)
+    assert [set(models) for models in data["ensemble"]] == [plain_models] * len(LANGUAGES)
     trees = choice_data(*all_candidates(make_measurements(rows(task="parsing"))))
-    assert {*trees["ensemble"]} == {()}
+    assert set(trees["ensemble"]) == {()}
 
 
 def test_tasks_without_an_ensemble_are_those_without_probabilities():
-    assert {name for name, task in ALL_TASKS.items() if kind_of(task).probabilities is None} == {*NO_ENSEMBLE}
+    assert {name for name, task in ALL_TASKS.items() if kind_of(task).probabilities is None} == set(
+        NO_ENSEMBLE
+    )
 
 
 def test_models_made_for_a_language_are_candidates_there_alone():
@@ -282,8 +284,8 @@ def keep(folder: Path, answers):
     predictions = [
         Predictions(
             language=language,
-            ids=[*answers_by_id],
-            predicted=[*map(json.dumps, answers_by_id.values())],
+            ids=list(answers_by_id),
+            predicted=list(map(json.dumps, answers_by_id.values())),
             contributions={},
         )
         for language, answers_by_id in answers.items()

@@ -284,11 +284,11 @@ def test_a_star_needs_seeds():
         )
         return tables(m)["scores-xnli-nli-en-test-accuracy"]
 
-    marks = [{*score_table(seeds).data["mark"].dropna()} for seeds in (1, 5)]
+    marks = [set(score_table(seeds).data["mark"].dropna()) for seeds in (1, 5)]
     assert marks == [{"°"}, {"*"}]
     assert "One seed cannot show what other seeds would give: no * is possible." in score_table(1).notes
     assert "* significant over seeds and examples" in score_table(5).notes
-    assert {*score_table(1, kept=False).data["mark"].dropna()} == {""}
+    assert set(score_table(1, kept=False).data["mark"].dropna()) == {""}
     assert "No predictions were kept" in score_table(5, kept=False).notes
 
 
@@ -328,7 +328,7 @@ def test_one_pretraining_and_what_adjusted_it_scatter_over_seeds():
     ]
     assert units == ["seed", "encoder.seed", "encoder.seed", "seed"]
     cells = data(make_measurements(once)).query("encoder == 'aligned'")
-    assert {*cells["units"]} == {3}
+    assert set(cells["units"]) == {3}
     assert cells.loc[cells["column"] == "de", "p_value"].notna().all()
 
 
@@ -337,7 +337,7 @@ TREEBANK = measurements.TESTED.index("treebank")
 
 def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_others():
     def record_of(**treebanks):
-        run = {"corpus": "ud", "languages": [*treebanks], "treebanks": [*treebanks.items()]}
+        run = {"corpus": "ud", "languages": list(treebanks), "treebanks": list(treebanks.items())}
         return Record(id=" ".join(treebanks.values()), kind="measure", title="", run=run)
 
     runs = [
@@ -368,7 +368,7 @@ def test_a_model_without_source_stands_in_the_table_of_every_source():
     all_tables = tables(make_measurements(models(), models(source="fr"), target_rows))
     assert [name for name in all_tables if "nli-en" in name or "nli-fr" in name] == list(all_tables)[:2]
     for name in list(all_tables)[:2]:
-        assert "target-only" in {*all_tables[name].data["method"]}
+        assert "target-only" in set(all_tables[name].data["method"])
     own_tables = tables(make_measurements(target_rows))
     assert list(own_tables) == ["scores-xnli-nli-test-accuracy"]
 
@@ -383,7 +383,7 @@ def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
     )
     tables_by_name = tables(m)
     inputs = {
-        name: {*table.data["inputs"]} for name, table in tables_by_name.items() if name != "significance"
+        name: set(table.data["inputs"]) for name, table in tables_by_name.items() if name != "significance"
     }
     assert list(inputs.values()) == [{"", "translated", "paired"}, {"mixed"}, {"mixed-question"}]
 
@@ -436,7 +436,7 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
         of_method = {row[0].text: [cell.text for cell in row[1:]] for row in own_table.rows}
         by_language = zip(*(of_method[name] for name in ("source-only", "label-smoothing")), strict=True)
         assert [row[place] for row in rows] == [text for column in by_language for text in column]
-    assert {*table.data["metric"]} == {"macro_f1", "mcc"}
+    assert set(table.data["metric"]) == {"macro_f1", "mcc"}
 
 
 def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
@@ -721,7 +721,11 @@ def _means_of_all_targets(m):
 def test_interference_is_one_line_an_encoder(study):
     (table,) = SUMMARIES["interference"].show(study("interference"))
     assert [cell.text for cell in table.header] == [
-        *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds")
+        "encoder",
+        "upos qaa within",
+        "upos qad within",
+        "upos qaa → qad",
+        "seeds",
     ]
     old_encoders = {row["encoder"] for rows in _score_rows(golden("interference")) for row in rows}
     assert {row[0].text for row in table.rows} == old_encoders
@@ -751,7 +755,7 @@ def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there(
     (table,) = [
         candidate for candidate in score_tables(made_up(scores=rows)) if candidate.name != "significance"
     ]
-    assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
+    assert set(table.data["column"]) == {"qab", "qae", "mean of targets"}
     assert write_opening(made_up(scores=rows)).results
 
 

@@ -80,7 +80,7 @@ def paths_of(m: Measurements) -> pd.DataFrame:
 def sides_of(page: Node, m: Measurements) -> Iterator[tuple[Node, Node, pd.DataFrame]]:
     """Yield each panel of the first figure, the readout of each side, and its measured points."""
     rows = paths_of(m)
-    panels = [*page.all("div", "path")]
+    panels = list(page.all("div", "path"))
     assert len(panels) == len(rows.groupby(["source", "target"])) > 0
     for panel in panels:
         source, _, target = panel.one("span", "pair").text.partition(" → ")
@@ -95,7 +95,7 @@ def percent(score: float) -> str:
 
 def check_first_figure(m: Measurements, page: Node) -> None:
     """Assert that the readouts, lines, dots and alternative texts of the first figure are the rows'."""
-    sliders = [*page.all("input", type="range")]
+    sliders = list(page.all("input", type="range"))
     alphas = [float(alpha) for alpha in sliders[0]["data-alphas"].split()]
     measured_points = paths_of(m)
     assert alphas == pytest.approx(sorted(measured_points["alpha"].unique()), abs=1e-6)
@@ -138,7 +138,7 @@ def check_lines(panel: Node, name: str, points: pd.DataFrame, start: float) -> N
         x = left + (alpha - first_alpha) / (last_alpha - first_alpha) * (right - left)
         return x, bottom + (100 * score - low) / (high - low) * (top - bottom)
 
-    lines = [*svg.all("polyline", **{"data-name": name})]
+    lines = list(svg.all("polyline", **{"data-name": name}))
     drawn_points = [
         [tuple(map(float, point.split(","))) for point in line["points"].split()] for line in lines
     ]
@@ -150,7 +150,7 @@ def check_lines(panel: Node, name: str, points: pd.DataFrame, start: float) -> N
     for line, points_of_line in zip(sorted(drawn_points), sorted(expected), strict=True):
         assert np.array(line) == pytest.approx(np.array(points_of_line), abs=0.16)
     for line, dot in zip(lines, dots_of(svg, lines), strict=True):
-        line_alphas = [*map(float, line["data-alphas"].split())]
+        line_alphas = list(map(float, line["data-alphas"].split()))
         assert line_alphas == pytest.approx(sorted(points["alpha"].unique()), abs=1e-6)
         if start in line_alphas:
             assert f"{dot['cx']},{dot['cy']}" == line["points"].split()[line_alphas.index(start)]
@@ -176,7 +176,7 @@ def check_alternative_text(text: str, name: str, means: "pd.Series[float]") -> N
         alpha: means[alpha] for alpha in (means.index.min(), means.index.max())
     }
     stated_ends = re.findall(r"(–|[\d.]+) at α ([\d.-]+)", of_side)
-    assert [(percent(mean), f"{alpha:g}") for alpha, mean in ends.items()] == [*stated_ends]
+    assert [(percent(mean), f"{alpha:g}") for alpha, mean in ends.items()] == list(stated_ends)
 
 
 @pytest.mark.parametrize("made_up", [*MADE_UP, *EVERY], indirect=True)
@@ -196,7 +196,7 @@ def test_the_first_figure_of_a_kept_study_shows_the_measured_points(
 def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> None:
     m, page = made_up
     alphas = [float(alpha) for alpha in next(page.all("input", type="range"))["data-alphas"].split()]
-    boxes = [*page.all("div", "sentence")]
+    boxes = list(page.all("div", "sentence"))
     named_answers = [
         (m.answers(run)[target], language_name(target))
         for (run, target), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
@@ -214,7 +214,7 @@ def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> Non
 
 def shown_at(box: Node, alphas: Sequence[float], sentence: object) -> bool:
     """Return whether a box has at each α a sentence's words and labels, and the gold label of wrong ones."""
-    labels_by_alpha = {round(alpha, 6): [*labels] for alpha, labels in sentence.predicted}
+    labels_by_alpha = {round(alpha, 6): list(labels) for alpha, labels in sentence.predicted}
     for alpha in alphas:
         (stretch,) = [
             stretch
@@ -269,7 +269,7 @@ def checked_at_random(number: int) -> list[Check]:
             bounds = [{"above": 0.0}, {"below": 0.0}, {"above": -0.01, "below": 0.01}, {"below": 0.03}]
             is_judged = not checks or bool(random.random() < 0.8)
             checks.append(
-                Check(about=title, values=[*values], judged=is_judged, **bounds[random.integers(4)])
+                Check(about=title, values=list(values), judged=is_judged, **bounds[random.integers(4)])
             )
     return checks if any(check.judged for check in checks) else checked_at_random(number + 1000)
 
@@ -303,7 +303,7 @@ def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
         checks = rows[(rows["claim"] == claim) & rows["judged"]]
         of_verdict = checks[checks["verdict"] == {"mixed": "contradicted"}.get(badge, badge)]
         summary = item.one("summary")
-        strip = [*summary.all("svg", "strip")]
+        strip = list(summary.all("svg", "strip"))
         if of_verdict["mean"].isna().all():
             assert not strip, "what was not measured has no picture"
             continue
@@ -319,9 +319,9 @@ def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
         of_picture = next(row for row in fitting if row["about"] in picture["aria-label"])
         check_picture(picture, of_picture, is_ratio=of_picture["about"] in ratios)
         if len(checks) > 1:
-            lines = [*item.one("ul", "checks").all("li")]
+            lines = list(item.one("ul", "checks").all("li"))
             assert len(lines) == len(rows[rows["claim"] == claim])
-            (decides,) = [line for line in lines if [*line.all("strong", "decides")]]
+            (decides,) = [line for line in lines if list(line.all("strong", "decides"))]
             assert any(row["about"] in decides.text for row in fitting)
     return strips
 
@@ -356,7 +356,7 @@ def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None
     positions = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
     positions |= {"above": left, "below": right}
     known_values = {name: row[name] for name in positions if not math.isnan(row[name])}
-    if not {"low", "high"} <= {*known_values}:
+    if not {"low", "high"} <= set(known_values):
         known_values = {name: value for name, value in known_values.items() if name not in ("low", "high")}
     assert (left == 0) == math.isnan(row["above"]) and (right == 160) == math.isnan(row["below"])
     logarithmic = "log scale" in strip["aria-label"]
@@ -377,7 +377,11 @@ def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None
 def test_a_claim_shows_the_check_that_its_verdict_is_of() -> None:
     outcomes = outcomes_at_random(range(40))
     assert {outcome.verdict for outcome in outcomes} == {
-        *("supported", "undecided", "contradicted", "mixed", "not tested")
+        "supported",
+        "undecided",
+        "contradicted",
+        "mixed",
+        "not tested",
     }
     assert check_strips(page_with(Measurements(runs=[]), outcomes), outcomes) > 15
 
@@ -431,12 +435,12 @@ def test_the_table_of_tests_says_the_same_on_the_page_in_csv_latex_and_json(
     head = [cell.text for cell in table.header]
     first_column = head.index("system")
     assert head[first_column : first_column + len(TESTS_HEAD)] == TESTS_HEAD
-    rows = [*csv.DictReader(io.StringIO(to_csv(table.data)))]
+    rows = list(csv.DictReader(io.StringIO(to_csv(table.data))))
     names = ["system", "baseline", "language", "score", "baseline_score", "difference"]
     assert [column for column in rows[0] if column in names] == names
     heads = latex_heads(to_latex(table))  # Without columns that are the same in all lines.
     assert [text for text in TESTS_HEAD if text in heads] == [text for text in heads if text in TESTS_HEAD]
-    assert {"system", "system score", "baseline score", "difference"} <= {*heads}
+    assert {"system", "system score", "baseline score", "difference"} <= set(heads)
     assert len(table.rows) == len(rows) > 3
     for cells, row in zip(table.rows, rows, strict=True):
         line = dict(zip(head, (cell.text for cell in cells), strict=True))
@@ -487,7 +491,7 @@ def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
         if not table.name.startswith("scores-"):
             continue
         for number in table.data.to_dict("records"):
-            if number["column"] not in {*rows["language"]}:
+            if number["column"] not in set(rows["language"]):
                 continue
             facts = ("encoder", "way", "inputs", "inputs.translator", "corpus", "treebank", "task", "split")
             of_cell = rows[rows["language"].eq(number["column"]) & rows["metric"].eq(number["metric"])]
@@ -523,7 +527,7 @@ def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(
         expected = numbers_of(figure)
         assert shown_numbers and "e+" not in figure.alt, figure.alt
         assert sorted(shown_numbers) == sorted(expected) or (
-            len(shown_numbers) == MOST_ENDS and {*shown_numbers} <= {*expected}
+            len(shown_numbers) == MOST_ENDS and set(shown_numbers) <= set(expected)
         ), figure.name
 
 
@@ -534,7 +538,7 @@ def drawn_lines(figure: Figure) -> list[tuple[str, list[float]]]:
     """Return each drawn line that has a name, and its heights."""
     lines = [line for axes in figure.paint(PAGE).axes for line in axes.get_lines()]
     named_lines = [line for line in lines if not line.get_label().startswith("_")]
-    return [(line.get_label(), [*line.get_ydata()]) for line in named_lines]
+    return [(line.get_label(), list(line.get_ydata())) for line in named_lines]
 
 
 def short(number: float) -> str:

@@ -413,7 +413,7 @@ def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     (second_store.root / KEY).symlink_to(victim)
     with pytest.raises(StorageError, match=f"{KEY}:"):
         second_store.download_records()
-    assert not [*victim.iterdir()]
+    assert not list(victim.iterdir())
 
 
 @pytest.mark.parametrize("base", [f"../../{KEY}/model", "../../../evil/model", "/etc", 5])

@@ -164,7 +164,9 @@ def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, t
     (tmp_path / f"{tool}.toml").write_text(text, encoding="utf-8")
     examples = list(describe_corpus(tmp_path / f"{tool}.toml").read(None, "en", "test"))
     predictions = model.predict([example.words for example in examples])
-    assert [example.tags or ("O",) * len(example.words) for example in examples] == [*map(tuple, predictions)]
+    assert [example.tags or ("O",) * len(example.words) for example in examples] == list(
+        map(tuple, predictions)
+    )
 
 
 def test_labels_without_names_are_refused_with_the_file_that_names_them(elsewhere):

@@ -389,7 +389,7 @@ def test_an_onnx_file_has_the_numbers_of_the_model_or_is_not_kept(
     of_another = (folder / "model.onnx").read_bytes()
     monkeypatch.setattr(torch.onnx, "export", lambda _, __, path, **___: path.write_bytes(of_another))
     with torch.no_grad():
-        [*model.network.parameters()][-1][-1] += 0.01  # The last bias alone: one output of the last kind.
+        list(model.network.parameters())[-1][-1] += 0.01  # The last bias alone: one output of the last kind.
     with pytest.raises(RunError, match=r"model.onnx: .*ONNX"):
         export(model, tmp_path / "wrong", onnx=True)
     assert not (tmp_path / "wrong").exists()
