@@ -1,4 +1,4 @@
-"""Of a large product `make test` runs a few cases with every pair of values; `make nightly` runs all."""
+"""`make test` runs a few cases of a large product, with every pair of values. `make nightly` runs all."""
 
 from itertools import combinations, pairwise, product
 from types import SimpleNamespace

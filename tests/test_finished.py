@@ -1,4 +1,4 @@
-"""Running a recipe whose folder is finished: known without torch, nothing written; any change is noticed."""
+"""A recipe whose folder is finished is recognized without torch, writes nothing, and notices any change."""
 
 import json
 import subprocess

@@ -63,7 +63,7 @@ TRANSLATORS = ("", "built-in")
 def recipe(
     copies: Mapping[str, str], renamed: Collection[str], *, peft: str, adjusted: str, translator: str
 ) -> Table:
-    """Return a study of all methods; those renamed are the copies."""
+    """Return a study of all methods, with copies instead of the renamed ones."""
 
     def class_of(name: str) -> str:
         return copies[name] if name in renamed else name
@@ -201,7 +201,7 @@ def baselines_of(m: Measurements) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Make the measurements of a study whose methods of some names are the copies; each once."""
+    """Give a function that measures a study with copies of some methods, once for each choice."""
     folder = tmp_path_factory.mktemp("renamed")
     measurements_by_name = dict[str, Measurements]()
     copies = write_copies(folder)

@@ -122,7 +122,7 @@ def names_in(panel: Any) -> list[tuple[str, str]]:
 
 
 def means_at(m: Measurements, alpha: float, names: list[tuple[str, str]]) -> list[str]:
-    """Return the mean score over seeds of each language; a dash where none was measured."""
+    """Return the mean score over seeds of each language, or a dash where none was measured."""
     rows = paths_of(m)
     rows = rows[np.isclose(rows["alpha"], alpha, atol=1e-5)]
     named_rows = rows.assign(

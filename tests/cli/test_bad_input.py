@@ -18,7 +18,7 @@ WIKIANN = "Anna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n"
 
 @pytest.fixture
 def get_refusal(command, tmp_path, monkeypatch):
-    """Run the tiny recipe, changed, and give the message; no training may begin."""
+    """Give a function that runs the tiny recipe with changes and returns the message before any training."""
 
     def forbid_training(*_, **__):
         raise AssertionError("a training began")

@@ -201,13 +201,13 @@ ELSEWHERE = {
     "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
     "engine/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "methods/multi_task.py": {"mkdir"},  # In a new folder of this process.
-    "methods/presets.py": {"read_text"},  # Of the package.
+    "methods/presets.py": {"read_text"},  # A file of the package.
     "reports/page.py": {"read_text"},
     "reports/sections.py": {"read_text"},
     "reports/tables.py": {"read_text"},
     "reports/verdicts.py": {"read_text"},
     "training/checkpoints.py": {"open"},  # In a new folder of this process.
-    "training/memory.py": {"read_text", "write_text"},  # Of the system.
+    "training/memory.py": {"read_text", "write_text"},  # Files of the system.
     "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
     "using/encoder_exports.py": {"mkdir", "write_text"},
     "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
@@ -215,7 +215,7 @@ ELSEWHERE = {
     "using/onnx_scores.py": {"write_text"},
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
-    "using/explorer/server.py": {"read_text", "open", "write_text"},  # Of the package; a browser; its page.
+    "using/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
 }
 """Calls for files outside shared folders, with the reason."""
 

@@ -115,7 +115,7 @@ def reading(case: str, source: Source) -> str:
 
 
 def corpus(case: str, source: Source) -> Corpus:
-    """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
+    """Return the corpus of a case, such as "ud@sequoia" for a treebank."""
     name, language, _ = case.split()
     corpus_name, _, treebank = name.partition("@")
     if corpus_name in list_shipped():
@@ -125,6 +125,7 @@ def corpus(case: str, source: Source) -> Corpus:
 
 if __name__ == "__main__":
     sources = {"fixtures": FIXTURES, "built-in": BuiltInLanguages()}
-    sources |= {"real": DiskFolder(Path(sys.argv[1]))} if sys.argv[1:] else {}
+    if sys.argv[1:]:
+        sources["real"] = DiskFolder(Path(sys.argv[1]))
     RECORDED |= {name: readings(RECORDED[name], source) for name, source in sources.items()}
     GOLDEN.write_text(json.dumps(RECORDED, indent=1) + "\n", encoding="utf-8")

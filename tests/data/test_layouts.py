@@ -16,7 +16,7 @@ def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own_cor
         (split,) = inspect_splits(
             own_corpus(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n')
         )
-    except DataError as error:  # Of the whole file.
+    except DataError as error:  # An error of the whole file.
         assert f"test.txt{odd.error}" in str(error)
         assert odd.sentences == 0
         return

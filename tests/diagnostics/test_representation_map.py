@@ -1,4 +1,4 @@
-"""The map is scikit-learn's PCA; it turns with nothing but the sentences themselves."""
+"""The map is scikit-learn's PCA and depends only on the sentences."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""Every family: Hugging Face's states to the bit, each site once, no hook left; what families lack."""
+"""Every family has Hugging Face's states to the bit, runs each site once, and leaves no hook."""
 
 import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import pytest
 import torch
@@ -133,12 +133,20 @@ def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_fo
                 site.module(encoder, part)
 
 
-def seen_in(encoder, site, names, batch):
+class SeenTensors(NamedTuple):
+    """The first input and the output of a module."""
+
+    input: torch.Tensor
+    output: torch.Tensor
+
+
+def seen_in(encoder, names, batch):
+    """Compute a batch and return the tensors of some modules by name."""
     seen_tensors = {}
     handles = [
         encoder.get_submodule(name).register_forward_hook(
             lambda _, inputs, keywords, output, name=name: seen_tensors.update(
-                {name: (next(iter((*inputs, *keywords.values()))), tensor(output))}
+                {name: SeenTensors(next(iter((*inputs, *keywords.values()))), tensor(output))}
             ),
             with_kwargs=True,
         )
@@ -159,20 +167,20 @@ def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
     site = family.sites(encoder)[1]
     sub_layers = ((site.attention, site.attention_norm), (site.feed_forward, site.feed_forward_norm))
     names = {*site.attention, *site.feed_forward, site.attention_norm, site.feed_forward_norm, site.block}
-    seen_tensors = seen_in(encoder, site, names, batch)
+    seen_tensors = seen_in(encoder, names, batch)
     for modules, norm in sub_layers:
         if "post-norm" in family.lacks:
             assert f"{norm}.".startswith(f"{modules[0]}.")
         else:
-            assert torch.equal(seen_tensors[modules[-1]][1], seen_tensors[norm][1])
+            assert torch.equal(seen_tensors[modules[-1]].output, seen_tensors[norm].output)
     if "post-norm" not in family.lacks:
-        assert torch.equal(seen_tensors[site.block][1], seen_tensors[site.feed_forward_norm][1])
-        difference = seen_tensors[site.feed_forward_norm][0] - seen_tensors[site.attention_norm][1]
+        assert torch.equal(seen_tensors[site.block].output, seen_tensors[site.feed_forward_norm].output)
+        difference = seen_tensors[site.feed_forward_norm].input - seen_tensors[site.attention_norm].output
     else:
-        difference = seen_tensors[site.block][1] - seen_tensors[site.feed_forward_norm][0]
+        difference = seen_tensors[site.block].output - seen_tensors[site.feed_forward_norm].input
     has_end_norm = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
     last_module = site.feed_forward[-1] if has_end_norm else site.feed_forward_out
-    outputs = seen_in(encoder, site, [last_module], batch)[last_module][1]
+    outputs = seen_in(encoder, [last_module], batch)[last_module].output
     torch.testing.assert_close(outputs, difference)  # The residual goes around the feed-forward.
 
 

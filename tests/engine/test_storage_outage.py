@@ -35,7 +35,7 @@ def context(tmp_path):
 
 @pytest.fixture
 def fails_once(monkeypatch):
-    """Let the first attempt to make a run end with an error; return what happens at each attempt."""
+    """Give a function that lets the first attempt to make a run fail and returns a list of attempts."""
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     right, attempts = module.make, []
 

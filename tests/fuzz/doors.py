@@ -33,7 +33,7 @@ Variants = tuple[tuple[Files, str, Callable[[Path], object]], ...]
 
 @dataclass(frozen=True)
 class Door:
-    """A way in: files, which of them is mutated, and what reads them; mutations take variants in turn."""
+    """Files, the name of the mutated one, and a reader. Mutations take variants in turn."""
 
     name: str
     known: Variants | Callable[[], Variants]
@@ -203,7 +203,8 @@ def predictions() -> Iterator[Door]:
             key = (form.name, *(file_format.name for file_format in kind.formats))
             if key not in seen_formats:
                 files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
-                files |= {"in.txt": BRAT["test.txt"]} if form.name == "brat" else {}
+                if form.name == "brat":
+                    files["in.txt"] = BRAT["test.txt"]
                 variant = (files, "in.dat", partial(read, kind, task, form.name))
                 yield Door(f"predict {task} {form.name}", (variant,))
             seen_formats.add(key)
@@ -346,7 +347,7 @@ def leases() -> Iterator[Door]:
 
 
 def names() -> Iterator[Door]:
-    """Yield names of files given by others: of processes, of members, of temporary files."""
+    """Yield names of files given by others, for processes, members and temporary files."""
     from isogloss.core.atomic_files import sweep_folder
     from isogloss.core.processes import has_ended, host
     from isogloss.core.untrusted import join_safely

@@ -1,4 +1,4 @@
-"""Averages: the models themselves at the ends, in any order; task and language vectors; what is refused."""
+"""Averages of models, of task vectors and of language vectors, and those that are refused."""
 
 import shutil
 from dataclasses import replace

@@ -12,7 +12,7 @@ CONTENT = {
     "advmod", "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound",
     "list", "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
 }  # fmt: skip
-"""The shared task lists what is content; the code under test lists what is not."""
+"""Relations of content words, as in the shared task. The code under test lists the other relations."""
 
 
 def attachment(gold, predicted, **options):
@@ -46,7 +46,7 @@ def sentences(draw):
 
 
 def rows(gold, predicted):
-    """One row a word: sentence, place, tag, gold arc, predicted arc; subtypes cut off by hand."""
+    """Yield sentence and place, tag, gold arc and predicted arc of each word, without subtypes."""
     for number, (gold_tree, predicted_tree) in enumerate(zip(gold, predicted, strict=True)):
         for place in range(len(gold_tree.heads)):
             arcs = [

@@ -137,7 +137,7 @@ def test_similarity_of_states_counts_where_it_was_measured():
 
 
 NATURAL = {"de": 0.8, "fi": 0.62, "tr": 0.57, "sw": 0.4, "ja": 0.47, "hu": 0.6}
-"""True scores in languages of five families; Finnish and Hungarian are one."""
+"""True scores in languages of five families. Finnish and Hungarian share a family."""
 
 
 def natural_study(seeds=(0, 1), examples=100, source_examples=400, labelled=NATURAL):
@@ -301,7 +301,7 @@ def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
         name = f"free {model_row(seed)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=tmp_path / str(seed)))
     (candidates,) = all_candidates(make_measurements(rows(), scores(), runs=runs))
-    # Of three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
+    # Three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
     expected = [(3 + 2 + 1) / 9, (3 + 2 + 1) / 9, (2 + 2 + 2) / 9, (1 + 1 + 2) / 9]
     for column in range(len(LANGUAGES)):
         assert candidates.signals["agreement"][:, column] == pytest.approx(expected)

@@ -291,7 +291,7 @@ def outcomes_at_random(numbers: Sequence[int]) -> list[ClaimOutcome]:
 
 
 def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
-    """Assert that each claim shows the check that its verdict is of; return how many have a strip."""
+    """Assert that each claim shows the check with its verdict, and return the number of strips."""
     rows = check_rows(outcomes)
     items = [item for box in page.all("ul", "verdicts") for item in box.children if isinstance(item, Node)]
     assert len(items) == len(outcomes)

@@ -1,4 +1,4 @@
-"""A real full disk: half-written files are never used as whole ones; the same call resumes later."""
+"""On a full disk, half-written files are never used as whole ones, and the same call resumes later."""
 
 import subprocess
 
@@ -25,7 +25,7 @@ FULL = "space"
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 64 KiB; only root can make one."""
+    """A file system of 64 KiB, which only root can make."""
     folder = tmp_path / "disk"
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
@@ -42,7 +42,7 @@ def resize(disk, size):
 
 
 def fill(disk):
-    """Fill the disk; return the file that uses the space."""
+    """Fill the disk and return the file that uses the space."""
     ballast = disk / "ballast"
     with pytest.raises(OSError, match="left"), ballast.open("wb", buffering=0) as file:
         while True:

@@ -77,7 +77,7 @@ class Faulty(MemoryFileSystem):
 
 @pytest.fixture
 def faulty(tmp_path, monkeypatch):
-    """A store on such a file system; set its faults on ``Faulty``."""
+    """A store on such a file system, whose faults are set on ``Faulty``."""
     fsspec.register_implementation("abfss", Faulty, clobber=True)
     fsspec.filesystem("memory").store.clear()
     for name in ("overwrites", "cuts", "fails", "away"):

@@ -89,7 +89,7 @@ def part_total(part):
 
 
 def draw_spans(notation, draw):
-    """Return spans in a random order; in their own order each scheme shows."""
+    """Return spans in a random order. In their own order, each scheme shows."""
     spans = small_spans(notation)
     draw.shuffle(spans)
     return spans

@@ -51,7 +51,7 @@ def explorer() -> SimpleNamespace:
 
 @pytest.fixture
 def serve(explorer) -> Iterator[Callable[[float], int]]:
-    """Serve with a time limit for requests; return the port."""
+    """Give a function that serves with a time limit for requests and returns the port."""
     running = []
 
     def start(seconds: float) -> int:

@@ -288,7 +288,7 @@ def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
     monkeypatch.chdir(project)
     (run / "model").mkdir()
     (run / "model/config.json").touch()
-    (tmp_path / "studies/one/.claims").mkdir(parents=True)  # Of runs that are being made.
+    (tmp_path / "studies/one/.claims").mkdir(parents=True)  # The folder of leases.
     of_runs = (run, run.parent, tmp_path, run / "model", tmp_path / "studies")
     for folder in (*of_runs, home, home.parent, tmp_path / "link", project, project.parent):
         with pytest.raises(StorageError, match="--force"):
