@@ -15,26 +15,28 @@ SMALL = 6
 """Products of up to this many cases run whole."""
 
 
-def cover(cases: Sequence[Mapping[str, Hashable]], together: int = 2) -> list[int]:
+def cover(cases: Sequence[Mapping[str, Hashable]], group_size: int = 2) -> list[int]:
     """Return the places of few cases that contain all values that occur together in any case.
 
     A case has a value for each of its options. `together` is how many options have to meet. Default: 2, each
     pair of values. The choice depends only on the cases and their order.
     """
-    groups = [{*combinations(sorted(case.items(), key=_name), min(together, len(case)))} for case in cases]
+    groups = [
+        set(combinations(sorted(case.items(), key=_name), min(group_size, len(case)))) for case in cases
+    ]
     missing = set().union(*groups)
-    chosen: list[int] = []
+    places: list[int] = []
     while missing:
-        best = max(range(len(cases)), key=lambda place: len(groups[place] & missing))
-        chosen.append(best)
-        missing -= groups[best]
-    return sorted(chosen)
+        best_place = max(range(len(cases)), key=lambda place: len(groups[place] & missing))
+        places.append(best_place)
+        missing -= groups[best_place]
+    return sorted(places)
 
 
 def spread_over(length: int, count: int) -> list[int]:
     """Return the places of `count` cases spread evenly over a list, with its first and its last one."""
     if count >= length:
-        return [*range(length)]
+        return list(range(length))
     return sorted({round(number * (length - 1) / max(1, count - 1)) for number in range(count)})
 
 
@@ -46,9 +48,9 @@ def leave_products_to_the_night(items: Iterable[pytest.Item]) -> None:
         if hasattr(item, "callspec") and not marks & {"every_case", "nightly"}:
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
-        chosen = {*_choose(cases)}
+        sample = set(_choose(cases))
         for place, case in enumerate(cases):
-            if place not in chosen:
+            if place not in sample:
                 case.add_marker(pytest.mark.nightly)
 
 
@@ -56,10 +58,10 @@ def _choose(cases: Sequence[pytest.Item]) -> Iterable[int]:
     sample = cases[0].get_closest_marker("sample")
     if sample:
         return spread_over(len(cases), *sample.args)
-    together = 1 if cases[0].get_closest_marker("each_value") else 2
-    if together == 2 and len(cases) <= SMALL:
+    group_size = 1 if cases[0].get_closest_marker("each_value") else 2
+    if group_size == 2 and len(cases) <= SMALL:
         return range(len(cases))
-    return cover([_options_of(case) for case in cases], together)
+    return cover([_options_of(case) for case in cases], group_size)
 
 
 def _options_of(item: pytest.Item) -> dict[str, Hashable]:

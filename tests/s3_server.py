@@ -42,14 +42,14 @@ class S3:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def tell(self, what: str) -> str:
+    def tell(self, command: str) -> str:
         """Give a command. Return what it says when it is obeyed."""
         assert self.process.stdin
         assert self.process.stdout
-        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.write(f"{command}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
-        assert line, f"the server has ended at {what!r}"
+        assert line, f"the server has ended at {command!r}"
         return line.strip()
 
 

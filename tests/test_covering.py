@@ -1,4 +1,4 @@
-"""Of a large product `make test` runs a few cases with every pair of values; `make nightly` runs all."""
+"""`make test` runs a few cases of a large product, with every pair of values. `make nightly` runs all."""
 
 from itertools import combinations, pairwise, product
 from types import SimpleNamespace
@@ -27,9 +27,9 @@ def pairs_of(cases):
 @given(SIZES)
 def test_every_pair_of_values_is_in_a_chosen_case(sizes):
     cases = product_of(*sizes)
-    chosen = [cases[place] for place in cover(cases)]
-    assert pairs_of(chosen) == pairs_of(cases)
-    assert {value for case in chosen for value in case.items()} == {
+    chosen_cases = [cases[place] for place in cover(cases)]
+    assert pairs_of(chosen_cases) == pairs_of(cases)
+    assert {value for case in chosen_cases for value in case.items()} == {
         value for case in cases for value in case.items()
     }
 
@@ -40,12 +40,12 @@ def test_few_cases_of_a_large_product_are_chosen():
 
 @pytest.mark.parametrize("sizes", [(30,), (6, 5)])
 def test_all_cases_of_one_list_and_all_pairs_of_two_are_chosen(sizes):
-    assert cover(product_of(*sizes)) == [*range(30)]
+    assert cover(product_of(*sizes)) == list(range(30))
 
 
 def test_pairs_that_no_case_has_are_not_missed():
     cases = [{"a": number % 3, "b": number % 2, "c": number} for number in range(12)]
-    assert cover(cases) == [*range(12)]
+    assert cover(cases) == list(range(12))
 
 
 @given(st.integers(1, 50), st.integers(1, 50))
@@ -53,7 +53,7 @@ def test_a_sample_is_spread_from_the_first_case_to_the_last(length, count):
     places = spread_over(length, count)
     assert len(places) == min(length, count) and places[0] == 0
     assert count == 1 or places[-1] == length - 1
-    gaps = {after - before for before, after in pairwise(places)}
+    gaps = {end - start for start, end in pairwise(places)}
     assert not gaps or max(gaps) - min(gaps) <= 1
 
 
@@ -76,7 +76,7 @@ class Case:
 
 
 def kept_of(options, *marks):
-    cases = [Case("test_some", one, *marks) for one in options]
+    cases = [Case("test_some", case_options, *marks) for case_options in options]
     leave_products_to_the_night(cases)
     return [case for case in cases if not case.get_closest_marker("nightly")]
 
@@ -88,15 +88,15 @@ def test_large_products_leave_cases_to_the_night():
 
 
 def test_a_marked_test_keeps_a_sample_of_its_cases():
-    kept = kept_of(product_of(9), pytest.mark.sample(3))
-    assert [case.callspec.params["option 0"] for case in kept] == [0, 4, 8]
+    kept_cases = kept_of(product_of(9), pytest.mark.sample(3))
+    assert [case.callspec.params["option 0"] for case in kept_cases] == [0, 4, 8]
 
 
 def test_a_test_may_ask_for_each_value_instead_of_each_pair():
-    kept = kept_of(product_of(2, 3, 3), pytest.mark.each_value)
-    options = [case.callspec.params for case in kept]
-    assert len(kept) == 3 and {value for one in options for value in one.items()} == {
-        value for one in product_of(2, 3, 3) for value in one.items()
+    kept_cases = kept_of(product_of(2, 3, 3), pytest.mark.each_value)
+    options = [case.callspec.params for case in kept_cases]
+    assert len(kept_cases) == 3 and {value for case_options in options for value in case_options.items()} == {
+        value for case_options in product_of(2, 3, 3) for value in case_options.items()
     }
 
 

@@ -15,9 +15,8 @@ import pytest
 
 import isogloss
 from each import each
-from isogloss.core.features import DECLARATION, FEATURES, feature_entries
 from isogloss.core.plug_ins import Group
-from isogloss.core.registry import Registry
+from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 
 ROOT = Path(isogloss.__file__).parent
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))

@@ -63,7 +63,7 @@ TRANSLATORS = ("", "built-in")
 def recipe(
     copies: Mapping[str, str], renamed: Collection[str], *, peft: str, adjusted: str, translator: str
 ) -> Table:
-    """Return a study of all methods; those renamed are the copies."""
+    """Return a study of all methods, with copies instead of the renamed ones."""
 
     def class_of(name: str) -> str:
         return copies[name] if name in renamed else name
@@ -83,10 +83,11 @@ def recipe(
     entries = ENTRIES if translator else {**ENTRIES, "consistency": {"weight": 0.0}}
     methods = [table(label, fields) for label, fields in entries.items()]
     if peft:
-        trained = ("source-only", "bilingual", "x-mixup")
+        trained_labels = ("source-only", "bilingual", "x-mixup")
         kind = {"kind": class_of(peft)}
         methods += [
-            {**table(label, ENTRIES[label]), "label": f"{label} + {peft}", "peft": kind} for label in trained
+            {**table(label, ENTRIES[label]), "label": f"{label} + {peft}", "peft": kind}
+            for label in trained_labels
         ]
     study: Table = {
         "title": "Names",
@@ -124,22 +125,22 @@ def original(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{12}\b|(?<=\()[0-9a-f]{6}(?=\))", "ID", text.replace(SUFFIX, ""))
 
 
-def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
+def rows_of(run: Measure, plan: Planned) -> Iterator[Table]:
     """Yield made-up rows of a measurement: the same for a method and for its copy."""
-    labels = {model: label for label, models in planned.methods.items() for model in models}
+    labels = {model: label for label, models in plan.methods.items() for model in models}
     models = select_kind(FineTune, run.subjects)
     for language in run.languages:
-        about = [
+        facts = [
             (
                 labels[identity(model)],
                 model.source,
                 model.target,
                 model.seed,
-                planned.encoders.get(model.encoder),
+                plan.encoders.get(model.encoder),
             )
             for model in models
         ]
-        draw = Random(f"{run.inputs} {language} {about}")
+        draw = Random(f"{run.inputs} {language} {facts}")
         score = {"split": run.split, "metric": "accuracy", "language": language, "examples": 8}
         if run.diagnostic.name == "scores":
             yield {
@@ -154,22 +155,22 @@ def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
                 yield {**ends, "role": role, "alpha": alpha, "score": draw.random(), **score}
 
 
-def write_records(planned: Planned) -> Measurements:
+def write_records(plan: Planned) -> Measurements:
     """Write the records of a plan and read them."""
-    planned.write("")
-    for run in planned.runs:
+    plan.write("")
+    for run in plan.runs:
         record = Record(
             id=identity(run),
             kind=run.name,
             title=run.title,
             run=content(run),
             needs=tuple(map(identity, needs(run))),
-            rows=[*rows_of(run, planned)] if isinstance(run, Measure) else [],
+            rows=list(rows_of(run, plan)) if isinstance(run, Measure) else [],
             read=run.data_read,
         )
-        (planned.store.root / record.id).mkdir(parents=True, exist_ok=True)
-        write_record(planned.store.root / record.id, record)
-    return read_measurements(planned.store.root)
+        (plan.store.root / record.id).mkdir(parents=True, exist_ok=True)
+        write_record(plan.store.root / record.id, record)
+    return read_measurements(plan.store.root)
 
 
 def page_of(m: Measurements) -> str:
@@ -200,9 +201,9 @@ def baselines_of(m: Measurements) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Make the measurements of a study whose methods of some names are the copies; each once."""
+    """Give a function that measures a study with copies of some methods, once for each choice."""
     folder = tmp_path_factory.mktemp("renamed")
-    made = dict[str, Measurements]()
+    measurements_by_name = dict[str, Measurements]()
     copies = write_copies(folder)
     for seed in (0, 1):
         shutil.copytree(Path(isogloss.__file__).with_name("shipped"), folder / f"given-{seed}")
@@ -211,10 +212,10 @@ def study(tmp_path_factory):
         renamed: Collection[str] = (), *, peft: str = "", adjusted: str = "", translator: str = ""
     ) -> Measurements:
         name = f"runs {' '.join(renamed)} {peft} {adjusted} {translator}"
-        if name not in made:
+        if name not in measurements_by_name:
             text = recipe(copies, renamed, peft=peft, adjusted=adjusted, translator=translator)
-            made[name] = write_records(plan_recipe(text, out=folder / name))
-        return made[name]
+            measurements_by_name[name] = write_records(plan_recipe(text, out=folder / name))
+        return measurements_by_name[name]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -224,9 +225,9 @@ def study(tmp_path_factory):
         del sys.modules[name]
 
 
-def assert_equal(found: Measurements, expected: Measurements) -> None:
-    assert baselines_of(found) == baselines_of(expected)
-    assert page_of(found) == page_of(expected)
+def assert_equal(measurements: Measurements, expected: Measurements) -> None:
+    assert baselines_of(measurements) == baselines_of(expected)
+    assert page_of(measurements) == page_of(expected)
 
 
 @pytest.mark.nightly
@@ -254,8 +255,8 @@ def test_records_of_earlier_versions_are_read_as_those_of_today(study):
 @pytest.mark.parametrize("peft", PEFTS)
 def test_copies_in_each_combination_have_the_report_of_the_originals(study, peft, adjusted, translator):
     combination = {"peft": peft, "adjusted": adjusted, "translator": translator}
-    renamed = (*NAMES, *filter(None, (peft, adjusted)))
-    assert_equal(study(renamed, **combination), study(**combination))
+    names = (*NAMES, *filter(None, (peft, adjusted)))
+    assert_equal(study(names, **combination), study(**combination))
 
 
 @pytest.mark.nightly

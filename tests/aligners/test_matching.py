@@ -22,12 +22,12 @@ def batches(draw):
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**30)))
     matrices = [torch.rand(shape, generator=generator) for shape in shapes]
     values = torch.ones(len(shapes), max(m for m, _ in shapes), max(n for _, n in shapes))
-    real = torch.zeros_like(values, dtype=torch.bool)
+    mask = torch.zeros_like(values, dtype=torch.bool)
     for number, matrix in enumerate(matrices):
         m, n = matrix.shape
         values[number, :m, :n] = matrix
-        real[number, :m, :n] = True
-    return [matrix.tolist() for matrix in matrices], Similarities(values, real)
+        mask[number, :m, :n] = True
+    return [matrix.tolist() for matrix in matrices], Similarities(values, mask)
 
 
 def mutual(matrix):
@@ -55,8 +55,8 @@ def itermax(matrix, rounds):
 
 
 def match_arrays(similarities, matching, rounds=2):
-    made = match_subwords(similarities, matching, rounds=rounds)
-    return [{tuple(link) for link in one.nonzero().tolist()} for one in made]
+    link_matrices = match_subwords(similarities, matching, rounds=rounds)
+    return [{tuple(link) for link in matrix.nonzero().tolist()} for matrix in link_matrices]
 
 
 @given(batches())
@@ -71,9 +71,9 @@ def test_itermax_is_the_papers_algorithm(batch, rounds):
 
 @given(batches())
 def test_itermax_of_one_round_is_argmax_and_more_rounds_only_add(batch):
-    one, two, three = (match_arrays(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
-    assert one == match_arrays(batch[1], "argmax")
-    assert all(a <= b <= c for a, b, c in zip(one, two, three, strict=True))
+    one_round, two_rounds, three_rounds = (match_arrays(batch[1], "itermax", rounds) for rounds in (1, 2, 3))
+    assert one_round == match_arrays(batch[1], "argmax")
+    assert all(a <= b <= c for a, b, c in zip(one_round, two_rounds, three_rounds, strict=True))
 
 
 @given(batches())
@@ -81,28 +81,31 @@ def test_match_is_the_best_of_all_one_to_one_links(batch):
     for matrix, links in zip(batch[0], match_arrays(batch[1], "match"), strict=True):
         m, n = len(matrix), len(matrix[0])
         size = min(m, n)
-        best = max(
+        best_sum = max(
             sum(matrix[i][j] for i, j in zip(rows, columns, strict=True))
             for rows in combinations(range(m), size)
             for columns in permutations(range(n), size)
         )
         assert len(links) == len({i for i, _ in links}) == len({j for _, j in links}) == size
-        assert sum(matrix[i][j] for i, j in links) == pytest.approx(best)
+        assert sum(matrix[i][j] for i, j in links) == pytest.approx(best_sum)
 
 
 @given(batches(), st.floats(0, 1))
 def test_distortion_is_by_relative_places(batch, weight):
-    made = apply_distortion(batch[1], weight)
-    for matrix, values in zip(batch[0], made.values.tolist(), strict=True):
+    similarities = apply_distortion(batch[1], weight)
+    for matrix, values in zip(batch[0], similarities.values.tolist(), strict=True):
         m, n = len(matrix), len(matrix[0])
         for i in range(m):
             for j in range(n):
-                apart = (i / (m - 1) - j / (n - 1)) ** 2 if min(m, n) > 1 else 0.0
-                assert values[i][j] == pytest.approx(matrix[i][j] * (1 - weight * apart), abs=1e-6)
+                distance = (i / (m - 1) - j / (n - 1)) ** 2 if min(m, n) > 1 else 0.0
+                assert values[i][j] == pytest.approx(matrix[i][j] * (1 - weight * distance), abs=1e-6)
 
 
 def test_cosines_are_between_zero_and_one():
-    first, second = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]])
-    made = cosine_similarities(first, second, (torch.tensor([2]), torch.tensor([1])))
-    assert made.values.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
-    assert made.real.tolist() == [[[True, False], [True, False]]]
+    first_states, second_states = (
+        torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]),
+        torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]]),
+    )
+    similarities = cosine_similarities(first_states, second_states, (torch.tensor([2]), torch.tensor([1])))
+    assert similarities.values.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
+    assert similarities.real.tolist() == [[[True, False], [True, False]]]

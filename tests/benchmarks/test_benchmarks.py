@@ -54,13 +54,13 @@ def script(monkeypatch, capsys):
     monkeypatch.setattr(subprocess, "run", run_to_end)  # A separate Python takes seconds to import torch.
     threads = torch.get_num_threads()
 
-    def run(name, *arguments, code=0):
+    def run(name, *arguments, exit_code=0):
         path = BENCHMARKS / f"{name}.py"
         monkeypatch.setattr(sys, "argv", [str(path), *(str(argument) for argument in arguments)])
         try:
             runpy.run_path(str(path), run_name="__main__")
         except SystemExit as end:
-            assert (end.code or 0) == code
+            assert (end.code or 0) == exit_code
         return capsys.readouterr().out
 
     yield run
@@ -101,14 +101,14 @@ def test_finished_runs_are_planned_looked_at_and_reported_on(script, tmp_path):
 def cells_after_kills(script, monkeypatch, tmp_path):
     """Kill the substitute for isogloss twice. Return the cells of the results."""
 
-    def run(stand_in, code):
+    def run(stand_in, exit_code):
         package = tmp_path / "stand_in" / "isogloss"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text(stand_in.replace("FOLDER", repr(LEASES)))
         monkeypatch.setenv("PYTHONPATH", str(package.parent))
         options = ("--kills", 2, "--each", 1, "--engine", "serial", "--folder", tmp_path)
-        (cells,) = numbers(script("kills", *options, code=code), 10).values()
+        (cells,) = numbers(script("kills", *options, exit_code=exit_code), 10).values()
         return cells
 
     return run
@@ -201,7 +201,7 @@ def test_a_section_that_fails_is_a_row_and_the_next_one_runs(script, tmp_path, m
 
     monkeypatch.setattr("training_memory.new_model", fail)
     path = tmp_path / "rows.json"
-    script("gpu_check", "--quick", "--out", path, "--sections", "dropout,rest", code=1)
+    script("gpu_check", "--quick", "--out", path, "--sections", "dropout,rest", exit_code=1)
     rows = rows_of(path)
     (failed_dropout,) = rows["dropout"]
     assert failed_dropout["holds"] is False and "ValueError: no model today" in failed_dropout["measured"]
@@ -210,7 +210,7 @@ def test_a_section_that_fails_is_a_row_and_the_next_one_runs(script, tmp_path, m
 
 def test_a_section_is_left_out_when_the_budget_is_spent(script, tmp_path):
     path = tmp_path / "rows.json"
-    script("gpu_check", "--quick", "--out", path, "--sections", "peaks", "--budget", 1, code=1)
+    script("gpu_check", "--quick", "--out", path, "--sections", "peaks", "--budget", 1, exit_code=1)
     (row,) = rows_of(path)["peaks"]
     assert row["measured"].startswith("left out") and row["holds"] is False
 

@@ -26,13 +26,13 @@ OFF = 2
 """Pixels that the thumb may be off its line."""
 
 
-def write_study(out: Path, number: int, *grids: str) -> Study:
+def write_study(folder: Path, number: int, *grids: str) -> Study:
     """Write a study, and the opening of its page."""
-    moving_study(out, number, *grids)
-    m = read_measurements(out)
+    moving_study(folder, number, *grids)
+    m = read_measurements(folder)
     page = Page(m=m, opening=write_opening(m), outcomes=[], sections=[], runs=run_table(m), raw={})
-    (out / "report.html").write_text(render(page), encoding="utf-8")
-    return m, out / "report.html"
+    (folder / "report.html").write_text(render(page), encoding="utf-8")
+    return m, folder / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +69,14 @@ def test_the_thumb_is_under_the_line_at_every_measured_point(
     crowded_study: Study, open_page: Callable[..., Any], width: int, scheme: str
 ) -> None:
     m, html = crowded_study
-    with open_page(html, width=width, color_scheme=scheme) as shown:
-        check_thumbs(m, shown)
-        assert shown.overflow() <= 0 and shown.errors == []
+    with open_page(html, width=width, color_scheme=scheme) as view:
+        check_thumbs(m, view)
+        assert view.overflow() <= 0 and view.errors == []
 
 
-def check_thumbs(m: Measurements, shown: Any) -> None:
+def check_thumbs(m: Measurements, view: Any) -> None:
     """Assert that in each panel thumb, line, α and axis agree, while the first slider moves by keys."""
-    page = shown.page
+    page = view.page
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 2400})
     colour = page.evaluate("getComputedStyle(document.querySelector('.readout .target')).color")
     panels = page.locator(".path").all()
@@ -90,8 +90,8 @@ def check_thumbs(m: Measurements, shown: Any) -> None:
             line = panel.locator(".now").bounding_box()["x"]
             assert thumb_centre(shot, slider.bounding_box(), colour) == pytest.approx(line, abs=OFF)
             grid = panel.locator(".grid").first.bounding_box()
-            first, last = (float(slider.get_attribute(end)) for end in ("min", "max"))
-            share = (alpha - first) / (last - first)
+            low, high = (float(slider.get_attribute(end)) for end in ("min", "max"))
+            share = (alpha - low) / (high - low)
             assert line == pytest.approx(grid["x"] + share * grid["width"], abs=OFF)
         panels[0].locator("input").press("ArrowRight")
     assert float(panels[0].locator("input").input_value()) == pytest.approx(alpha, abs=1e-5), "the last"
@@ -102,11 +102,11 @@ def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
     m, html = crowded_study
-    with open_page(html, width=680) as shown:
-        shown.page.locator(".path input").first.press("End")
-        shown.page.emulate_media(media="print")
-        assert not shown.page.locator(".path input").first.is_visible()
-        for panel in shown.page.locator(".path").all():
+    with open_page(html, width=680) as view:
+        view.page.locator(".path input").first.press("End")
+        view.page.emulate_media(media="print")
+        assert not view.page.locator(".path input").first.is_visible()
+        for panel in view.page.locator(".path").all():
             assert panel.locator(".slider p").inner_text() == "α = 1.5"
             grid = panel.locator(".grid").first.bounding_box()
             line = panel.locator(".now").bounding_box()
@@ -122,41 +122,41 @@ def names_in(panel: Any) -> list[tuple[str, str]]:
 
 
 def means_at(m: Measurements, alpha: float, names: list[tuple[str, str]]) -> list[str]:
-    """Return the mean score over seeds of each language; a dash where none was measured."""
+    """Return the mean score over seeds of each language, or a dash where none was measured."""
     rows = paths_of(m)
     rows = rows[np.isclose(rows["alpha"], alpha, atol=1e-5)]
-    named = rows.assign(
+    named_rows = rows.assign(
         target=rows["target"].map(language_name), language=rows["language"].map(language_name)
     )
-    means = named.groupby(["target", "language"])["score"].mean()
+    means = named_rows.groupby(["target", "language"])["score"].mean()
     return [f"{100 * means[name]:.1f}" if name in means else "–" for name in names]
 
 
 def check_scores(m: Measurements, page: Any, alpha: float) -> None:
     """Assert that numbers, the live region and sentences are those that were measured at α."""
-    shown: dict[str, set[str]] = {}
+    texts_by_name: dict[str, set[str]] = {}
     for panel in page.locator(".path").all():
         names = names_in(panel)
         texts = panel.locator(".readout b").all_inner_texts()
         assert texts == means_at(m, alpha, names)
         for (_, name), text in zip(names, texts, strict=True):
-            shown.setdefault(name, set()).update({text} - {"–"})
-    (said,) = page.locator("[aria-live], [role=status], output").all_text_contents()
-    point, _, languages = said.partition(": ")
+            texts_by_name.setdefault(name, set()).update({text} - {"–"})
+    (announcement,) = page.locator("[aria-live], [role=status], output").all_text_contents()
+    point, _, languages = announcement.partition(": ")
     assert float(point.removeprefix("α ")) == pytest.approx(alpha, abs=1e-5)
-    assert len(languages.split(", ")) == len(shown)
-    for text, (name, scores) in zip(languages.split(", "), shown.items(), strict=True):
+    assert len(languages.split(", ")) == len(texts_by_name)
+    for text, (name, scores) in zip(languages.split(", "), texts_by_name.items(), strict=True):
         ends = list(dict.fromkeys([min(scores, key=float), max(scores, key=float)])) if scores else []
         assert text == f"{name} {' to '.join(ends) or 'not measured here'}", "each language once"
     check_sentences(m, page, alpha)
 
 
 def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
-    stored = [
-        [path_sentence(text) for text in m.answers(run)[code].values()]
-        for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
+    all_answers = [
+        [path_sentence(text) for text in m.answers(run)[target].values()]
+        for (run, target), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
     ]
-    sentences = [sentence for answers in stored for sentence in answers]
+    sentences = [sentence for answers in all_answers for sentence in answers]
     for box in page.locator(".moving > .sentence").all():
         row = box.locator("ol:visible")
         assert row.count() == 1
@@ -164,8 +164,10 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
         labels = [label.split() for label in labels]
         expected = []
         for sentence in sentences:
-            recorded = [tags for at, tags in sentence.predicted if abs(at - alpha) < 1e-5]
-            triples = zip(sentence.units, recorded[0], sentence.gold, strict=True) if recorded else []
+            recorded_tags = [tags for point, tags in sentence.predicted if abs(point - alpha) < 1e-5]
+            triples = (
+                zip(sentence.units, recorded_tags[0], sentence.gold, strict=True) if recorded_tags else []
+            )
             words = [
                 [unit, tag] if tag == right else [unit, tag, "(wrong)", "gold:", right]
                 for unit, tag, right in triples
@@ -179,35 +181,35 @@ def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
     m, html = crowded_study
-    with open_page(html) as shown:
-        slider = shown.page.locator(".path input").last
+    with open_page(html) as view:
+        slider = view.page.locator(".path input").last
         slider.focus()
         slider.press("Home")
         for alpha in points_of(m):
-            check_scores(m, shown.page, alpha)
+            check_scores(m, view.page, alpha)
             slider.press("ArrowUp")
         for alpha in reversed(points_of(m)):
             assert slider.get_attribute("aria-valuetext") == f"α {alpha:g}"
             slider.press("ArrowLeft")
         slider.press("End")
-        check_scores(m, shown.page, points_of(m)[-1])
+        check_scores(m, view.page, points_of(m)[-1])
         assert slider.evaluate("slider => slider.getAttribute('aria-label')").startswith("α of ")
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("number", "grids"), [*enumerate(itertools.product(ALPHAS, repeat=2))])
+@pytest.mark.parametrize(("number", "grids"), list(enumerate(itertools.product(ALPHAS, repeat=2))))
 def test_every_pair_of_grids_moves_in_step(
     tmp_path: Path, open_page: Callable[..., Any], number: int, grids: tuple[str, ...]
 ) -> None:
     m, html = write_study(tmp_path, number, *grids)
-    with open_page(html, width=(400, 768, 1280)[number % 3]) as shown:
-        check_thumbs(m, shown)
-        slider = shown.page.locator(".path input").first
+    with open_page(html, width=(400, 768, 1280)[number % 3]) as view:
+        check_thumbs(m, view)
+        slider = view.page.locator(".path input").first
         slider.press("Home")
         for alpha in points_of(m):
-            check_scores(m, shown.page, alpha)
+            check_scores(m, view.page, alpha)
             slider.press("ArrowRight")
-        assert shown.errors == []
+        assert view.errors == []
 
 
 def locate_share(panel: Any, share: float) -> tuple[float, float]:
@@ -221,15 +223,17 @@ def locate_share(panel: Any, share: float) -> tuple[float, float]:
 def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page: Callable[..., Any]) -> None:
     m, html = crowded_study
     points = points_of(m)
-    first = min(points_of(m))
-    last = max(points_of(m))
+    lowest_alpha = min(points_of(m))
+    highest_alpha = max(points_of(m))
 
     def nearest(share: float) -> float:
-        return min(points, key=lambda alpha: abs(first + share * (last - first) - alpha))
+        return min(
+            points, key=lambda alpha: abs(lowest_alpha + share * (highest_alpha - lowest_alpha) - alpha)
+        )
 
-    with open_page(html) as shown:
-        page = shown.page
-        panel = shown.page.locator(".path").last
+    with open_page(html) as view:
+        page = view.page
+        panel = view.page.locator(".path").last
         page.mouse.move(*locate_share(panel, 0.3))
         page.mouse.down()
         for share in (0.33, 0.52, 0.81, 0.98, 0.7):
@@ -242,13 +246,13 @@ def test_the_line_is_dragged_by_mouse_and_finger(crowded_study: Study, open_page
         check_scores(m, page, nearest(0.249))
         thumb = panel.locator("input").bounding_box()
         page.mouse.click(thumb["x"] + thumb["width"] - 8, thumb["y"] + thumb["height"] / 2)
-        check_scores(m, page, last)
-        assert shown.errors == []
-    with open_page(html, width=400, has_touch=True) as shown:
-        panel = shown.page.locator(".path").first
+        check_scores(m, page, highest_alpha)
+        assert view.errors == []
+    with open_page(html, width=400, has_touch=True) as view:
+        panel = view.page.locator(".path").first
         panel.scroll_into_view_if_needed()
-        shown.page.touchscreen.tap(*locate_share(panel, 0.6))
-        check_scores(m, shown.page, nearest(0.6))
+        view.page.touchscreen.tap(*locate_share(panel, 0.6))
+        check_scores(m, view.page, nearest(0.6))
 
 
 @pytest.mark.nightly
@@ -260,22 +264,22 @@ def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
         "(slider, by) => { slider.value = Number(slider.value) + by;"
         " slider.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
-    with open_page(html) as shown:
-        slider = shown.page.locator(".path input").first
+    with open_page(html) as view:
+        slider = view.page.locator(".path input").first
         start = points_of(m).index(0.5)
         slider.press("End")
         while float(slider.input_value()) > 0.5:
             slider.press("ArrowLeft")
         slider.evaluate(step, 0.05)  # As screen readers step a slider: by a share of its length.
-        check_scores(m, shown.page, points_of(m)[start + 1])
+        check_scores(m, view.page, points_of(m)[start + 1])
         slider.evaluate(step, -0.001)
-        check_scores(m, shown.page, 0.5)
+        check_scores(m, view.page, 0.5)
 
 
 def test_the_first_figure_has_one_live_region_which_is_silent_at_first(
     crowded_study: Study, open_page: Callable[..., Any]
 ) -> None:
-    with open_page(crowded_study[1]) as shown:
-        assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
+    with open_page(crowded_study[1]) as view:
+        assert view.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
             ""
         ]

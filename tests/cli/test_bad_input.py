@@ -18,7 +18,7 @@ WIKIANN = "Anna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n"
 
 @pytest.fixture
 def get_refusal(command, tmp_path, monkeypatch):
-    """Run the tiny recipe, changed, and give the message; no training may begin."""
+    """Give a function that runs the tiny recipe with changes and returns the message before any training."""
 
     def forbid_training(*_, **__):
         raise AssertionError("a training began")
@@ -28,8 +28,8 @@ def get_refusal(command, tmp_path, monkeypatch):
         sets = [
             part for key, value in changes.items() for part in ("--set", f"{key.replace('__', '.')}={value}")
         ]
-        out = [] if "--out" in arguments else ["--out", tmp_path / "runs"]
-        return command("run", tiny(tmp_path), *out, "--jobs", 1, *sets, *arguments).message
+        out_option = [] if "--out" in arguments else ["--out", tmp_path / "runs"]
+        return command("run", tiny(tmp_path), *out_option, "--jobs", 1, *sets, *arguments).message
 
     return run
 
@@ -50,19 +50,19 @@ def encoder(bert_folder, tmp_path):
 
 
 def test_a_data_folder_that_is_not_there(get_refusal, tmp_path):
-    said = get_refusal("--data", tmp_path / "dta", grid__source="en")
-    assert f"{tmp_path / 'dta'}:" in said
-    assert said.endswith("Give --data a folder that exists.")
+    message = get_refusal("--data", tmp_path / "dta", grid__source="en")
+    assert f"{tmp_path / 'dta'}:" in message
+    assert message.endswith("Give --data a folder that exists.")
 
 
 def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
-    said = get_refusal("--data", data, grid__source="de")
-    assert "corpus 'wikiann'" in said
-    assert "en" in said.partition("has train for")[2]
+    message = get_refusal("--data", data, grid__source="de")
+    assert "corpus 'wikiann'" in message
+    assert "en" in message.partition("has train for")[2]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "beginning"),
     [
         ({"grid__corpus": "wikian"}, "grid.corpus: no corpus 'wikian'. Did you mean 'wikiann'? Known:"),
         ({"grid__method__0__name": "source-onyl"}, "grid.method[0]: no method 'source-onyl'. Did you mean"),
@@ -71,12 +71,12 @@ def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
         ({"measure__0__name": "score"}, "measure[0]: no diagnostic 'score'. Did you mean 'scores'?"),
     ],
 )
-def test_a_name_that_is_unknown(get_refusal, change, said):
-    assert get_refusal(**change).startswith(f"tiny.toml: {said}")
+def test_a_name_that_is_unknown(get_refusal, change, beginning):
+    assert get_refusal(**change).startswith(f"tiny.toml: {beginning}")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "excerpt"),
     [
         ({"grid__source": "en"}, "--data DIR"),
         ({"grid__source": "qaz"}, "qaz:"),
@@ -84,12 +84,12 @@ def test_a_name_that_is_unknown(get_refusal, change, said):
         ({"encoder": "'{pretrain}'"}, "no such folder"),
     ],
 )
-def test_a_language_or_an_encoder_that_is_not_there(get_refusal, change, said):
-    assert said in get_refusal(**change)
+def test_a_language_or_an_encoder_that_is_not_there(get_refusal, change, excerpt):
+    assert excerpt in get_refusal(**change)
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "beginning"),
     [
         ("train", "\n", "train-en.tsv:1: the split is empty"),
         (
@@ -105,9 +105,9 @@ def test_a_language_or_an_encoder_that_is_not_there(get_refusal, change, said):
         ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
     ],
 )
-def test_a_data_file_with_a_broken_line(get_refusal, data, file, text, said):
+def test_a_data_file_with_a_broken_line(get_refusal, data, file, text, beginning):
     (data / "panx" / f"{file}-en.tsv").write_text(text, encoding="latin-1")
-    assert get_refusal("--data", data, grid__source="en").startswith(f"{data}/panx/{said}")
+    assert get_refusal("--data", data, grid__source="en").startswith(f"{data}/panx/{beginning}")
 
 
 def test_an_encoder_folder_that_is_not_there(get_refusal, encoder):
@@ -115,17 +115,17 @@ def test_an_encoder_folder_that_is_not_there(get_refusal, encoder):
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "beginning"),
     [
         ("tokenizer.json", "no tokenizer (tokenizer.json, vocab.txt"),
         ("model.safetensors", "no model.safetensors (found: config.json"),
         ("config.json", "no config.json"),
     ],
 )
-def test_an_encoder_folder_without_a_part(get_refusal, encoder, file, said):
+def test_an_encoder_folder_without_a_part(get_refusal, encoder, file, beginning):
     (encoder / file).unlink()
     message = get_refusal(encoder=encoder)
-    assert message.startswith(f"tiny.toml: encoder: {encoder}: {said}")
+    assert message.startswith(f"tiny.toml: encoder: {encoder}: {beginning}")
 
 
 def test_an_encoder_with_damaged_weights(get_refusal, encoder):
@@ -135,8 +135,8 @@ def test_an_encoder_with_damaged_weights(get_refusal, encoder):
 
 
 def test_a_limit_beyond_the_positions_of_the_encoder(get_refusal, encoder):
-    said = get_refusal(encoder=encoder, grid__optimization__limit=161)
-    assert "encoder 'encoder'" in said
+    message = get_refusal(encoder=encoder, grid__optimization__limit=161)
+    assert "encoder 'encoder'" in message
 
 
 def test_a_hub_name_without_a_network(get_refusal, monkeypatch):
@@ -146,8 +146,8 @@ def test_a_hub_name_without_a_network(get_refusal, monkeypatch):
         raise LocalEntryNotFoundError("no network")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    said = get_refusal(encoder="somebody/small-bert")
-    assert said.startswith("somebody/small-bert: ")
+    message = get_refusal(encoder="somebody/small-bert")
+    assert message.startswith("somebody/small-bert: ")
 
 
 def test_a_download_that_is_interrupted(get_refusal, monkeypatch):
@@ -159,21 +159,21 @@ def test_a_download_that_is_interrupted(get_refusal, monkeypatch):
         raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    said = get_refusal(encoder="somebody/small-bert")
-    assert "(ConnectionResetError" in said
-    assert "command" in said
+    message = get_refusal(encoder="somebody/small-bert")
+    assert "(ConnectionResetError" in message
+    assert "command" in message
 
 
 def test_a_recipe_nested_too_deeply(command, tmp_path):
     (tmp_path / "deep.toml").write_text(f"title = {'[' * 5000}{']' * 5000}\n")
-    said = command("run", tmp_path / "deep.toml").message
-    assert said.endswith("its lists or tables are nested too deeply. Flatten them.")
+    message = command("run", tmp_path / "deep.toml").message
+    assert message.endswith("its lists or tables are nested too deeply. Flatten them.")
     assert "nested too deeply" in command("run", tiny(tmp_path), "--set", f"title={'[' * 5000}").message
 
 
 def test_the_place_of_a_mistake_is_said_once(command, tmp_path):
-    said = command("align", "bitext", "qaa-qab", "--aligner", "fast-alien", "--out", tmp_path).message
-    assert said.startswith("command line: align: no word aligner 'fast-alien'.")
+    message = command("align", "bitext", "qaa-qab", "--aligner", "fast-alien", "--out", tmp_path).message
+    assert message.startswith("command line: align: no word aligner 'fast-alien'.")
 
 
 def test_a_full_disk(command, tmp_path, monkeypatch):
@@ -181,8 +181,8 @@ def test_a_full_disk(command, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(atomic_files.os, "fsync", full)
-    said = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1).message
-    assert "device)" in said
+    message = command("run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1).message
+    assert "device)" in message
     assert not list((tmp_path / "runs").glob("*.json"))
 
 
@@ -194,10 +194,10 @@ def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypa
         raise atomic_files.storage_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
     monkeypatch.setattr(saving, "save_model", full)
-    ended = command(
+    output = command(
         "run", tiny(tmp_path), "--out", tmp_path / "runs", "--jobs", 1, "--quiet", "--scale", "least"
     )
-    assert "No space left on device" in ended.message
+    assert "No space left on device" in output.message
     assert not list((tmp_path / "runs").glob("*/record.json"))
 
 
@@ -227,13 +227,13 @@ def test_a_record_damaged_by_hand_is_named(command, damaged_runs, damage):
 def test_a_damaged_record_is_set_aside_and_made_again(command, damaged_runs, tmp_path):
     runs, record = damaged_runs
     record.write_text("{")
-    before = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
+    bytes_by_path = {path: path.read_bytes() for path in runs.glob("*/record.json") if path != record}
     again = command("run", tiny(tmp_path), "--out", runs, "--jobs", 1, "--no-report")
     assert again.status == 0
     assert "record" in again.err
     assert "Set aside as damaged-record.json, and made again." in again.err
     assert json.loads(record.read_text())["id"] == record.parent.name
-    assert {path: path.read_bytes() for path in before} == before
+    assert {path: path.read_bytes() for path in bytes_by_path} == bytes_by_path
 
 
 def test_an_out_that_is_a_file(get_refusal, tmp_path):
@@ -244,8 +244,8 @@ def test_an_out_that_is_a_file(get_refusal, tmp_path):
 
 def test_a_recipe_that_is_a_folder(command, tmp_path):
     tiny(tmp_path)
-    said = command("run", tmp_path).message
-    assert said.endswith(
+    message = command("run", tmp_path).message
+    assert message.endswith(
         "this is a folder, not a recipe. Give a TOML file, such as one of those in it: tiny.toml."
     )
 
@@ -256,13 +256,13 @@ def test_a_recipe_that_is_binary(command, tmp_path):
 
 
 def test_a_recipe_that_is_no_toml_names_the_line(command, tmp_path):
-    said = command("run", tiny(tmp_path, TINY.replace('source = "qaa"', "source = qaa"))).message
-    assert said.startswith("tiny.toml: invalid TOML (Invalid value (at line 7, column 10)")
+    message = command("run", tiny(tmp_path, TINY.replace('source = "qaa"', "source = qaa"))).message
+    assert message.startswith("tiny.toml: invalid TOML (Invalid value (at line 7, column 10)")
 
 
 def test_a_recipe_that_is_not_there(command, tmp_path):
-    said = command("run", tiny(tmp_path).with_name("tiney.toml")).message
-    assert "'tiny.toml'?" in said
+    message = command("run", tiny(tmp_path).with_name("tiney.toml")).message
+    assert "'tiny.toml'?" in message
 
 
 def test_a_report_on_nothing(command, tmp_path):
@@ -299,8 +299,8 @@ def test_a_place_for_a_recipe_that_is_none(command, tmp_path):
     (tmp_path / "folder").mkdir()
     for words in (("init",), ("recipes", "copy", "quickstart", "--to")):
         for force in ((), ("--force",)):
-            said = command(*words, tmp_path / "folder", *force).message
-            assert said.startswith(f"{tmp_path / 'folder'}: ")
+            message = command(*words, tmp_path / "folder", *force).message
+            assert message.startswith(f"{tmp_path / 'folder'}: ")
         assert (
             f"{tmp_path / 'file' / 'r.toml'}: cannot write"
             in command(*words, tmp_path / "file/r.toml").message

@@ -54,10 +54,10 @@ class Half:
 """
 
 
-def install(project: Path, site_folder: Path, code: str, about: str) -> None:
+def install(project: Path, site_folder: Path, source: str, pyproject: str) -> None:
     project.mkdir()
-    (project / "transfer_extras.py").write_text(code, encoding="utf-8")
-    (project / "pyproject.toml").write_text(about, encoding="utf-8")
+    (project / "transfer_extras.py").write_text(source, encoding="utf-8")
+    (project / "pyproject.toml").write_text(pyproject, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "--no-index", "--no-compile", "--target", str(site_folder)]
     subprocess.run([*command, str(project)], check=True)
@@ -70,15 +70,15 @@ def site_folder(tmp_path_factory):
     pytest.importorskip("pip")
     folder = tmp_path_factory.mktemp("plug-ins")
     install(folder / "project", folder / "installed", CODE, PROJECT)
-    about = folder / "installed" / "broken_extras-0.1.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-extras\nVersion: 0.1\n")
+    metadata_folder = folder / "installed" / "broken_extras-0.1.dist-info"
+    metadata_folder.mkdir()
+    (metadata_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-extras\nVersion: 0.1\n")
     points = "\n".join(f"{name} = {value}" for name, value in BROKEN.items())
-    (about / "entry_points.txt").write_text(f"[isogloss.methods]\n{points}\n")
-    other = folder / "installed" / "other_extras-2.dist-info"
-    other.mkdir()
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other-extras\nVersion: 2\n")
-    (other / "entry_points.txt").write_text("[isogloss.methods]\ntwice = transfer_broken:Half\n")
+    (metadata_folder / "entry_points.txt").write_text(f"[isogloss.methods]\n{points}\n")
+    other_folder = folder / "installed" / "other_extras-2.dist-info"
+    other_folder.mkdir()
+    (other_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other-extras\nVersion: 2\n")
+    (other_folder / "entry_points.txt").write_text("[isogloss.methods]\ntwice = transfer_broken:Half\n")
     (folder / "installed" / "transfer_broken.py").write_text(HALF)
     (folder / "installed" / "transfer_loud.py").write_text('raise ZeroDivisionError("no such thing")')
     return folder / "installed"
@@ -88,7 +88,7 @@ def site_folder(tmp_path_factory):
 def installed_plug_ins(site_folder, monkeypatch):
     monkeypatch.syspath_prepend(site_folder)
     yield site_folder
-    for name in [one for one in sys.modules if one.startswith("transfer_")]:
+    for name in [module for module in sys.modules if module.startswith("transfer_")]:
         del sys.modules[name]
 
 
@@ -136,38 +136,44 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     )
     (installed_plug_ins / "transfer_failing.py").write_text(failing.replace('"label-smoothing"', '"failing"'))
     text = RECIPE + '[[grid.method]]\nname = "transfer_failing:LabelSmoothing"\n'
-    planned = plan_recipe(str(recipe(tmp_path, text)), out=tmp_path / "runs")
-    planned.write("")
-    outcome = make_planned(planned, Execution(jobs=2))
-    (failed,) = outcome.failed.values()
+    plan = plan_recipe(str(recipe(tmp_path, text)), out=tmp_path / "runs")
+    plan.write("")
+    outcome = make_planned(plan, Execution(jobs=2))
+    (failure,) = outcome.failed.values()
     assert re.fullmatch(
         r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of .*transfer_failing.* Mend .*",
-        failed,
+        failure,
     )
     m = read_measurements(tmp_path / "runs")
-    trained = {one.record.run["method"]["kind"]: one for one in m.finished("fine-tune")}
-    own, plain = trained["label-smoothing"], trained["source-only"]
-    assert own.record.run["method"]["package"] == "transfer-extras 1.2"
-    assert "package" not in plain.record.run["method"]
+    models_by_method = {run.record.run["method"]["kind"]: run for run in m.finished("fine-tune")}
+    smoothed_run, source_only_run = models_by_method["label-smoothing"], models_by_method["source-only"]
+    assert smoothed_run.record.run["method"]["package"] == "transfer-extras 1.2"
+    assert "package" not in source_only_run.record.run["method"]
     # Without smoothing it is source-only, to the bit.
-    first, second = ((one.folder / "model" / "model.safetensors").read_bytes() for one in (own, plain))
-    assert first == second
+    first_weights, second_weights = (
+        (run.folder / "model" / "model.safetensors").read_bytes() for run in (smoothed_run, source_only_run)
+    )
+    assert first_weights == second_weights
     # The diagnostic's rows, counted again from what the score run kept.
     rows = m.frame("commonest-label")
-    assert {*rows["method"]} == {"label-smoothing"} and {*rows["language"]} == {"qaa", "qab"}
-    scored = next(one for one in m.finished("scores") if one.record.needs == (own.id,))
-    kept = parquet.read_table(scored.folder / "predictions.parquet").to_pylist()
+    assert set(rows["method"]) == {"label-smoothing"} and set(rows["language"]) == {"qaa", "qab"}
+    score_run = next(run for run in m.finished("scores") if run.record.needs == (smoothed_run.id,))
+    prediction_rows = parquet.read_table(score_run.folder / "predictions.parquet").to_pylist()
     for row in each(rows.to_dict("records")):
-        said = [json.loads(one["predicted"]) for one in kept if one["language"] == row["language"]]
-        labels = [label for tags in said for label in tags]
+        predicted_tags = [
+            json.loads(answer_row["predicted"])
+            for answer_row in prediction_rows
+            if answer_row["language"] == row["language"]
+        ]
+        labels = [label for tags in predicted_tags for label in tags]
         assert row["share"] == max(map(labels.count, labels)) / len(labels)
         assert labels.count(row["label"]) == max(map(labels.count, labels))
-    assert make_planned(planned, Execution(jobs=1)).made == []
+    assert make_planned(plan, Execution(jobs=1)).made == []
 
 
 def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug_ins, monkeypatch):
     claims, errors = all_claims()
-    own = next(one for one in claims if one.id == "S1")
+    own_claim = next(claim for claim in claims if claim.id == "S1")
     assert errors == []
     rules = (
         lambda _: {}["x"],
@@ -175,7 +181,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
         lambda _: ["no check"],
         lambda _: [Check(about="a number without a range", values=[1.0, 2.0])],
     )
-    broken = [_check_claim("own", replace(own, test=rule), set()) for rule in rules]
+    broken_claims = [_check_claim("own", replace(own_claim, test=rule), set()) for rule in rules]
     # Over three seeds, 0.10, 0.11 and 0.12 better: t = 0.11 / (0.01 / √3) = 19.05, p = 0.003 with 2 degrees.
     scores = pd.DataFrame(
         [(True, seed, "source-only", 0.5) for seed in range(3)]
@@ -183,12 +189,12 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
         columns=["main", "seed", "method", "score"],
     )
     made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True, models=pd.DataFrame())
-    first, *others = judge([own, *broken], made_up)
-    assert first.verdict == "supported"
-    assert "p = 0.003 over seeds" in first.found
-    assert [one.verdict for one in others] == ["not tested"] * len(rules)
-    assert others[0].found == "its rule failed (KeyError: 'x'), not tested"
-    for wrong in (replace(own, title=""), 3):
+    own_outcome, *broken_outcomes = judge([own_claim, *broken_claims], made_up)
+    assert own_outcome.verdict == "supported"
+    assert "p = 0.003 over seeds" in own_outcome.found
+    assert [outcome.verdict for outcome in broken_outcomes] == ["not tested"] * len(rules)
+    assert broken_outcomes[0].found == "its rule failed (KeyError: 'x'), not tested"
+    for wrong in (replace(own_claim, title=""), 3):
         monkeypatch.setattr("isogloss.core.registry.find_plug_in", lambda *_, wrong=wrong: wrong)
         (error,) = all_claims()[1]
         assert "plug-in smoothing: expected claims with a title and ids of their own" in error
@@ -220,40 +226,43 @@ def test_task_and_corpus_of_a_package_are_planned_with_its_version(installed_plu
 
 
 def test_another_version_of_a_package_is_another_run(installed_plug_ins, tmp_path):
-    first, plain = sorted(models(tmp_path), key=lambda one: one.method.name)
-    before = identity(first), identity(plain)
-    about = installed_plug_ins / "transfer_extras-1.2.dist-info" / "METADATA"
-    text = about.read_text()
+    smoothing_run, source_only_run = sorted(models(tmp_path), key=lambda run: run.method.name)
+    original_ids = identity(smoothing_run), identity(source_only_run)
+    metadata_file = installed_plug_ins / "transfer_extras-1.2.dist-info" / "METADATA"
+    text = metadata_file.read_text()
     try:
-        about.write_text(text.replace("Version: 1.2", "Version: 1.3"))
+        metadata_file.write_text(text.replace("Version: 1.2", "Version: 1.3"))
         package_of.cache_clear()
-        assert content(first.method)["package"] == "transfer-extras 1.3"
+        assert content(smoothing_run.method)["package"] == "transfer-extras 1.3"
         # An id is computed once, and a copy has none yet.
-        assert identity(replace(first)) != before[0] and identity(replace(plain)) == before[1]
+        assert (
+            identity(replace(smoothing_run)) != original_ids[0]
+            and identity(replace(source_only_run)) == original_ids[1]
+        )
     finally:
-        about.write_text(text)
+        metadata_file.write_text(text)
         package_of.cache_clear()
-    assert content(first.method)["package"] == "transfer-extras 1.2"
-    assert (identity(replace(first)), identity(replace(plain))) == before
+    assert content(smoothing_run.method)["package"] == "transfer-extras 1.2"
+    assert (identity(replace(smoothing_run)), identity(replace(source_only_run))) == original_ids
 
 
 def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "transfer_beside.py").write_text(CODE.replace('"label-smoothing"', '"beside"'))
     text = RECIPE.partition("[[measure]]")[0].replace('"label-smoothing"', '"transfer_beside:LabelSmoothing"')
-    own = next(one for one in models(tmp_path, text) if one.method.name == "beside")
-    before, digest = identity(own), content(own.method)["package"]
+    own_run = next(run for run in models(tmp_path, text) if run.method.name == "beside")
+    original_id, digest = identity(own_run), content(own_run.method)["package"]
     assert re.fullmatch("[0-9a-f]{12}", digest)
     with (tmp_path / "transfer_beside.py").open("a") as file:
         file.write("# changed")
     package_of.cache_clear()
-    assert digest != content(own.method)["package"]
-    assert identity(replace(own)) != before
+    assert digest != content(own_run.method)["package"]
+    assert identity(replace(own_run)) != original_id
     del sys.modules["transfer_beside"]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "excerpt"),
     [
         ("label-smothing", "no method 'label-smothing'. Did you mean 'label-smoothing'?"),
         (
@@ -277,16 +286,16 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(
-    installed_plug_ins, tmp_path, name, said
+    installed_plug_ins, tmp_path, name, excerpt
 ):
     with pytest.raises(ConfigError) as error:
         models(tmp_path, RECIPE.replace('"label-smoothing"\nsmoothing = 0.0', f'"{name}"'))
-    assert said in str(error.value)
+    assert excerpt in str(error.value)
     assert str(error.value).startswith("own.toml: grid.method[1]: ")
 
 
 def test_a_name_of_the_house_stays_the_houses(installed_plug_ins, tmp_path):
-    methods = {one.method.name: type(one.method).__module__ for one in models(tmp_path)}
+    methods = {run.method.name: type(run.method).__module__ for run in models(tmp_path)}
     assert methods == {"source-only": "isogloss.methods.plain", "label-smoothing": "transfer_extras"}
 
 
@@ -299,25 +308,25 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
         "Fields: smoothing = 0.1. [transfer-extras 1.2]"
     )
     lines = [line for line in command("list", "methods", "--json").lines if "cannot be used" in line["what"]]
-    assert {line["method"] for line in lines} == {*BROKEN}
+    assert {line["method"] for line in lines} == set(BROKEN)
     assert any("'source-only' is a name of isogloss's own" in line["what"] for line in lines)
-    found = {
-        what: [[*line.values()] for line in command("list", what, "--json").lines]
-        for what in ("diagnostics", "tasks", "corpora", "claims")
+    rows_by_list = {
+        list_name: [list(line.values()) for line in command("list", list_name, "--json").lines]
+        for list_name in ("diagnostics", "tasks", "corpora", "claims")
     }
-    assert ["word-sentiment", "neg none pos; accuracy [transfer-extras 1.2]"] in found["tasks"]
-    assert ["reviews", "word-sentiment", "CC0", " [transfer-extras 1.2]"] in found["corpora"]
+    assert ["word-sentiment", "neg none pos; accuracy [transfer-extras 1.2]"] in rows_by_list["tasks"]
+    assert ["reviews", "word-sentiment", "CC0", " [transfer-extras 1.2]"] in rows_by_list["corpora"]
     assert [
         "S1",
         "Section 7",
         "Label smoothing helps.",
         "The mean score of all languages rises, over seeds.",
-    ] in (found["claims"])
-    assert next(row for row in found["diagnostics"] if row[0] == "commonest-label")[1] == "model"
+    ] in (rows_by_list["claims"])
+    assert next(row for row in rows_by_list["diagnostics"] if row[0] == "commonest-label")[1] == "model"
 
 
 def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(installed_plug_ins, tmp_path):
-    assert {*BROKEN, "label-smoothing"} == {*plugged_names("methods")}
+    assert {*BROKEN, "label-smoothing"} == set(plugged_names("methods"))
     models(
         tmp_path,
         RECIPE.replace("label-smoothing", "bilingual")
@@ -330,8 +339,12 @@ def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(installed
 def test_a_finished_folder_is_asked_anew_when_plug_ins_change_and_where_a_module_is_named(
     installed_plug_ins, monkeypatch
 ):
-    first = request_digest(RECIPE)
+    original_digest = request_digest(RECIPE)
     monkeypatch.setattr("isogloss.core.plug_ins._entries", lambda *_: ())
-    assert first and request_digest(RECIPE) not in ("", first)
-    named = RECIPE.replace('"label-smoothing"', '"transfer_extras:LabelSmoothing"')
-    assert request_digest(named) == request_digest(RECIPE, changes={"grid.method.0.name": "mine:Mine"}) == ""
+    assert original_digest and request_digest(RECIPE) not in ("", original_digest)
+    named_recipe = RECIPE.replace('"label-smoothing"', '"transfer_extras:LabelSmoothing"')
+    assert (
+        request_digest(named_recipe)
+        == request_digest(RECIPE, changes={"grid.method.0.name": "mine:Mine"})
+        == ""
+    )

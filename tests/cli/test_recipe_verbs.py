@@ -51,10 +51,10 @@ def test_tables_and_values_of_python_plan_as_the_file_does(tmp_path):
     expected = planned_ids(str(tiny(tmp_path, SHORT)), tmp_path)
     tables = tomllib.loads(SHORT)
     grid = {**tables["grid"], "method": (SourceOnly(), {"name": "bilingual", "targets": ["qab"]})}
-    typed = isogloss.Recipe(
+    typed_recipe = isogloss.Recipe(
         title="Tiny", grid=GridTable(**grid), measure=({**as_table(Scores()), "examples": 8},)
     )
-    assert planned_ids(tables, tmp_path) == planned_ids(typed, tmp_path) == expected
+    assert planned_ids(tables, tmp_path) == planned_ids(typed_recipe, tmp_path) == expected
 
 
 def test_values_become_tables_of_what_they_say(tmp_path):
@@ -78,36 +78,36 @@ def recipe_file(folder, text, name="own.toml"):
 
 def test_a_recipe_that_extends_another_is_the_two_merged(tmp_path):
     tiny(tmp_path, SHORT)
-    own = recipe_file(
+    own_file = recipe_file(
         tmp_path, 'extends = "tiny.toml"\ntitle = "Own"\n[grid]\nseeds = [7]\noptimization = { epochs = 2 }\n'
     )
-    whole = SHORT.replace('"Tiny"', '"Own"').replace("[0, 1]", "[7]").replace("epochs = 1", "epochs = 2")
-    assert planned_ids(str(own), tmp_path) == planned_ids(
-        str(recipe_file(tmp_path, whole, "whole.toml")), tmp_path
+    whole_text = SHORT.replace('"Tiny"', '"Own"').replace("[0, 1]", "[7]").replace("epochs = 1", "epochs = 2")
+    assert planned_ids(str(own_file), tmp_path) == planned_ids(
+        str(recipe_file(tmp_path, whole_text, "whole.toml")), tmp_path
     )
-    assert planned_ids({"extends": str(own)}, tmp_path) == planned_ids(str(own), tmp_path)
-    text, where = recipe_text(str(own))
-    assert (tomllib.loads(text), where) == (tomllib.loads(whole), "own.toml")
+    assert planned_ids({"extends": str(own_file)}, tmp_path) == planned_ids(str(own_file), tmp_path)
+    text, where = recipe_text(str(own_file))
+    assert (tomllib.loads(text), where) == (tomllib.loads(whole_text), "own.toml")
 
 
 def test_tables_are_merged_field_by_field_and_lists_replaced():
     base = {"a": 1, "t": {"x": [1, 2], "y": {"z": 1, "w": 2}}, "m": [{"name": "one"}, {"name": "two"}]}
-    own = {"t": {"x": [3], "y": {"z": 5}}, "m": [{"name": "three"}], "b": 2}
-    assert merge_tables(base, own) == {
+    changes = {"t": {"x": [3], "y": {"z": 5}}, "m": [{"name": "three"}], "b": 2}
+    assert merge_tables(base, changes) == {
         **{"a": 1, "b": 2, "m": [{"name": "three"}]},
         "t": {"x": [3], "y": {"z": 5, "w": 2}},
     }
 
 
 def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
-    own = recipe_file(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
+    own_file = recipe_file(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
     expected = tomllib.loads(packaged_recipes()["quickstart"].read_text(encoding="utf-8"))
     expected["grid"]["seeds"] = [5]
-    assert tomllib.loads(recipe_text(str(own))[0]) == expected
+    assert tomllib.loads(recipe_text(str(own_file))[0]) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "excerpt"),
     [
         ('extends = "own.toml"', "own.toml: extends:"),
         ('extends = "other.toml"', "extends:"),
@@ -121,20 +121,20 @@ def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
         ('extends = "deep.toml"', "deep.toml:"),
     ],
 )
-def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
+def test_what_cannot_be_extended_is_refused(tmp_path, text, excerpt):
     recipe_file(tmp_path, 'extends = "own.toml"', "other.toml")
     recipe_file(tmp_path, "title = ", "broken.toml")
     recipe_file(tmp_path, f"title = {'[' * 5000}", "deep.toml")
     with pytest.raises(ConfigError) as error:
         recipe_text(str(recipe_file(tmp_path, text)))
-    assert said in str(error.value)
+    assert excerpt in str(error.value)
 
 
 @pytest.mark.slow
 def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
-    assert {line["recipe"] for line in command("recipes", "--json").lines} == {*packaged_recipes()}
-    ended = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")
-    assert ended.out == f"{tmp_path / 'mine.toml'}\n"
+    assert {line["recipe"] for line in command("recipes", "--json").lines} == set(packaged_recipes())
+    output = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml")
+    assert output.out == f"{tmp_path / 'mine.toml'}\n"
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == packaged_recipes()["quickstart"].read_text(
         encoding="utf-8"
     )
@@ -159,17 +159,21 @@ def is_valid(value, rule, root):
     """Check a value by a JSON schema: each keyword as the standard says, a KeyError for any other."""
     checks = {
         "$ref": lambda ref: is_valid(value, root["$defs"][ref.rpartition("/")[2]], root),
-        "anyOf": lambda rules: any(is_valid(value, one, root) for one in rules),
+        "anyOf": lambda rules: any(is_valid(value, schema, root) for schema in rules),
         "type": lambda kind: (
             isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
         ),
-        "enum": lambda known: value in known,
-        "const": lambda known: value == known,
-        "items": lambda one: not isinstance(value, list) or all(is_valid(part, one, root) for part in value),
-        "required": lambda names: not isinstance(value, dict) or {*names} <= {*value},
-        "properties": lambda own: all(is_valid(value[key], own[key], root) for key in {*own} & {*value}),
-        "additionalProperties": lambda one: all(
-            is_valid(part, one, root) if isinstance(one, dict) else one
+        "enum": lambda options: value in options,
+        "const": lambda constant: value == constant,
+        "items": lambda schema: (
+            not isinstance(value, list) or all(is_valid(part, schema, root) for part in value)
+        ),
+        "required": lambda names: not isinstance(value, dict) or set(names) <= set(value),
+        "properties": lambda properties: all(
+            is_valid(value[key], properties[key], root) for key in set(properties) & set(value)
+        ),
+        "additionalProperties": lambda schema: all(
+            is_valid(part, schema, root) if isinstance(schema, dict) else schema
             for key, part in value.items()
             if key not in rule.get("properties", {})
         ),
@@ -210,11 +214,11 @@ def test_what_a_plan_refuses_the_schema_refuses(old, new):
 
 def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(command):
     rules = json.loads(command("schema", "corpus").out)
-    shipped = sorted((ROOT / "src/isogloss/data/descriptions").glob("*.toml"))
-    for path in each(shipped):
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-        assert is_valid(told, rules, rules)
-        assert not is_valid({**told, "file": "x"}, rules, rules)
+    description_files = sorted((ROOT / "src/isogloss/data/descriptions").glob("*.toml"))
+    for path in each(description_files):
+        description = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert is_valid(description, rules, rules)
+        assert not is_valid({**description, "file": "x"}, rules, rules)
     assert rules["properties"]["labels"]["description"].startswith("The inventory, or each spelling")
     assert json.loads(command("schema").out) == schema_of("recipe")
     grid = schema_of("recipe")["$defs"]["GridTable"]["properties"]
@@ -223,8 +227,8 @@ def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(c
 
 
 def test_a_first_recipe_plans_without_a_change(command, tmp_path):
-    ended = command("init", tmp_path / "new" / "first.toml")
-    assert (ended.status, ended.out) == (0, f"{tmp_path / 'new' / 'first.toml'}\n")
+    output = command("init", tmp_path / "new" / "first.toml")
+    assert (output.status, output.out) == (0, f"{tmp_path / 'new' / 'first.toml'}\n")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["first.toml"]
     runs = plan_recipe(str(tmp_path / "new" / "first.toml"), out=tmp_path / "runs").runs
     # Three seeds of one model, the scores and the gap of each.
@@ -233,8 +237,8 @@ def test_a_first_recipe_plans_without_a_change(command, tmp_path):
         "--corpus ud --task upos --source qab --target qaa,qad --target qag --method source-only,bilingual"
     )
     command("init", tmp_path / "own.toml", *options.split(), "--seeds", 1)
-    own = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
-    assert own["grid"]["targets"] == ["qaa", "qad", "qag"] and own["grid"]["seeds"] == [0]
+    own_recipe = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
+    assert own_recipe["grid"]["targets"] == ["qaa", "qad", "qag"] and own_recipe["grid"]["seeds"] == [0]
     assert len(planned_ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
     assert "--force" in command("init", tmp_path / "own.toml").message
     assert re.search("comments|#", (tmp_path / "own.toml").read_text())
@@ -254,43 +258,43 @@ def test_a_first_recipe_that_could_not_be_planned_is_not_written(command, tmp_pa
 
 
 def test_a_terminal_is_asked_for_what_is_not_given(command, tmp_path, monkeypatch):
-    asked = []
+    questions = []
 
     def prompt(question, default, err):
-        asked.append((question, default))
+        questions.append((question, default))
         return "pawsx" if "Corpus" in question else default
 
     monkeypatch.setattr("isogloss.cli.recipe_verbs.typer.prompt", prompt)
     monkeypatch.setattr("isogloss.cli.recipe_verbs._is_terminal", lambda: True)
     command("init", tmp_path / "own.toml", "--source", "qab", "--target", "qad")
-    assert asked == [("Corpus with labels", "wikiann"), ("Encoder", "shipped")]
+    assert questions == [("Corpus with labels", "wikiann"), ("Encoder", "shipped")]
     assert tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["grid"]["corpus"] == "pawsx"
 
 
 def test_notebooks_show_what_a_folder_of_runs_holds(study_folder):
-    shown = isogloss.read(study_folder("transfer"))._repr_html_()
-    assert shown.count("<svg") == 1
-    assert "<th>runs</th>" in shown and "finished" in shown
-    assert "interpolation" in shown and "cka" not in shown
+    html = isogloss.read(study_folder("transfer"))._repr_html_()
+    assert html.count("<svg") == 1
+    assert "<th>runs</th>" in html and "finished" in html
+    assert "interpolation" in html and "cka" not in html
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_search_shows_its_trials_and_says_loudly_what_is_no_zero_shot_transfer(command, tmp_path):
-    asked = ("search", tiny(tmp_path), "--over", "optimization.epochs=1,2", "--scale", "least")
+    search_words = ("search", tiny(tmp_path), "--over", "optimization.epochs=1,2", "--scale", "least")
     only = ("--set", 'grid.method=[{name="source-only"}]', "--out", tmp_path / "runs", "--jobs", 1)
-    ended = command(*asked, *only, "--target-dev", "--quiet")
-    assert ended.status == 0
-    assert ended.err.startswith(
+    output = command(*search_words, *only, "--target-dev", "--quiet")
+    assert output.status == 0
+    assert output.err.startswith(
         "isogloss: the targets' dev sets choose, which takes labels in the target lan"
     )
-    best = tmp_path / "tiny-best.toml"
-    assert ended.out.splitlines()[-1] == f"Recipe: {best}"
-    assert "optimization.epochs" in ended.out and "metric on target dev, percent" in ended.out
-    assert "# the targets' dev sets choose" in best.read_text()
-    again = command(*asked, *only, "--target-dev", "--json")
+    best_recipe = tmp_path / "tiny-best.toml"
+    assert output.out.splitlines()[-1] == f"Recipe: {best_recipe}"
+    assert "optimization.epochs" in output.out and "metric on target dev, percent" in output.out
+    assert "# the targets' dev sets choose" in best_recipe.read_text()
+    again = command(*search_words, *only, "--target-dev", "--json")
     assert [line["made"] for line in again.lines if line["event"] == "trial"] == [0, 0]
-    assert [line["recipe"] for line in again.lines if line["event"] == "search"] == [str(best)]
+    assert [line["recipe"] for line in again.lines if line["event"] == "search"] == [str(best_recipe)]
     assert command("search", tmp_path / "tiny.toml", "--over", "optimization.epochs").message.startswith(
         "--over optimization.epochs: expected key=values, as in optimization.learning_rate=1e-5..1e-3:log"
     )
@@ -299,9 +303,9 @@ def test_a_search_shows_its_trials_and_says_loudly_what_is_no_zero_shot_transfer
 def test_a_first_recipe_scores_on_dev_where_no_test_set_has_labels(command, tmp_path):
     for name in ("train-sw", "dev-sw", "dev-rw"):
         (tmp_path / f"{name}.tsv").write_text("text\tlabel\nJua\tanga\nNyota\tanga\n", encoding="utf-8")
-    about = 'kind = "text"\nfiles = "{split}-{language}.tsv"\n'
-    (tmp_path / "own.toml").write_text(f'{about}languages = ["sw", "rw"]\n', encoding="utf-8")
-    said = ("--corpus", tmp_path / "own.toml", "--source", "sw", "--target", "rw", "--data", tmp_path)
-    assert command("init", tmp_path / "first.toml", *said).status == 0
-    measured = tomllib.loads((tmp_path / "first.toml").read_text(encoding="utf-8"))["measure"]
-    assert {one["split"] for one in measured} == {"dev"}
+    description = 'kind = "text"\nfiles = "{split}-{language}.tsv"\n'
+    (tmp_path / "own.toml").write_text(f'{description}languages = ["sw", "rw"]\n', encoding="utf-8")
+    options = ("--corpus", tmp_path / "own.toml", "--source", "sw", "--target", "rw", "--data", tmp_path)
+    assert command("init", tmp_path / "first.toml", *options).status == 0
+    measure_tables = tomllib.loads((tmp_path / "first.toml").read_text(encoding="utf-8"))["measure"]
+    assert {table["split"] for table in measure_tables} == {"dev"}

@@ -20,8 +20,8 @@ Act = Callable[[Path, str], object]
 
 
 def fill_folder(folder: Path, name: str) -> None:
-    with atomic_folder(folder, name) as new:
-        (new / "x").write_text("theirs")
+    with atomic_folder(folder, name) as new_folder:
+        (new_folder / "x").write_text("theirs")
 
 
 def write_file(folder: Path, name: str) -> None:
@@ -75,32 +75,32 @@ def contents(folder: Path) -> dict[Path, str]:
 @pytest.mark.parametrize("target", ["", "b", "b/c", "nothing"])
 def test_a_link_at_any_depth_leads_nowhere(tmp_path, act, depth, top, target):
     outside = victim(tmp_path)
-    before = contents(outside)
+    old_contents = contents(outside)
     name = "a/b/c"
     link = tmp_path / top / "/".join(name.split("/")[: depth + 1])
     link.parent.mkdir(parents=True)
     link.symlink_to(outside / target)
     try:
-        found = {**WRITES, **READS}[act](tmp_path / top, name)
+        outcome = {**WRITES, **READS}[act](tmp_path / top, name)
     except OSError as error:
         assert str(link) in str(error) or act in ("write", "write text", "fill a folder")
     except StorageError as error:
         assert str(link) in str(error)
     else:
-        assert act not in READS or not found
-    assert contents(outside) == before
+        assert act not in READS or not outcome
+    assert contents(outside) == old_contents
 
 
 @pytest.mark.parametrize("act", [*WRITES, *READS])
 def test_a_link_in_the_place_of_a_run_leads_nowhere(tmp_path, act):
     """The folder that is given is within it, as of those who know of no folder of runs."""
     outside = victim(tmp_path)
-    before = contents(outside)
+    old_contents = contents(outside)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / RUN).symlink_to(outside)
     with pytest.raises((OSError, StorageError), match=RUN):
         {**WRITES, **READS}[act](tmp_path / "runs" / RUN, "b/c")
-    assert contents(outside) == before
+    assert contents(outside) == old_contents
 
 
 def test_a_link_on_the_way_to_the_folder_is_the_users_own(tmp_path):
@@ -155,9 +155,9 @@ def test_a_file_of_any_size_is_read_up_to_a_bound(tmp_path):
         file.truncate(1 << 40)
     with pytest.raises(
         IrregularFileError, match=r"x'|1,099,511,627,776 bytes, of at most 67,108,864"
-    ) as caught:
+    ) as error:
         shared.read_file(tmp_path, "x")
-    assert caught.value.errno == errno.EINVAL
+    assert error.value.errno == errno.EINVAL
 
 
 @pytest.mark.parametrize("end", ["tmp", "old"])
@@ -166,11 +166,11 @@ def test_a_file_of_any_size_is_read_up_to_a_bound(tmp_path):
 def test_a_link_under_the_name_of_a_temporary_file_is_removed(tmp_path, act, end, target):
     """Readers of a lease know the name of its process, and so the names of its temporary files."""
     outside = victim(tmp_path)
-    before = contents(outside)
+    old_contents = contents(outside)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / temporary_name("x", end)).symlink_to(outside / target)
     WRITES[act](tmp_path / "runs", "x")
-    assert contents(outside) == before
+    assert contents(outside) == old_contents
     assert (tmp_path / "runs" / "x").exists() and not (tmp_path / "runs" / "x").is_symlink()
 
 
@@ -201,13 +201,13 @@ ELSEWHERE = {
     "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
     "engine/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "methods/multi_task.py": {"mkdir"},  # In a new folder of this process.
-    "methods/presets.py": {"read_text"},  # Of the package.
+    "methods/presets.py": {"read_text"},  # A file of the package.
     "reports/page.py": {"read_text"},
     "reports/sections.py": {"read_text"},
     "reports/tables.py": {"read_text"},
     "reports/verdicts.py": {"read_text"},
     "training/checkpoints.py": {"open"},  # In a new folder of this process.
-    "training/memory.py": {"read_text", "write_text"},  # Of the system.
+    "training/memory.py": {"read_text", "write_text"},  # Files of the system.
     "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
     "using/encoder_exports.py": {"mkdir", "write_text"},
     "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
@@ -215,32 +215,32 @@ ELSEWHERE = {
     "using/onnx_scores.py": {"write_text"},
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
-    "using/explorer/server.py": {"read_text", "open", "write_text"},  # Of the package; a browser; its page.
+    "using/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
 }
 """Calls for files outside shared folders, with the reason."""
 
 
 def calls_of(path: Path) -> set[str]:
-    found = set()
+    calls = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         function = node.func if isinstance(node, ast.Call) else None
         if isinstance(function, ast.Name) and function.id == "open":
-            found.add("open")
+            calls.add("open")
         if isinstance(function, ast.Attribute):
             owner = function.value.id if isinstance(function.value, ast.Name) else ""
             if function.attr in SYSTEM_CALLS.get(owner, PATH_CALLS):
-                found.add(function.attr)
-    return found
+                calls.add(function.attr)
+    return calls
 
 
 def test_no_other_module_opens_files_of_a_shared_folder():
     root = Path(shared.__file__).parents[1]
-    found = {}
+    calls_by_module = {}
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if name.split("/")[0].removesuffix(".py") in SHARED or name.removesuffix(".py") in SHARED_MODULES:
-            found[name] = calls_of(path)
-    assert {name: calls for name, calls in found.items() if calls} == ELSEWHERE
+            calls_by_module[name] = calls_of(path)
+    assert {name: calls for name, calls in calls_by_module.items() if calls} == ELSEWHERE
 
 
 @pytest.mark.parametrize("act", ["create", "overwrite", "append"])
@@ -258,9 +258,9 @@ def test_a_file_is_written_to_its_end_although_the_disk_takes_a_part_at_a_time(t
 
 def fill_as_libraries_do(folder: Path, name: str) -> None:
     """Fill a folder with files and folders that only their owner can read, for any umask."""
-    with atomic_folder(folder, name) as new:
-        (new / "deep").mkdir(mode=0o700)
-        (new / "deep" / "weights").touch(mode=0o600)
+    with atomic_folder(folder, name) as new_folder:
+        (new_folder / "deep").mkdir(mode=0o700)
+        (new_folder / "deep" / "weights").touch(mode=0o600)
 
 
 MADE: dict[str, Act] = {
@@ -273,23 +273,23 @@ MADE["fill as libraries do"] = fill_as_libraries_do
 @pytest.mark.parametrize("act", MADE)
 @pytest.mark.parametrize("umask", [0o022, 0o007, 0o077])
 @pytest.mark.parametrize("mode", [0o2775, 0o2770, 0o2750])
-@pytest.mark.parametrize("above", ["", "new", f"new/{RUN}"])
-def test_all_that_is_made_in_a_folder_of_a_group_is_the_group_s(tmp_path, act, umask, mode, above):
+@pytest.mark.parametrize("parent", ["", "new", f"new/{RUN}"])
+def test_all_that_is_made_in_a_folder_of_a_group_is_the_group_s(tmp_path, act, umask, mode, parent):
     group = tmp_path / "group"
     group.mkdir()
     group.chmod(mode)
-    before = os.umask(umask)
+    old_umask = os.umask(umask)
     try:
-        shared.make_folders(group / above)
-        MADE[act](group / above, "made")
+        shared.make_folders(group / parent)
+        MADE[act](group / parent, "made")
     finally:
-        os.umask(before)
-    made = list(group.rglob("*"))
-    assert made
-    for path in made:
+        os.umask(old_umask)
+    paths = list(group.rglob("*"))
+    assert paths
+    for path in paths:
         status = path.stat()
-        granted = mode & (0o070 if path.is_dir() else 0o060)
-        assert status.st_mode & granted == granted, path
+        group_bits = mode & (0o070 if path.is_dir() else 0o060)
+        assert status.st_mode & group_bits == group_bits, path
         assert status.st_mode & 0o007 & umask == 0, path
         assert status.st_gid == group.stat().st_gid
 
@@ -300,9 +300,9 @@ def test_what_is_made_in_other_folders_has_the_mode_that_the_umask_gives(tmp_pat
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
-    before = os.umask(0o022)
+    old_umask = os.umask(0o022)
     try:
         MADE[act](folder, "made")
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*")} <= {0o755, 0o644}

@@ -46,8 +46,8 @@ def running_server() -> Iterator[Server]:
 @pytest.fixture
 def server(running_server: Server) -> Server:
     """Give the HTTP server, with nothing on it."""
-    for kept in (running_server.files, running_server.behaviours, running_server.requests):
-        kept.clear()
+    for collection in (running_server.files, running_server.behaviours, running_server.requests):
+        collection.clear()
     return running_server
 
 
@@ -83,9 +83,9 @@ def message(put_files: Callable[..., DiskFolder]) -> Callable[..., str]:
     def message(
         corpus: Corpus, files: dict[str, str | bytes], language: str = "en", split: str = "train"
     ) -> str:
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError) as error:
             list(corpus.read(put_files(files), language, split))
-        return str(caught.value)
+        return str(error.value)
 
     return message
 

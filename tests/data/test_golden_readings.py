@@ -109,22 +109,23 @@ def readings(cases: list[str], source: Source) -> dict[str, str]:
 
 
 def reading(case: str, source: Source) -> str:
-    examples = [*islice(corpus(case, source).read(source, *case.split()[1:]), FIRST)]
+    examples = list(islice(corpus(case, source).read(source, *case.split()[1:]), FIRST))
     text = "\n".join(map(example_line, examples))
     return f"{len(examples)} {sha256(text.encode()).hexdigest()[:12]}"
 
 
 def corpus(case: str, source: Source) -> Corpus:
-    """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
+    """Return the corpus of a case, such as "ud@sequoia" for a treebank."""
     name, language, _ = case.split()
-    plain, _, treebank = name.partition("@")
-    if plain in list_shipped():
-        return describe_corpus(list_shipped()[plain], str(source.path))
-    return Sources().corpus(plain, ((language, treebank),) if treebank else ())
+    corpus_name, _, treebank = name.partition("@")
+    if corpus_name in list_shipped():
+        return describe_corpus(list_shipped()[corpus_name], str(source.path))
+    return Sources().corpus(corpus_name, ((language, treebank),) if treebank else ())
 
 
 if __name__ == "__main__":
     sources = {"fixtures": FIXTURES, "built-in": BuiltInLanguages()}
-    sources |= {"real": DiskFolder(Path(sys.argv[1]))} if sys.argv[1:] else {}
+    if sys.argv[1:]:
+        sources["real"] = DiskFolder(Path(sys.argv[1]))
     RECORDED |= {name: readings(RECORDED[name], source) for name, source in sources.items()}
     GOLDEN.write_text(json.dumps(RECORDED, indent=1) + "\n", encoding="utf-8")

@@ -16,7 +16,7 @@ def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own_cor
         (split,) = inspect_splits(
             own_corpus(f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n')
         )
-    except DataError as error:  # Of the whole file.
+    except DataError as error:  # An error of the whole file.
         assert f"test.txt{odd.error}" in str(error)
         assert odd.sentences == 0
         return
@@ -29,17 +29,21 @@ def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own_cor
 @pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize("real", REAL, ids=lambda real: real.path)
+@pytest.mark.parametrize("case", REAL, ids=lambda case: case.path)
 def test_a_real_file_has_the_sentences_and_labels_that_a_count_apart_from_the_readers_has(
-    real, real_data, tmp_path
+    case, real_data, tmp_path
 ):
     folder = real_data.path / "layouts"
-    split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
-    body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
+    split = "train" if case.path.endswith(("train.tsv", "4000.tsv")) else "test"
+    body = f'{case.body}files = {{ {split} = "{case.path}" }}\nlanguages = ["{case.language}"]\n'
     (tmp_path / "own.toml").write_text(f'{body}bad_rows = "skip"\n', encoding="utf-8")
-    (found,) = inspect_splits(describe_corpus(tmp_path / "own.toml", str(folder)), str(folder))
-    count, labels = real.count(lines_of(folder, real.path))
-    assert (found.examples, found.labels, len(found.errors)) == (count, dict(labels), real.left_out)
+    (inspection,) = inspect_splits(describe_corpus(tmp_path / "own.toml", str(folder)), str(folder))
+    count, labels = case.count(lines_of(folder, case.path))
+    assert (inspection.examples, inspection.labels, len(inspection.errors)) == (
+        count,
+        dict(labels),
+        case.left_out,
+    )
 
 
 @pytest.mark.parametrize("tags", [["NOUN", "VERB"], ["S-----1", "N-----2", "V-1"], ["lang1", "O", "other"]])

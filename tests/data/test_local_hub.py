@@ -53,11 +53,11 @@ def test_a_branch_is_looked_up_once_and_its_commit_is_written_beside_the_data(hu
         assert result.fetched.url.startswith(f"hub:{BASQUE}@{commit}/xnli.")
     assert (tmp_path / f".fetched/commits/{BASQUE}@main").read_text() == f"{commit}\n"
     assert hub.requests.count(f"GET /api/datasets/{BASQUE}/revision/main") == 1
-    before = len(hub.requests)
+    request_count = len(hub.requests)
     basque(hub, "Ez")
     assert all(result.was_there for result in fetch(select_xnli_eu(), tmp_path))
     assert all(existing(release, tmp_path) for release in select_xnli_eu())
-    assert len(hub.requests) == before
+    assert len(hub.requests) == request_count
     (tmp_path / "xnli-eu/xnli.dev.eu.tsv").unlink()
     with pytest.raises(DataError, match=f"resolve/{commit}/xnli.dev.eu.tsv"):
         list(fetch(select_xnli_eu(), tmp_path))
@@ -91,9 +91,9 @@ def test_converted_files_of_the_hub_are_pinned_downloaded_once_and_read(hub, tmp
         "unimelb-nlp/wikiann", {"ay/train/0000.parquet": body, "en/train/0.parquet": b""}, CONVERTED
     )
     (file,) = CORPORA["wikiann"].files(HubDatasets(), "ay", "train")
-    first = file.fingerprint()
-    asked = f"GET /api/datasets/unimelb-nlp/wikiann/revision/{CONVERTED.replace('/', '%2F')}"
-    assert hub.requests == [asked]
+    fingerprint = file.fingerprint()
+    api_request = f"GET /api/datasets/unimelb-nlp/wikiann/revision/{CONVERTED.replace('/', '%2F')}"
+    assert hub.requests == [api_request]
     (sentence,) = CORPORA["wikiann"].read(HubDatasets(), "ay", "train")
     assert (sentence.words, sentence.tags) == (("Ada", "nuko"), ("B-PER", "O"))
     path = f"/datasets/unimelb-nlp/wikiann/resolve/{commit}/ay/train/0000.parquet"
@@ -101,22 +101,22 @@ def test_converted_files_of_the_hub_are_pinned_downloaded_once_and_read(hub, tmp
     assert not [request for request in hub.requests if "/en/" in request]
     hub.put("unimelb-nlp/wikiann", {"ay/train/0000.parquet": b"newer"}, CONVERTED)
     assert list(CORPORA["wikiann"].read(HubDatasets(), "ay", "train")) == [sentence]
-    assert file.fingerprint() == first
+    assert file.fingerprint() == fingerprint
     assert hub.requests.count(f"GET {path}") == 1
 
 
 def test_a_described_dataset_at_a_branch_is_that_at_its_commit(hub, tmp_path):
     commit = hub.put("owner/news", {"README.md": b""})
-    told = """kind = "text"
+    description = """kind = "text"
 labels = ["a"]
 languages = ["sw"]
 """
-    named = []
+    corpora = []
     for name, dataset in (("one", "owner/news"), ("two", "owner/news@main"), ("one", f"owner/news@{commit}")):
-        (tmp_path / f"{name}.toml").write_text(f'name = "news"\nhub = "{dataset}"\n{told}')
-        named.append(describe_corpus(tmp_path / f"{name}.toml"))
-    assert {corpus.hub for corpus in named} == {f"owner/news@{commit}"}
-    assert len({corpus.files(None, "sw", "train")[0].fingerprint() for corpus in named}) == 1
+        (tmp_path / f"{name}.toml").write_text(f'name = "news"\nhub = "{dataset}"\n{description}')
+        corpora.append(describe_corpus(tmp_path / f"{name}.toml"))
+    assert {corpus.hub for corpus in corpora} == {f"owner/news@{commit}"}
+    assert len({corpus.files(None, "sw", "train")[0].fingerprint() for corpus in corpora}) == 1
 
 
 CARD = """---
@@ -142,26 +142,31 @@ print(corpus.hub, *corpus.labels, *texts, *(file.fingerprint() for file in corpu
 @pytest.mark.slow
 def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_without_it(tmp_path):
     """Each reader is a separate process, because the library reads HF_ENDPOINT on import."""
-    found = {name: str(tmp_path / name) for name in ("HF_HOME", "XDG_CACHE_HOME")}
+    cache_folders = {name: str(tmp_path / name) for name in ("HF_HOME", "XDG_CACHE_HOME")}
     (tmp_path / "news.toml").write_text(
         'kind = "text"\nhub = "owner/news"\nconfig = "{language}"\nlanguages = { sw = "swa" }\n'
         'columns = { text = "headline" }\nsplits = { train = "train", validation = "validation" }\n'
     )
     rows = b'{"headline": "Jua", "label": "weather"}\n{"headline": "Mpira", "label": "sports"}\n'
-    printed = []
+    outputs = []
     with local_hub() as hub:
         files = {"README.md": CARD.encode(), "swa/train.jsonl": rows, "swa/dev.jsonl": rows}
         commit = hub.put("owner/news", files)
         for offline in ("0", "1"):
-            environment = {**os.environ, **found, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": offline}
+            environment = {
+                **os.environ,
+                **cache_folders,
+                "HF_ENDPOINT": hub.address,
+                "HF_HUB_OFFLINE": offline,
+            }
             command = [sys.executable, "-c", READ, str(tmp_path / "news.toml")]
-            printed.append(subprocess.check_output(command, env=environment, text=True))
-    assert printed[0] == printed[1]
-    assert printed[0].split()[:-1] == [f"owner/news@{commit}", "sports", "weather", "Jua", "Mpira"]
+            outputs.append(subprocess.check_output(command, env=environment, text=True))
+    assert outputs[0] == outputs[1]
+    assert outputs[0].split()[:-1] == [f"owner/news@{commit}", "sports", "weather", "Jua", "Mpira"]
 
 
 @pytest.mark.parametrize(
-    ("dataset", "kind", "said"),
+    ("dataset", "kind", "pattern"),
     [
         ("owner/nothing@main", DataError, "no dataset owner/nothing with a revision 'main'"),
         ("owner/news@mian", DataError, "no dataset owner/news with a revision 'mian'"),
@@ -169,15 +174,15 @@ def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_withou
         ("owner/news@../../x", ConfigError, "expected owner/name, owner/name@BRANCH or"),
     ],
 )
-def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
+def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, pattern):
     hub.put("owner/news", {})
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=pattern):
         hub_address.pin_commit(dataset, tmp_path)
 
 
 def test_a_hub_that_cannot_be_reached_is_one_line_with_the_way_out(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(DataError, match=r"owner/news@main .*ConnectError.*owner/news@COMMIT") as caught:
+    with pytest.raises(DataError, match=r"owner/news@main .*ConnectError.*owner/news@COMMIT") as error:
         hub_address.pin_commit("owner/news", tmp_path)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)

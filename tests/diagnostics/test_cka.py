@@ -23,14 +23,14 @@ def related_points(seed, dim=4):
 
 
 def stream_blocks(x, y, cuts=()):
-    found, edges = StreamedCka(), [0, *sorted(cuts), x.shape[-2]]
+    streamed_cka, edges = StreamedCka(), [0, *sorted(cuts), x.shape[-2]]
     for start, stop in pairwise(edges):
         if stop > start:
-            found.add(
+            streamed_cka.add(
                 x[..., start:stop, :].reshape(-1, stop - start, x.shape[-1]),
                 y[..., start:stop, :].reshape(-1, stop - start, y.shape[-1]),
             )
-    return found
+    return streamed_cka
 
 
 def cka(x, y):
@@ -51,9 +51,11 @@ def unbiased_hsic(k, h):
     """Song et al. (2012), Eq. 5, on Gram matrices."""
     n = len(k)
     k, h = k - torch.diag(k.diagonal()), h - torch.diag(h.diagonal())
-    ones = torch.ones(n, dtype=k.dtype)
-    total = ones @ k @ ones * (ones @ h @ ones) / ((n - 1) * (n - 2))
-    return float((torch.trace(k @ h) + total - 2 / (n - 2) * (ones @ k @ h @ ones)) / (n * (n - 3)))
+    ones_vector = torch.ones(n, dtype=k.dtype)
+    total = ones_vector @ k @ ones_vector * (ones_vector @ h @ ones_vector) / ((n - 1) * (n - 2))
+    return float(
+        (torch.trace(k @ h) + total - 2 / (n - 2) * (ones_vector @ k @ h @ ones_vector)) / (n * (n - 3))
+    )
 
 
 def kernel_cka(hsic, x, y):
@@ -68,26 +70,26 @@ def test_cka_of_a_set_with_itself_is_1(seed):
     assert compute_debiased(x, x) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("of", [cka, compute_debiased])
+@pytest.mark.parametrize("similarity", [cka, compute_debiased])
 @given(SEEDS)
-def test_the_order_of_the_sides_does_not_count(of, seed):
+def test_the_order_of_the_sides_does_not_count(similarity, seed):
     x, y = points(seed, 12, 5), related_points(seed)
-    assert of(x, y) == pytest.approx(of(y, x))
+    assert similarity(x, y) == pytest.approx(similarity(y, x))
 
 
-@pytest.mark.parametrize("of", [cka, compute_debiased])
+@pytest.mark.parametrize("similarity", [cka, compute_debiased])
 @given(SEEDS, st.floats(0.01, 100))
-def test_rotation_scale_and_shift_do_not_count(of, seed, scale):
+def test_rotation_scale_and_shift_do_not_count(similarity, seed, scale):
     x, y = points(seed, 12, 5), related_points(seed)
-    turned = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1, 5)
-    assert of(turned, y) == pytest.approx(of(x, y), rel=1e-6)
+    moved_x = scale * x @ rotation(seed + 3, 5) + points(seed + 4, 1, 5)
+    assert similarity(moved_x, y) == pytest.approx(similarity(x, y), rel=1e-6)
 
 
 def test_a_general_linear_map_counts():
     x, y = points(0, 12, 5), related_points(0)
-    stretched = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
-    assert abs(cka(stretched, y) - cka(x, y)) > 0.05
-    assert cka(stretched, x) < 0.9
+    stretched_x = x @ torch.diag(torch.tensor([10.0, 1, 1, 1, 0.1], dtype=x.dtype))
+    assert abs(cka(stretched_x, y) - cka(x, y)) > 0.05
+    assert cka(stretched_x, x) < 0.9
 
 
 @given(SEEDS)
@@ -113,33 +115,37 @@ def test_unrelated_states_have_high_cka_without_debiasing():
 def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
     x, y = points(seed, 12, 5) + 50, related_points(seed)
     x[6:] += 100  # Blocks whose means lie far apart.
-    found = stream_blocks(x, y, cuts)
-    assert float(found.compute()) == pytest.approx(kernel_cka(biased_hsic, x, y), rel=1e-9)
-    assert float(found.compute_debiased()) == pytest.approx(kernel_cka(unbiased_hsic, x, y), rel=1e-7)
+    streamed_cka = stream_blocks(x, y, cuts)
+    assert float(streamed_cka.compute()) == pytest.approx(kernel_cka(biased_hsic, x, y), rel=1e-9)
+    assert float(streamed_cka.compute_debiased()) == pytest.approx(kernel_cka(unbiased_hsic, x, y), rel=1e-7)
 
 
 @pytest.mark.slow
 @given(SEEDS)
 def test_layers_do_not_mix(seed):
     x, y = points(seed, 3, 12, 5), points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
-    found = stream_blocks(x, y, [5])
-    assert found.compute().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
+    streamed_cka = stream_blocks(x, y, [5])
+    assert streamed_cka.compute().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 def test_constant_states_have_no_cka(value):
     x, y = torch.full((9, 3), value), points(1, 9, 5).float()
-    for found in (stream_blocks(x, y), stream_blocks(y, x), stream_blocks(x, y, [4])):
-        assert found.compute().isnan().all()
-        assert found.compute_debiased().isnan().all()
+    for streamed_cka in (stream_blocks(x, y), stream_blocks(y, x), stream_blocks(x, y, [4])):
+        assert streamed_cka.compute().isnan().all()
+        assert streamed_cka.compute_debiased().isnan().all()
 
 
 def test_what_is_kept_does_not_grow():
     def count_kept(blocks):
-        found = StreamedCka()
+        streamed_cka = StreamedCka()
         for seed in range(blocks):
-            found.add(points(seed, 2, 12, 5), points(seed + 1, 2, 12, 5))
-        return sum(getattr(one, name).numel() for one in found._kept for name in ("product", "third_x"))
+            streamed_cka.add(points(seed, 2, 12, 5), points(seed + 1, 2, 12, 5))
+        return sum(
+            getattr(kept_sums, name).numel()
+            for kept_sums in streamed_cka._kept
+            for name in ("product", "third_x")
+        )
 
     assert count_kept(1) == count_kept(7)
 
@@ -170,8 +176,8 @@ def test_rows_are_the_cka_of_pooled_states(loaded_encoder, monkeypatch):
     assert [(row.second, row.layer) for row in rows] == [(x, n) for x in ("de", "fr") for n in range(4)]
     assert {(row.model, row.first, row.sentences) for row in rows} == {(subject("0").id, "en", 20)}
     x, y = (sentence_states(*loaded_encoder, lines, layers=range(4)) for lines in (LINES, OTHERS))
-    whole = [cka(a, b) for a, b in zip(x, y, strict=True)]
-    assert [row.cka for row in rows[:4]] == pytest.approx(whole, rel=1e-4)
+    expected = [cka(a, b) for a, b in zip(x, y, strict=True)]
+    assert [row.cka for row in rows[:4]] == pytest.approx(expected, rel=1e-4)
     assert rows[0].cka > rows[4].cka  # The same words in another order, against other words.
     assert all(row.debiased < row.cka for row in rows)
 
@@ -181,10 +187,10 @@ def test_all_layers_come_from_one_pass(loaded_encoder):
     calls = []
     with_hook = model.base_model.register_forward_hook(lambda *_: calls.append(1))
     measure_cka(loaded_encoder, layers=(-1,))
-    one = len(calls)
+    call_count = len(calls)
     measure_cka(loaded_encoder)
     with_hook.remove()
-    assert len(calls) == 2 * one
+    assert len(calls) == 2 * call_count
 
 
 def test_layers_are_numbered_from_the_embeddings(loaded_encoder):

@@ -56,42 +56,42 @@ def _check_equal(name, folder):
     read = evaluation_of(name, folder)
     states = RememberedStates()
     with states.recall(model):
-        before = read.scores(model)
+        old_scores = read.scores(model)
     assert states.stored > 0
     assert "forward" not in vars(model.base_model)
     head = weights_of(model, parameter_names(model, "head"))
     for number, weight in enumerate(head):
         weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(number)))
     with states.recall(model):
-        recalled = read.scores(model)
+        new_scores = read.scores(model)
     expected = read.scores(model)
-    assert all(map(torch.equal, recalled, expected))
-    assert not any(map(torch.equal, recalled, before))
+    assert all(map(torch.equal, new_scores, expected))
+    assert not any(map(torch.equal, new_scores, old_scores))
 
 
 @pytest.mark.parametrize("diagnostic", [Interpolation, Plane])
 def test_only_the_head_moves_and_the_encoder_computes_once(diagnostic, bert_folder):
     names = ("source-only", "bilingual", "target-only")[: 2 if diagnostic is Interpolation else 3]
     models = [SMALL_TASKS["upos"].head(bert_folder, seed=seed) for seed in range(len(names))]
-    evaluations = {code: evaluation_of("upos", bert_folder, code) for code in ("en", "de")}
+    evaluations = {language: evaluation_of("upos", bert_folder, language) for language in ("en", "de")}
     setting = measure_setting(models, evaluations.__getitem__)
     passes = count_passes(models[0])
     rows = diagnostic(between=names, part="head", alphas=(0.0, 0.5, 1.0)).measure(setting)
     batches = sum(len(read.batches) for read in evaluations.values())
     points = 3 if diagnostic is Interpolation else 9
     assert passes == {"calls": points * batches, "computed": batches}
-    moved = {row.score for row in rows}
-    assert len(moved) > 1
+    scores = {row.score for row in rows}
+    assert len(scores) > 1
 
 
 def test_a_path_of_the_head_scores_each_point_as_one_without_memory(bert_folder, monkeypatch):
     models = [SMALL_TASKS["upos"].head(bert_folder, seed=seed) for seed in (0, 1)]
-    setting = measure_setting(models, lambda code: evaluation_of("upos", bert_folder, code))
+    setting = measure_setting(models, lambda language: evaluation_of("upos", bert_folder, language))
     diagnostic = Interpolation(between=("source-only", "bilingual"), part="head", alphas=(-0.5, 0.3, 1.5))
-    remembered = diagnostic.measure(setting)
+    expected_rows = diagnostic.measure(setting)
     monkeypatch.setattr(weight_space, "RememberedStates", partial(RememberedStates, largest=0))
     passes = count_passes(models[0])
-    assert diagnostic.measure(setting) == remembered
+    assert diagnostic.measure(setting) == expected_rows
     assert passes["calls"] == passes["computed"]
 
 
@@ -129,8 +129,8 @@ def test_nothing_is_remembered_while_training_or_beyond_the_bytes_allowed(bert_f
 
 def test_a_replaced_forward_is_put_back(bert_folder):
     model = SMALL_TASKS["nli"].head(bert_folder, seed=0).eval()
-    own = model.base_model.forward
-    model.base_model.forward = own
+    own_forward = model.base_model.forward
+    model.base_model.forward = own_forward
     with pytest.raises(ZeroDivisionError), RememberedStates().recall(model):
         raise ZeroDivisionError
-    assert vars(model.base_model)["forward"] is own
+    assert vars(model.base_model)["forward"] is own_forward

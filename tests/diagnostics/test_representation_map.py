@@ -1,4 +1,4 @@
-"""The map is scikit-learn's PCA; it turns with nothing but the sentences themselves."""
+"""The map is scikit-learn's PCA and depends only on the sentences."""
 
 import numpy as np
 import pytest
@@ -34,24 +34,24 @@ def test_components_and_shares_are_those_of_scikit_learn(seed):
 def test_signs_do_not_depend_on_the_order_of_sentences(seed):
     x = points(seed, 20, 6)
     order = torch.randperm(20, generator=torch.Generator().manual_seed(seed))
-    one, other = principal_components(x, 2)[0], principal_components(x[order], 2)[0]
-    assert torch.allclose(one, other, atol=1e-6)
-    assert (one.gather(1, one.abs().argmax(dim=1, keepdim=True)) > 0).all()
+    components, shuffled_components = principal_components(x, 2)[0], principal_components(x[order], 2)[0]
+    assert torch.allclose(components, shuffled_components, atol=1e-6)
+    assert (components.gather(1, components.abs().argmax(dim=1, keepdim=True)) > 0).all()
 
 
 @given(SEEDS)
 def test_distances_on_the_map_do_not_change_under_rotation_and_shift(seed):
     states = points(seed, 3, 10, 6)
     turn = rotation(seed + 1, 6)
-    one, other = (on_map(s, ["a", "b", "c"], 10) for s in (states, states @ turn + 7))
+    first_map, turned_map = (on_map(s, ["a", "b", "c"], 10) for s in (states, states @ turn + 7))
 
     def apart(rows):
         places = torch.tensor([[row.x, row.y] for row in rows])
         return torch.cdist(places, places)
 
-    assert torch.allclose(apart(one), apart(other), atol=1e-4)
-    assert one[0].explained_x == pytest.approx(other[0].explained_x)
-    assert one[0].between == pytest.approx(other[0].between)
+    assert torch.allclose(apart(first_map), apart(turned_map), atol=1e-4)
+    assert first_map[0].explained_x == pytest.approx(turned_map[0].explained_x)
+    assert first_map[0].between == pytest.approx(turned_map[0].between)
 
 
 @given(SEEDS)
@@ -59,25 +59,25 @@ def test_a_centroid_is_the_mean_of_its_points(seed):
     rows = on_map(points(seed, 2, 10, 6), ["a", "b"], 10)
     assert [row.what for row in rows] == ["centroid"] * 2 + ["sentence"] * 20
     for centroid in rows[:2]:
-        own = [row for row in rows[2:] if row.language == centroid.language]
+        own_rows = [row for row in rows[2:] if row.language == centroid.language]
         for axis in "xy":
             assert getattr(centroid, axis) == pytest.approx(
-                sum(getattr(row, axis) for row in own) / 10, abs=1e-9
+                sum(getattr(row, axis) for row in own_rows) / 10, abs=1e-9
             )
 
 
 def test_equal_languages_have_no_variance_between_and_points_on_centroids_nothing_else():
-    same = points(0, 1, 10, 4)
-    assert language_variance_share(torch.cat([same, same])) == pytest.approx(0, abs=1e-12)
+    states = points(0, 1, 10, 4)
+    assert language_variance_share(torch.cat([states, states])) == pytest.approx(0, abs=1e-12)
     assert language_variance_share(points(0, 2, 1, 4).expand(2, 10, 4)) == pytest.approx(1)
     assert language_variance_share(torch.ones(2, 5, 3)) == 0
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_spaced_items_are_different_in_order_and_as_many_as_asked(length, count):
-    found = space_evenly(range(length), count)
-    assert len(found) == min(length, count)
-    assert found == sorted(set(found))
+    numbers = space_evenly(range(length), count)
+    assert len(numbers) == min(length, count)
+    assert numbers == sorted(set(numbers))
 
 
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(12)]
@@ -101,11 +101,15 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded_encoder):
     assert [row.language for row in rows[:3]] == ["en", "de", "fr"]
     assert {(row.model, row.layer, row.sentences) for row in rows} == {(subject("0").id, 3, 10)}
     assert len(rows) == 3 + 3 * 4
-    kept = LINES[2:]
+    kept_lines = LINES[2:]
     states = torch.stack(
         [
             sentence_states(*loaded_encoder, lines)[0]
-            for lines in (kept, [line + " the" for line in kept], ["a " + line for line in kept])
+            for lines in (
+                kept_lines,
+                [line + " the" for line in kept_lines],
+                ["a " + line for line in kept_lines],
+            )
         ]
     )
     for ours, theirs in zip(rows, on_map(states, ["en", "de", "fr"], 4), strict=True):

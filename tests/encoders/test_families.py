@@ -1,11 +1,11 @@
-"""Every family: Hugging Face's states to the bit, each site once, no hook left; what families lack."""
+"""Every family has Hugging Face's states to the bit, runs each site once, and leaves no hook."""
 
 import re
 import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import pytest
 import torch
@@ -71,23 +71,30 @@ def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batc
         theirs = theirs.encoder
     with torch.no_grad():
         expected = theirs(**batch, output_hidden_states=True).hidden_states
-        found = ours(**batch, output_hidden_states=True).hidden_states
-    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+        states = ours(**batch, output_hidden_states=True).hidden_states
+    assert all(
+        torch.equal(state, expected_state) for state, expected_state in zip(states, expected, strict=True)
+    )
 
 
 def test_inputs_and_outputs_of_blocks_are_the_hidden_states(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    family, seen = family_of(encoder), []
+    family, seen_states = family_of(encoder), []
     places = [site.module(encoder, "block") for site in family.sites(encoder)]
-    handles = [place.register_forward_hook(lambda _, __, out: seen.append(tensor(out))) for place in places]
-    handles.append(places[0].register_forward_pre_hook(lambda _, given: seen.append(given[0])))
+    handles = [
+        place.register_forward_hook(lambda _, __, output: seen_states.append(tensor(output)))
+        for place in places
+    ]
+    handles.append(places[0].register_forward_pre_hook(lambda _, inputs: seen_states.append(inputs[0])))
     with torch.no_grad():
         states = encoder(**batch, output_hidden_states=True).hidden_states
         if "post-norm" in family.lacks and family.name != "xmod":
-            seen[-1] = encoder.get_submodule(NORMS.get(family.name, "norm"))(seen[-1])
+            seen_states[-1] = encoder.get_submodule(NORMS.get(family.name, "norm"))(seen_states[-1])
     for hook in handles:
         hook.remove()
-    assert all(torch.equal(one, other) for one, other in zip(seen, states, strict=True))
+    assert all(
+        torch.equal(state, expected_state) for state, expected_state in zip(seen_states, states, strict=True)
+    )
 
 
 def test_each_part_of_each_site_runs_once(encoder_folder, batch):
@@ -102,15 +109,15 @@ def test_each_part_of_each_site_runs_once(encoder_folder, batch):
         for part in single
     ]
     with torch.no_grad():
-        plain = encoder(**batch).last_hidden_state
+        states = encoder(**batch).last_hidden_state
     again = {"feed_forward_norm": 2} if family.name == "xmod" else {}  # Once more for the adapters.
     assert calls == {(layer, part): again.get(part, 1) for layer in (1, 2, 3) for part in single}
 
     for hook in handles:
         hook.remove()
     with torch.no_grad():
-        unhooked = encoder(**batch).last_hidden_state
-    assert torch.equal(plain, unhooked)
+        states_without_hooks = encoder(**batch).last_hidden_state
+    assert torch.equal(states, states_without_hooks)
     assert hooks(encoder) == 0
     assert sum(calls.values()) == len(sites) * (len(single) + bool(again))
 
@@ -119,19 +126,27 @@ def test_projections_are_named_exactly_by_the_families_that_have_them(encoder_fo
     encoder = fresh(encoder_folder)
     family = family_of(encoder)
     for site in each(family.sites(encoder)):
-        named = {part for part in PROJECTIONS if getattr(site, part) is not None}
-        assert named == (set() if "projections" in family.lacks else set(PROJECTIONS))
-        for part in set(PROJECTIONS) - named:
+        named_parts = {part for part in PROJECTIONS if getattr(site, part) is not None}
+        assert named_parts == (set() if "projections" in family.lacks else set(PROJECTIONS))
+        for part in set(PROJECTIONS) - named_parts:
             with pytest.raises(ModelError, match=f"layer {site.layer}: the {part} projection"):
                 site.module(encoder, part)
 
 
-def seen_in(encoder, site, names, batch):
-    seen = {}
+class SeenTensors(NamedTuple):
+    """The first input and the output of a module."""
+
+    input: torch.Tensor
+    output: torch.Tensor
+
+
+def seen_in(encoder, names, batch):
+    """Compute a batch and return the tensors of some modules by name."""
+    seen_tensors = {}
     handles = [
         encoder.get_submodule(name).register_forward_hook(
-            lambda _, given, named, out, name=name: seen.update(
-                {name: (next(iter((*given, *named.values()))), tensor(out))}
+            lambda _, inputs, keywords, output, name=name: seen_tensors.update(
+                {name: SeenTensors(next(iter((*inputs, *keywords.values()))), tensor(output))}
             ),
             with_kwargs=True,
         )
@@ -141,7 +156,7 @@ def seen_in(encoder, site, names, batch):
         encoder(**batch)
     for hook in handles:
         hook.remove()
-    return seen
+    return seen_tensors
 
 
 def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
@@ -152,21 +167,21 @@ def test_norms_close_their_sub_layers_or_open_them(encoder_folder, batch):
     site = family.sites(encoder)[1]
     sub_layers = ((site.attention, site.attention_norm), (site.feed_forward, site.feed_forward_norm))
     names = {*site.attention, *site.feed_forward, site.attention_norm, site.feed_forward_norm, site.block}
-    seen = seen_in(encoder, site, names, batch)
+    seen_tensors = seen_in(encoder, names, batch)
     for modules, norm in sub_layers:
         if "post-norm" in family.lacks:
             assert f"{norm}.".startswith(f"{modules[0]}.")
         else:
-            assert torch.equal(seen[modules[-1]][1], seen[norm][1])
+            assert torch.equal(seen_tensors[modules[-1]].output, seen_tensors[norm].output)
     if "post-norm" not in family.lacks:
-        assert torch.equal(seen[site.block][1], seen[site.feed_forward_norm][1])
-        added = seen[site.feed_forward_norm][0] - seen[site.attention_norm][1]
+        assert torch.equal(seen_tensors[site.block].output, seen_tensors[site.feed_forward_norm].output)
+        difference = seen_tensors[site.feed_forward_norm].input - seen_tensors[site.attention_norm].output
     else:
-        added = seen[site.block][1] - seen[site.feed_forward_norm][0]
-    after = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
-    last = site.feed_forward[-1] if after else site.feed_forward_out
-    outputs = seen_in(encoder, site, [last], batch)[last][1]
-    torch.testing.assert_close(outputs, added)  # The residual goes around the feed-forward.
+        difference = seen_tensors[site.block].output - seen_tensors[site.feed_forward_norm].input
+    has_end_norm = family.name == "gemma3_text"  # Whose sub-layers end in a second norm.
+    last_module = site.feed_forward[-1] if has_end_norm else site.feed_forward_out
+    outputs = seen_in(encoder, [last_module], batch)[last_module].output
+    torch.testing.assert_close(outputs, difference)  # The residual goes around the feed-forward.
 
 
 def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):
@@ -178,9 +193,9 @@ def test_regions_divide_the_block_and_blocks_the_layers(encoder_folder):
         )
         assert not attention.keys() & feed_forward.keys()
         assert attention | feed_forward == block
-    named = {name for site in sites for name, _ in site.parameters(encoder, "block")}
-    own = re.compile(r"((encoder|transformer)\.layer|layers|encoder\.block)\.\d")
-    assert named == {name for name, _ in encoder.named_parameters() if own.match(name)}
+    names = {name for site in sites for name, _ in site.parameters(encoder, "block")}
+    pattern = re.compile(r"((encoder|transformer)\.layer|layers|encoder\.block)\.\d")
+    assert names == {name for name, _ in encoder.named_parameters() if pattern.match(name)}
 
 
 def test_sites_of_a_model_and_of_its_encoder_are_the_same_modules(encoder_folder):
@@ -188,9 +203,9 @@ def test_sites_of_a_model_and_of_its_encoder_are_the_same_modules(encoder_folder
     family = family_of(model)
     inside, outside = family.sites(model), family.sites(model.base_model)
     assert [site.layer for site in inside] == [1, 2, 3]
-    for one, other in zip(inside, outside, strict=True):
+    for model_site, encoder_site in zip(inside, outside, strict=True):
         for part in parts(family):
-            assert one.module(model, part) is other.module(model.base_model, part)
+            assert model_site.module(model, part) is encoder_site.module(model.base_model, part)
     assert family.embeddings(model) is family.embeddings(model.base_model)
 
 
@@ -201,17 +216,17 @@ def test_heads_give_hugging_faces_logits_at_any_positions(headed_folder, load, h
     with torch.no_grad():
         expected = model(**batch).logits[rows, columns]
         states = model.base_model(**batch).last_hidden_state
-        found = getattr(family_of(model), head)(model, states[rows, columns])
-    torch.testing.assert_close(found, expected)
+        logits = getattr(family_of(model), head)(model, states[rows, columns])
+    torch.testing.assert_close(logits, expected)
 
 
 def test_first_position_is_the_one_hugging_face_gives(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    ids, first = batch["input_ids"][1:], family_of(encoder).first_position
-    own = torch.arange(first, first + ids.shape[1]).unsqueeze(0)
+    ids, first_position = batch["input_ids"][1:], family_of(encoder).first_position
+    positions = torch.arange(first_position, first_position + ids.shape[1]).unsqueeze(0)
     with torch.no_grad():
         states = encoder(ids).last_hidden_state
-        assert torch.equal(encoder(ids, position_ids=own).last_hidden_state, states)
+        assert torch.equal(encoder(ids, position_ids=positions).last_hidden_state, states)
 
 
 def test_new_positions_matter_where_a_family_has_that_ability(encoder_folder, batch):
@@ -219,8 +234,10 @@ def test_new_positions_matter_where_a_family_has_that_ability(encoder_folder, ba
     family, ids = family_of(encoder), batch["input_ids"][1:]
     anew = torch.arange(ids.shape[1]).unsqueeze(0) % 3 + family.first_position
     with torch.no_grad():
-        same = torch.equal(encoder(ids, position_ids=anew).last_hidden_state, encoder(ids).last_hidden_state)
-    assert same == ("new-positions" in family.lacks)
+        is_equal = torch.equal(
+            encoder(ids, position_ids=anew).last_hidden_state, encoder(ids).last_hidden_state
+        )
+    assert is_equal == ("new-positions" in family.lacks)
 
 
 def test_longest_text_fits_and_where_positions_have_a_table_one_more_does_not(encoder_folder):
@@ -264,8 +281,8 @@ def test_explicit_attention_drops_weights_while_training_alone(bert_folder):
         layer.attention.self.dropout.p = 0.5
     still = model(input_ids=IDS, attention_mask=MASK).logits
     model.train()
-    moved = [model(input_ids=IDS, attention_mask=MASK).logits for _ in range(2)]
-    assert not torch.equal(moved[0], moved[1]) and not torch.equal(moved[0], still)
+    noisy_logits = [model(input_ids=IDS, attention_mask=MASK).logits for _ in range(2)]
+    assert not torch.equal(noisy_logits[0], noisy_logits[1]) and not torch.equal(noisy_logits[0], still)
 
 
 # Single families
@@ -314,9 +331,9 @@ def test_abilities_are_those_the_family_does_not_lack():
     ],
 )
 def test_one_that_it_cannot_is_refused_with_the_reason_and_who_can_without_loading(name, reason):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         require(family_named(name, "here"), "post-norm", "projections", use="X-Mixup mixes after attention")
-    assert str(caught.value) == (
+    assert str(error.value) == (
         f"X-Mixup mixes after attention; {name} {reason}. "
         f"Use bert or camembert or distilbert or rembert or roberta or xlm-roberta."
     )
@@ -324,9 +341,9 @@ def test_one_that_it_cannot_is_refused_with_the_reason_and_who_can_without_loadi
 
 def test_unknown_families_are_refused_with_the_supported_ones():
     model = SimpleNamespace(config=SimpleNamespace(model_type="xlm-robertaa"))
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError) as error:
         family_of(model)
-    assert str(caught.value) == (
+    assert str(error.value) == (
         "SimpleNamespace: the architecture 'xlm-robertaa' is not supported. Did you mean 'xlm-roberta'? "
         f"Supported: {', '.join(FAMILIES)}."
     )

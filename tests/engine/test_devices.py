@@ -51,8 +51,8 @@ UUID = Device("GPU-5ea1", "Made-up 80", 80 * GB)
 VARIABLE = "HIP_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
 
 
-def chosen_devices(asked, found=FOUR):
-    return choose_devices(asked, found, {UUID.visible: UUID}.get)
+def chosen_devices(selection, gpus=FOUR):
+    return choose_devices(selection, gpus, {UUID.visible: UUID}.get)
 
 
 def test_devices_are_those_named_and_all_where_none_is():
@@ -63,20 +63,20 @@ def test_devices_are_those_named_and_all_where_none_is():
     assert chosen_devices("", ()) == chosen_devices("cpu", ()) == ()
 
 
-@pytest.mark.parametrize("asked", ["7", "0,7", "0,cpu", "0,", "GPU-lost"])
-def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
-    wrong = asked.rpartition(",")[2]
+@pytest.mark.parametrize("selection", ["7", "0,7", "0,cpu", "0,", "GPU-lost"])
+def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(selection):
+    wrong = selection.rpartition(",")[2]
     gpus = r"0 \(Made-up 80, 75 GiB\), 1.*3 \(Made-up 80, 75 GiB\)"
-    refused = rf"^devices {asked}: .*GPU '{wrong}'.*{gpus}.*UUID.*cpu"
-    with pytest.raises(ConfigError, match=refused):
-        chosen_devices(asked)
+    pattern = rf"^devices {selection}: .*GPU '{wrong}'.*{gpus}.*UUID.*cpu"
+    with pytest.raises(ConfigError, match=pattern):
+        chosen_devices(selection)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
 def test_where_there_is_no_gpu_cpu_alone_can_be_named(tmp_path):
-    for asked, named in (("all", "all"), ([0, 1], "0,1")):
-        with pytest.raises(ConfigError, match=f"^devices {named}: .*GPU.*cpu"):
-            isogloss.run(tiny(tmp_path), out=tmp_path / "runs", devices=asked)
+    for device_choice, text in (("all", "all"), ([0, 1], "0,1")):
+        with pytest.raises(ConfigError, match=f"^devices {text}: .*GPU.*cpu"):
+            isogloss.run(tiny(tmp_path), out=tmp_path / "runs", devices=device_choice)
 
 
 def test_gpus_are_numbered_among_those_that_this_process_was_given():
@@ -85,60 +85,62 @@ def test_gpus_are_numbered_among_those_that_this_process_was_given():
             Device(value, name, GB) for value in values for name in ("A", "B")[: 1 if "MIG" in value else 2]
         ]
 
-    assert [one.visible for one in number_gpus("", list_devices)] == ["0", "1"]
-    few = number_gpus("6,3", list_devices)
-    assert [(one.visible, one.number, str(one)) for one in few] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
+    assert [gpu.visible for gpu in number_gpus("", list_devices)] == ["0", "1"]
+    gpus = number_gpus("6,3", list_devices)
+    assert [(gpu.visible, gpu.number, str(gpu)) for gpu in gpus] == [("6", 0, "GPU 0"), ("3", 1, "GPU 1")]
     with pytest.raises(ConfigError, match="found no GPU '6'"):
-        choose_devices("6", few, lambda _: None)
+        choose_devices("6", gpus, lambda _: None)
     parts = number_gpus("MIG-a,MIG-b", list_devices)  # Each is seen only by a process that sees no other.
-    assert [(one.visible, one.here) for one in parts] == [("MIG-a", True), ("MIG-b", False)]
+    assert [(part.visible, part.here) for part in parts] == [("MIG-a", True), ("MIG-b", False)]
     assert choose_devices("MIG-b,0", parts, lambda _: None) == parts[::-1]
 
 
 def test_processes_get_gpus_in_turn_and_take_memory_of_theirs():
-    each = assign_devices(FOUR[:2], 3)
-    assert [one.visible for one in each] == ["0", "1", "0"]
-    assert [one.memory for one in each] == [80 * GB - count * CONTEXT for count in (2, 1, 2)]
+    assigned_devices = assign_devices(FOUR[:2], 3)
+    assert [device.visible for device in assigned_devices] == ["0", "1", "0"]
+    assert [device.memory for device in assigned_devices] == [
+        80 * GB - count * CONTEXT for count in (2, 1, 2)
+    ]
     assert assign_devices([CPU], 2) == [CPU, CPU]
 
 
 def test_a_run_is_started_where_the_fewest_are_and_there_is_room():
-    first, second = FOUR[:2]
-    assert choose_device(50 * GB, {first: [], second: []}) == first
-    assert choose_device(50 * GB, {first: [GB], second: []}) == second
-    assert choose_device(50 * GB, {first: [40 * GB], second: [20 * GB, 10 * GB]}) == second
-    assert choose_device(50 * GB, {first: [40 * GB], second: [31 * GB]}) is None
+    first_gpu, second_gpu = FOUR[:2]
+    assert choose_device(50 * GB, {first_gpu: [], second_gpu: []}) == first_gpu
+    assert choose_device(50 * GB, {first_gpu: [GB], second_gpu: []}) == second_gpu
+    assert choose_device(50 * GB, {first_gpu: [40 * GB], second_gpu: [20 * GB, 10 * GB]}) == second_gpu
+    assert choose_device(50 * GB, {first_gpu: [40 * GB], second_gpu: [31 * GB]}) is None
     assert choose_device(50 * GB, {}) is None
 
 
 def test_a_run_that_fits_nowhere_or_whose_size_is_unknown_is_alone_on_a_gpu():
-    first, second = FOUR[:2]
+    first_gpu, second_gpu = FOUR[:2]
     for need in (500 * GB, None):
-        assert choose_device(need, {first: [1], second: []}) == second
-        assert choose_device(need, {first: [1]}) is None
-        assert choose_device(1, {first: [need]}) is None
+        assert choose_device(need, {first_gpu: [1], second_gpu: []}) == second_gpu
+        assert choose_device(need, {first_gpu: [1]}) is None
+        assert choose_device(1, {first_gpu: [need]}) is None
     assert choose_device(None, {CPU: [None, 5]}) == CPU
 
 
 @pytest.fixture
 def context_of():
-    return lambda planned: RunContext(store=planned.store, sources=planned.sources, precision="float32")
+    return lambda plan: RunContext(store=plan.store, sources=plan.sources, precision="float32")
 
 
 def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(plan_changed, context_of):
     plan_changed = plan_changed()
-    first, second, *_ = [run for run in plan_changed.runs if isinstance(run, FineTune)]
+    first_run, second_run, *_ = [run for run in plan_changed.runs if isinstance(run, FineTune)]
     needs = MemoryNeeds(context_of(plan_changed))
-    estimate = peak_memory(first, plan_changed.sources.encoders, device_type=Machine(gpu=True))
-    assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * estimate)
-    folder = plan_changed.store.start(first)
+    estimate = peak_memory(first_run, plan_changed.sources.encoders, device_type=Machine(gpu=True))
+    assert needs.find_need(first_run) == needs.find_need(second_run) == round(RESERVED * estimate)
+    folder = plan_changed.store.start(first_run)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
         (folder / MADE).write_text(json.dumps({"device": device, "peak_memory": peak}))
-        needs.learn(first, "Made-up 80")
-        needs.learn(second, "Made-up 80")
-    assert needs.find_need(first) == needs.find_need(second) == round(RESERVED * 1000)
-    wider = replace(second, optimization=replace(second.optimization, batch_size=999))
-    assert needs.find_need(wider) != needs.find_need(second)
+        needs.learn(first_run, "Made-up 80")
+        needs.learn(second_run, "Made-up 80")
+    assert needs.find_need(first_run) == needs.find_need(second_run) == round(RESERVED * 1000)
+    wider = replace(second_run, optimization=replace(second_run.optimization, batch_size=999))
+    assert needs.find_need(wider) != needs.find_need(second_run)
 
 
 @pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
@@ -159,10 +161,10 @@ def test_different_gpus_compute_in_one_precision(tmp_path, monkeypatch, second, 
 def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(plan_changed, tiny_runs, monkeypatch):
     plan_changed = plan_changed()
     monkeypatch.setattr(engine, "computes", lambda *_: False)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         make_planned(plan_changed, Execution(jobs=1))
-    assert str(plan_changed.store.root / PRECISION) in str(caught.value)
-    assert 'precision = "float32"' in str(caught.value)
+    assert str(plan_changed.store.root / PRECISION) in str(error.value)
+    assert 'precision = "float32"' in str(error.value)
 
 
 def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
@@ -173,8 +175,8 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
     monkeypatch.setattr(work, "computes", lambda *_: False)
     events = []
     worker = Work(context_of(plan_changed), plan_changed.runs, events.append)
-    first = plan_changed.runs[0]
-    assert worker.attempt(first) == RunEvent(identity(first), "elsewhere")
+    first_run = plan_changed.runs[0]
+    assert worker.attempt(first_run) == RunEvent(identity(first_run), "elsewhere")
     assert events == []
 
 
@@ -209,14 +211,14 @@ def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):
 
 
 def test_what_new_processes_see_is_not_left_in_this_one(monkeypatch):
-    for before in (None, "5"):
-        monkeypatch.delenv(VARIABLE, raising=False) if before is None else monkeypatch.setenv(
-            VARIABLE, before
+    for old_devices in (None, "5"):
+        monkeypatch.delenv(VARIABLE, raising=False) if old_devices is None else monkeypatch.setenv(
+            VARIABLE, old_devices
         )
-        for visible, inside in (("MIG-a", "MIG-a"), ("", before)):
+        for visible, inside in (("MIG-a", "MIG-a"), ("", old_devices)):
             with starting(visible):
                 assert os.environ.get(VARIABLE) == inside
-            assert os.environ.get(VARIABLE) == before
+            assert os.environ.get(VARIABLE) == old_devices
 
 
 def test_a_question_about_gpus_is_answered_by_a_process_that_sees_them_alone():
@@ -245,9 +247,9 @@ class Scarce(Store):
         super().finish(record, made)
         self.note("end", record.id)
 
-    def note(self, what, key):
+    def note(self, event, key):
         with (self.root / "log.txt").open("a") as file:
-            file.write(f"{what} {os.environ.get(VARIABLE, '')} {key}\n")
+            file.write(f"{event} {os.environ.get(VARIABLE, '')} {key}\n")
 
     def log(self):
         return [tuple(line.split(" ")) for line in (self.root / "log.txt").read_text().splitlines()]
@@ -285,7 +287,7 @@ class Takes:
 
 def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first, second = FOUR[:2]
+    first_gpu, second_gpu = FOUR[:2]
     needs = Takes({"large": 50 * GB, "small": 20 * GB, "unknown": None})
     process = iter(range(1000))
     monkeypatch.setattr(devices, "has_ended", lambda _: False)
@@ -299,38 +301,38 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
         name = f"process-{next(process)}"
         with monkeypatch.context() as patch:
             patch.setattr(devices, "this_process", lambda: name)
-            with Room(folder, device, (first, second), needs).reserve(
+            with Room(folder, device, (first_gpu, second_gpu), needs).reserve(
                 run, leases, is_exclusive=alone
             ) as seat:
                 patch.undo()
                 yield seat
                 patch.setattr(devices, "this_process", lambda: name)
 
-    with take_seat(second, "large") as seat:
+    with take_seat(second_gpu, "large") as seat:
         assert seat == ""  # The first GPU is as empty, and first in the list.
-    with take_seat(first, "large") as seat, take_seat(second, "large") as other:
-        assert (seat, other) == ("shared", "shared")
-        with take_seat(first, "large") as third, take_seat(second, "unknown") as fourth:
+    with take_seat(first_gpu, "large") as seat, take_seat(second_gpu, "large") as second_seat:
+        assert (seat, second_seat) == ("shared", "shared")
+        with take_seat(first_gpu, "large") as third, take_seat(second_gpu, "unknown") as fourth:
             assert (third, fourth) == ("", "")
-        with take_seat(first, "small") as third, take_seat(first, "small", alone=True) as fourth:
+        with take_seat(first_gpu, "small") as third, take_seat(first_gpu, "small", alone=True) as fourth:
             assert (third, fourth) == ("shared", "")
-        with take_seat(first, "small", alone=True, folder="others") as third:
+        with take_seat(first_gpu, "small", alone=True, folder="others") as third:
             assert third == "alone"
-    with take_seat(first, "small", alone=True) as seat, take_seat(second, "small") as other:
-        assert (seat, other) == ("alone", "")
-    with take_seat(first, "unknown") as seat:
+    with take_seat(first_gpu, "small", alone=True) as seat, take_seat(second_gpu, "small") as second_seat:
+        assert (seat, second_seat) == ("alone", "")
+    with take_seat(first_gpu, "unknown") as seat:
         assert seat == "alone"
 
 
 def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(devices, "identity", str)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
+    process = subprocess.Popen(["true"])
+    process.wait()
     leases, room = Leases(FolderBoard(tmp_path / "leases")), Room("runs")
     with leases.lease_run("held"):
         for name, run, age, expected in (
-            (f"{host()}-{ended.pid}-1", "held", 0, "alone"),
+            (f"{host()}-{process.pid}-1", "held", 0, "alone"),
             ("another-1-1", "held", 0, ""),
             ("another-1-1", "held", 100, ""),
             ("another-1-1", "lost", 0, ""),  # It will have its lease in a moment.
@@ -353,13 +355,13 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
 def plan_on_scarce_gpus(plan_changed, tiny_runs, monkeypatch):
     """Return the plan of the tiny recipe in a store with simulated GPUs, its trainings and precision."""
     plan_changed = plan_changed()
-    tuned = [run for run in plan_changed.runs if isinstance(run, FineTune)]
-    store = Scarce(plan_changed.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
+    fine_tunings = [run for run in plan_changed.runs if isinstance(run, FineTune)]
+    store = Scarce(plan_changed.store.root, once=identity(fine_tunings[0]), always=identity(fine_tunings[1]))
     (store.root / LEASES).mkdir(parents=True)
     precision = json.loads((tiny_runs / PRECISION).read_text())["auto"]
     shutil.copy(tiny_runs / PRECISION, store.root)
     monkeypatch.delenv(VARIABLE, raising=False)
-    return replace(plan_changed, store=store), tuned, precision
+    return replace(plan_changed, store=store), fine_tunings, precision
 
 
 @pytest.mark.nightly
@@ -368,11 +370,11 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     plan_on_scarce_gpus, context_of, tiny_runs, monkeypatch
 ):
     """No two trainings fit together. One of them does not even fit on an idle GPU."""
-    planned, tuned, precision = plan_on_scarce_gpus
-    store = planned.store
-    need = max(map(MemoryNeeds(replace(context_of(planned), precision=precision)).of, tuned))
+    plan, fine_tunings, precision = plan_on_scarce_gpus
+    store = plan.store
+    need = max(map(MemoryNeeds(replace(context_of(plan), precision=precision)).of, fine_tunings))
     monkeypatch.setattr(engine, "devices_of", lambda _: [Device("5", "Small", 2 * CONTEXT + need)])
-    outcome = make_planned(planned, Execution(jobs=2))
+    outcome = make_planned(plan, Execution(jobs=2))
 
     for key in (store.once, store.always):
         assert outcome.died[key] == (
@@ -381,29 +383,29 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     heirs = {key for key, why in outcome.failed.items() if why.startswith("needs run")}
     assert outcome.failed.keys() - heirs == {store.always}
     assert outcome.failed[store.always].startswith("the memory ran out (CUDA out of memory.). Lower ")
-    assert {*outcome.made, *outcome.failed} == {*map(identity, planned.runs)}
+    assert {*outcome.made, *outcome.failed} == set(map(identity, plan.runs))
     assert store.once in outcome.made
     for folder in (store.root / key for key in outcome.made):
         assert (folder / RECORD).read_bytes() == (tiny_runs / folder.name / RECORD).read_bytes()
 
-    running, trainings = set(), {identity(run) for run in tuned}
-    for what, gpu, key in store.log():
+    running, trainings = set(), {identity(run) for run in fine_tunings}
+    for event, gpu, key in store.log():
         assert gpu == "5"
         if key in trainings:
-            running = running | {key} if what == "start" else running - {key}
+            running = running | {key} if event == "start" else running - {key}
             assert len(running) <= 1
 
 
 @pytest.mark.slow
 def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(plan_on_scarce_gpus, monkeypatch):
-    planned, tuned, _ = plan_on_scarce_gpus
-    planned = replace(planned, runs=tuned[2:4])
+    plan, fine_tunings, _ = plan_on_scarce_gpus
+    plan = replace(plan, runs=fine_tunings[2:4])
     two = (Device("3", "Small", GB, 0), Device("MIG-a", "Small", GB))
     monkeypatch.setattr(engine, "devices_of", lambda _: two)
-    told = []
-    assert len(make_planned(planned, Execution(), on_progress=told.append).made) == 2
-    assert {gpu for _, gpu, _ in planned.store.log()} == {"3", "MIG-a"}
-    assert {one.what.rpartition(" on ")[2] for one in told} == {"GPU 0", "GPU MIG-a"}
+    progress_events = []
+    assert len(make_planned(plan, Execution(), on_progress=progress_events.append).made) == 2
+    assert {gpu for _, gpu, _ in plan.store.log()} == {"3", "MIG-a"}
+    assert {event.what.rpartition(" on ")[2] for event in progress_events} == {"GPU 0", "GPU MIG-a"}
     assert VARIABLE not in os.environ
 
 

@@ -45,17 +45,17 @@ def look_for(store, name):
 @pytest.mark.parametrize("name", MISSING[:-1])
 @pytest.mark.parametrize("folder_is_known", [False, True])
 def test_a_run_that_another_machine_finished_is_not_made_again(machines, monkeypatch, name, folder_is_known):
-    first, second, client = machines
+    first_machine, second_machine, client = machines
     if folder_is_known and name != KEY:
-        (first.context.store.root / KEY).mkdir()
+        (first_machine.context.store.root / KEY).mkdir()
     with network_folders():
         with seen_by(client):
-            look_for(second.context.store, name)
-        assert first.attempt(RUN).state == "made"
+            look_for(second_machine.context.store, name)
+        assert first_machine.attempt(RUN).state == "made"
         monkeypatch.setattr(module, "make", lambda *_: pytest.fail("it was made twice"))
         with seen_by(client):
-            assert second.attempt(RUN).state == "done"
-    assert [path.name for path in (first.context.store.root / LEASES).iterdir()] == ["log"]
+            assert second_machine.attempt(RUN).state == "done"
+    assert [path.name for path in (first_machine.context.store.root / LEASES).iterdir()] == ["log"]
 
 
 @pytest.mark.parametrize("name", MISSING[:-1])
@@ -63,57 +63,57 @@ def test_a_run_that_another_machine_finished_is_not_made_again(machines, monkeyp
 def test_a_run_that_failed_on_another_machine_is_not_tried_again(
     machines, monkeypatch, name, folder_is_known
 ):
-    first, second, client = machines
+    first_machine, second_machine, client = machines
     if folder_is_known and name != KEY:
-        (first.context.store.root / KEY).mkdir()
+        (first_machine.context.store.root / KEY).mkdir()
     with network_folders():
         with seen_by(client):
-            look_for(second.context.store, name)
-        first.context.store.fail(RUN, "it diverged")
+            look_for(second_machine.context.store, name)
+        first_machine.context.store.fail(RUN, "it diverged")
         monkeypatch.setattr(module, "make", lambda *_: pytest.fail("it was tried again"))
         with seen_by(client):
-            event = second.attempt(RUN)
+            event = second_machine.attempt(RUN)
     assert (event.state, event.message) == ("failed", "it diverged")
 
 
 @pytest.mark.parametrize("name", MISSING[:-1])
 def test_a_run_that_another_machine_makes_is_left_to_it(machines, monkeypatch, name):
-    first, second, client = machines
+    first_machine, second_machine, client = machines
     monkeypatch.setattr(module, "make", lambda *_: pytest.fail("it was made by two"))
     with network_folders():
         with seen_by(client):
-            look_for(second.context.store, name)
-        with first.context.store.leases.lease_run(KEY), seen_by(client):
-            assert second.attempt(RUN).state == "elsewhere"
+            look_for(second_machine.context.store, name)
+        with first_machine.context.store.leases.lease_run(KEY), seen_by(client):
+            assert second_machine.attempt(RUN).state == "elsewhere"
 
 
 @pytest.mark.parametrize("name", MISSING[:-1])
 def test_a_run_whose_folder_another_machine_made_is_made(machines, name):
-    first, second, client = machines
+    first_machine, second_machine, client = machines
     with network_folders():
         with seen_by(client):
-            look_for(second.context.store, name)
-        (first.context.store.root / KEY / WORK).mkdir(parents=True)
+            look_for(second_machine.context.store, name)
+        (first_machine.context.store.root / KEY / WORK).mkdir(parents=True)
         with seen_by(client):
-            assert second.attempt(RUN).state == "made"
+            assert second_machine.attempt(RUN).state == "made"
 
 
 def test_a_holder_that_was_silent_sees_that_another_machine_took_over(tmp_path):
     """The holder finds the next lease at its next heartbeat, although a missing name is remembered."""
     (tmp_path / "leases").mkdir()
     now = [0.0]
-    holder, other = (
+    holder, second_leases = (
         Leases(FolderBoard(tmp_path / "leases"), duration=60, clock=lambda: now[0]) for _ in range(2)
     )
     client = Client(tmp_path.resolve(), seconds=3600)
     with network_folders(), holder.lease_run("run") as lease:
         with seen_by(client):
             holder.renew(lease)
-        with other.lease_run("run") as none:
+        with second_leases.lease_run("run") as none:
             assert none is None
         now[0] += 61
-        with other.lease_run("run") as taken:
-            assert taken
+        with second_leases.lease_run("run") as second_lease:
+            assert second_lease
             with seen_by(client):
                 holder.renew(lease)
             assert lease.lost
@@ -124,11 +124,11 @@ def test_machines_that_see_files_late_and_slowly_make_each_run_once(tmp_path, mo
     """Each call takes a millisecond, and each machine remembers what was missing."""
     (tmp_path / "runs" / LEASES).mkdir(parents=True)
     runs = [replace(RUN, examples=number) for number in range(5, 13)]
-    made = []
+    made_ids = []
     right = module.make
 
     def make(context, run):
-        made.append(identity(run))
+        made_ids.append(identity(run))
         right(context, run)
 
     def work(name):
@@ -146,6 +146,6 @@ def test_machines_that_see_files_late_and_slowly_make_each_run_once(tmp_path, mo
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(made) == sorted(map(identity, runs))
+    assert sorted(made_ids) == sorted(map(identity, runs))
     assert sum(late) > 0
     assert [path.name for path in (tmp_path / "runs" / LEASES).iterdir()] == ["log"]

@@ -35,7 +35,7 @@ def context(tmp_path):
 
 @pytest.fixture
 def fails_once(monkeypatch):
-    """Let the first attempt to make a run end with an error; return what happens at each attempt."""
+    """Give a function that lets the first attempt to make a run fail and returns a list of attempts."""
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     right, attempts = module.make, []
 
@@ -92,9 +92,9 @@ def test_an_error_of_a_file_of_the_store_that_may_pass_is_no_failure(context, ra
 def test_an_error_of_something_else_is_not_waited_for(context, path, number, fails_once, tmp_path):
     error = OSError(number, "no", *([str(tmp_path / path)] if path else []))
     attempts = fails_once(error)
-    with pytest.raises(OSError, match="no") as raised:
+    with pytest.raises(OSError, match="no") as caught_error:
         Work(context, [RUN], lambda _: None).work()
-    assert (raised.value, len(attempts)) == (error, 1)
+    assert (caught_error.value, len(attempts)) == (error, 1)
 
 
 def test_outages_between_long_attempts_are_bounded(context, monkeypatch):
@@ -140,19 +140,19 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
 @pytest.mark.slow
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
-    leases, told = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
+    leases, progress_events = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
     with leases.lease_run("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")
         while not lease.silent:
             time.sleep(0.01)
 
         def back(progress):
-            told.append(progress)
-            if len(told) == 3:
+            progress_events.append(progress)
+            if len(progress_events) == 3:
                 (tmp_path / "away").rename(tmp_path / "leases")
 
         wait_while_silent(lease, back)
-        assert (lease.silent, lease.lost, len(told) >= 3) == (False, False, True)
+        assert (lease.silent, lease.lost, len(progress_events) >= 3) == (False, False, True)
         lease.ending = "finished"
     assert not list((tmp_path / "leases").iterdir())
 
@@ -175,20 +175,22 @@ def test_a_lease_that_ends_while_its_folder_is_away_is_given_up_when_that_is_bac
 @pytest.mark.slow
 def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
     recipe = tiny(tmp_path, CHECKPOINTS)
-    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
-    out, away, told = tmp_path / "runs", tmp_path / "away", []
+    whole_study = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    folder, away, progress_events = tmp_path / "runs", tmp_path / "away", []
 
     def unplug(progress):
-        if not told and any(out.glob(f"*/{WORK}/checkpoint-*")):
-            told.append(progress)
-            out.rename(away)
+        if not progress_events and any(folder.glob(f"*/{WORK}/checkpoint-*")):
+            progress_events.append(progress)
+            folder.rename(away)
         elif progress.what.startswith("waiting until the folder"):
-            told.append(progress)
-            assert not out.exists()
-            away.rename(out)
+            progress_events.append(progress)
+            assert not folder.exists()
+            away.rename(folder)
 
-    outcome = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False, on_progress=unplug).outcome
-    assert len(told) > 1
-    assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole.outcome.made), {}, {})
+    outcome = isogloss.run(
+        recipe, out=folder, jobs=1, scale="least", report=False, on_progress=unplug
+    ).outcome
+    assert len(progress_events) > 1
+    assert (len(outcome.made), outcome.failed, outcome.died) == (len(whole_study.outcome.made), {}, {})
     for key in outcome.made:
-        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()
+        assert (folder / key / RECORD).read_bytes() == (whole_study.out / key / RECORD).read_bytes()

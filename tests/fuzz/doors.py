@@ -33,7 +33,7 @@ Variants = tuple[tuple[Files, str, Callable[[Path], object]], ...]
 
 @dataclass(frozen=True)
 class Door:
-    """A way in: files, which of them is mutated, and what reads them; mutations take variants in turn."""
+    """Files, the name of the mutated one, and a reader. Mutations take variants in turn."""
 
     name: str
     known: Variants | Callable[[], Variants]
@@ -121,8 +121,8 @@ def content(kind: str, form: str) -> bytes:
     if form == "lines":
         return b"a b\nc d\n"
     if any(not isinstance(value, str) for row in rows for value in row.values()):
-        plain = {"words": "a b", "labels": "x", "options": "b", "answers": "b"}
-        rows = [{name: plain.get(name, value) for name, value in row.items()} for row in rows]
+        values_by_field = {"words": "a b", "labels": "x", "options": "b", "answers": "b"}
+        rows = [{name: values_by_field.get(name, value) for name, value in row.items()} for row in rows]
     separator = "\t" if form == "tsv" else ","
     cells = [list(rows[0]), *(list(map(str, row.values())) for row in rows)]
     return "".join(
@@ -193,20 +193,21 @@ def predictions() -> Iterator[Door]:
     }  # fmt: skip
 
     def read(kind: object, task: str, form: str, folder: Path) -> object:
-        chosen, file = format_of(disk_file(folder / "in.dat"), kind, task, form)  # type: ignore[arg-type]
-        return list(chosen.read(file, "en"))
+        reader, file = format_of(disk_file(folder / "in.dat"), kind, task, form)  # type: ignore[arg-type]
+        return list(reader.read(file, "en"))
 
-    seen = set[tuple[str, ...]]()
+    seen_formats = set[tuple[str, ...]]()
     for task in TASKS:
         kind = kind_of(find_task(task, ("x", "y")))
         for form in kind.formats:
-            key = (form.name, *(one.name for one in kind.formats))
-            if key not in seen:
+            key = (form.name, *(file_format.name for file_format in kind.formats))
+            if key not in seen_formats:
                 files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
-                files |= {"in.txt": BRAT["test.txt"]} if form.name == "brat" else {}
+                if form.name == "brat":
+                    files["in.txt"] = BRAT["test.txt"]
                 variant = (files, "in.dat", partial(read, kind, task, form.name))
                 yield Door(f"predict {task} {form.name}", (variant,))
-            seen.add(key)
+            seen_formats.add(key)
 
 
 def outputs() -> Iterator[Door]:
@@ -232,8 +233,10 @@ def outputs() -> Iterator[Door]:
     def compare_logs(folder: Path) -> object:
         return compare_outputs([disk_file(folder / "a.json")], disk_file(folder / "b.json"))
 
-    scored = [{"id": n, "input": "q", "target": "x", "scores": {"m": {"value": "C"}}} for n in range(6)]
-    log = json.dumps({"samples": scored}).encode()
+    inspect_samples = [
+        {"id": n, "input": "q", "target": "x", "scores": {"m": {"value": "C"}}} for n in range(6)
+    ]
+    log = json.dumps({"samples": inspect_samples}).encode()
     yield Door("logs of Inspect", (({"a.json": log, "b.json": log}, "a.json", compare_logs),), cost=3.0)
 
 
@@ -249,8 +252,8 @@ def archives() -> Iterator[Door]:
             archive.addfile(info, io.BytesIO(b"a b"))
         return file.getvalue()
 
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("d/a.txt", "a b")
 
     def take(name: str, folder: Path) -> object:
@@ -259,7 +262,7 @@ def archives() -> Iterator[Door]:
 
         return unpack(folder / name, targets, folder / "out", patterns={})
 
-    for name, body in (("x.zip", packed.getvalue()), ("x.tar", tar("w")), ("x.tar.gz", tar("w:gz"))):
+    for name, body in (("x.zip", buffer.getvalue()), ("x.tar", tar("w")), ("x.tar.gz", tar("w:gz"))):
         variant = ({name: body}, name, partial(take, name))
         yield Door(f"archive {name}", (variant,), binary=True, writes="out", cost=2.0)
 
@@ -288,18 +291,20 @@ def studies() -> Iterator[Door]:
     import isogloss
 
     files = study()
-    few = {
+    runs = {
         name.rpartition("/")[0] for name in islice(sorted(n for n in files if n.endswith("record.json")), 12)
     }
     files = {
-        name: body for name, body in files.items() if name.rpartition("/")[0] in (*few, "") or "/" not in name
+        name: body
+        for name, body in files.items()
+        if name.rpartition("/")[0] in (*runs, "") or "/" not in name
     }
 
     def read(folder: Path) -> object:
         study = isogloss.read(folder)
         return [study.frame(kind) for kind in ("scores", "epochs", "transfer-gap")]
 
-    for run in few:
+    for run in runs:
         sums = {"record.json": Checksum.of(files[f"{run}/record.json"])}
         files[f"{run}/checksums.json"] = as_text(sums).encode()
         files[f"{run}/made.json"] = b'{"seconds": 1.5, "versions": {"isogloss": "0.1.0"}}'
@@ -342,7 +347,7 @@ def leases() -> Iterator[Door]:
 
 
 def names() -> Iterator[Door]:
-    """Yield names of files given by others: of processes, of members, of temporary files."""
+    """Yield names of files given by others, for processes, members and temporary files."""
     from isogloss.core.atomic_files import sweep_folder
     from isogloss.core.processes import has_ended, host
     from isogloss.core.untrusted import join_safely
@@ -355,8 +360,8 @@ def names() -> Iterator[Door]:
             path.touch()
         return sweep_folder(folder / "inside")
 
-    listed = f".x.{host()}-12-34.tmp\na/b.json\n.x.another-1-2.tmp\nx.tsv"
-    files = {"names.txt": listed.encode()}
+    name_list = f".x.{host()}-12-34.tmp\na/b.json\n.x.another-1-2.tmp\nx.tsv"
+    files = {"names.txt": name_list.encode()}
     yield Door("names of files", ((files, "names.txt", read),), writes="inside")
 
 
@@ -389,8 +394,8 @@ def translations() -> Iterator[Door]:
 
     def translate(folder: Path) -> object:
         setting = TranslateSetting(source="qaa", target="qab", folder=folder / "work", precision="float32")
-        made = translate_in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
-        return [(translation.text.encode(), translation.cuts + 1) for translation in made]
+        translated_texts = translate_in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
+        return [(translation.text.encode(), translation.cuts + 1) for translation in translated_texts]
 
     def list_stored() -> Variants:
         with tempfile.TemporaryDirectory() as folder:
@@ -407,14 +412,14 @@ def models() -> Iterator[Door]:
     from isogloss.encoders.loading import load_model
     from isogloss.encoders.tokenizers import load_tokenizer
 
-    shipped = {path.name: path.read_bytes() for path in shipped_folder().iterdir() if path.is_file()}
+    model_files = {path.name: path.read_bytes() for path in shipped_folder().iterdir() if path.is_file()}
 
     def read(folder: Path) -> object:
         return load_tokenizer(str(folder)), load_model(folder)
 
-    for name in shipped:
+    for name in model_files:
         binary = name.endswith(".safetensors")
-        yield Door(f"model {name}", ((shipped, name, read),), binary=binary, cost=300.0)
+        yield Door(f"model {name}", ((model_files, name, read),), binary=binary, cost=300.0)
 
 
 def adapters() -> Iterator[Door]:
@@ -425,8 +430,8 @@ def adapters() -> Iterator[Door]:
     from isogloss.encoders.added.adapters import apply_adapters
     from isogloss.encoders.loading import load_model
 
-    made = TESTS / "encoders" / "adapterhub" / "bert"
-    base = str(made / "base")
+    adapter_folder = TESTS / "encoders" / "adapterhub" / "bert"
+    base = str(adapter_folder / "base")
 
     def attach(name: str, folder: Path) -> object:
         adapter = read_hub_adapter(folder, pickle=True)
@@ -437,7 +442,7 @@ def adapters() -> Iterator[Door]:
         return apply_adapters(load_model(base), folder)
 
     for name in ("task", "pfeiffer-invertible", "pickled"):
-        files = {path.name: path.read_bytes() for path in (made / name).iterdir()}
+        files = {path.name: path.read_bytes() for path in (adapter_folder / name).iterdir()}
         for file in files:
             binary = not file.endswith(".json")
             variant = (files, file, partial(attach, name))

@@ -1,4 +1,4 @@
-"""Averages: the models themselves at the ends, in any order; task and language vectors; what is refused."""
+"""Averages of models, of task vectors and of language vectors, and those that are refused."""
 
 import shutil
 from dataclasses import replace
@@ -33,9 +33,9 @@ TENSORS = st.lists(st.lists(NUMBERS, min_size=3, max_size=3).map(torch.tensor), 
 
 @given(TENSORS)
 def test_a_mean_of_one_model_or_of_equal_ones_is_that_model_to_the_bit(tensors):
-    first = tensors[0]
-    assert torch.equal(mean([0.1], [first]), first)
-    assert torch.equal(mean([0.1, 0.7, -0.2], [first] * 3), first)
+    tensor = tensors[0]
+    assert torch.equal(mean([0.1], [tensor]), tensor)
+    assert torch.equal(mean([0.1, 0.7, -0.2], [tensor] * 3), tensor)
     for end, parts in enumerate(([1.0, 0.0], [0.0, 1.0])):
         assert torch.equal(mean(parts, tensors[:2]), tensors[end])
 
@@ -44,48 +44,52 @@ def test_a_mean_of_one_model_or_of_equal_ones_is_that_model_to_the_bit(tensors):
 def test_a_mean_is_the_weighted_sum_in_any_order(tensors, weights):
     weights = weights[: len(tensors)]
     assume(total := sum(weights))
-    expected = sum(w / total * one.double() for w, one in zip(weights, tensors, strict=True))
-    for found in (mean(weights, tensors), mean(weights[::-1], tensors[::-1])):
-        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-3)
+    expected = sum(w / total * tensor.double() for w, tensor in zip(weights, tensors, strict=True))
+    for average in (mean(weights, tensors), mean(weights[::-1], tensors[::-1])):
+        torch.testing.assert_close(average.double(), expected, rtol=1e-4, atol=1e-3)
 
 
 @given(TENSORS)
 def test_ties_of_vectors_that_agree_in_sign_is_their_scaled_mean(tensors):
-    agreeing = [one.abs() for one in tensors]
+    agreeing = [tensor.abs() for tensor in tensors]
     weights = [0.7] * len(agreeing)
-    kept = [LargestChanges.of([one], 1.0).keep(one) for one in agreeing]
-    found = elect_signs(weights, kept, sum(weights))
+    kept_changes = [LargestChanges.of([vector], 1.0).keep(vector) for vector in agreeing]
+    merged_vector = elect_signs(weights, kept_changes, sum(weights))
     mean_of_those_there = torch.stack(agreeing).sum(0) / torch.stack(agreeing).sign().sum(0).clamp(min=1)
-    torch.testing.assert_close(found, sum(weights) * mean_of_those_there)
+    torch.testing.assert_close(merged_vector, sum(weights) * mean_of_those_there)
 
 
 def test_ties_trims_elects_and_averages_those_that_agree():
-    first, second, third = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2], [-1.0, -5.0, 3.0]])
-    vectors = (first, second, third)
-    largest = [LargestChanges.of([one[:1], one[1:]], 2 / 3) for one in vectors]
+    first_vector, second_vector, third_vector = torch.tensor(
+        [[4.0, -1.0, 0.1], [2.0, 3.0, 0.2], [-1.0, -5.0, 3.0]]
+    )
+    vectors = (first_vector, second_vector, third_vector)
+    largest = [LargestChanges.of([vector[:1], vector[1:]], 2 / 3) for vector in vectors]
     assert [changes.limit for changes in largest] == [1.0, 2.0, 3.0]
-    kept = [changes.keep(one) for changes, one in zip(largest, vectors, strict=True)]
+    kept_changes = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
     # Second numbers: -1 + 3 - 5 < 0, so the mean of -1 and -5; the third's -1 is trimmed.
-    found = elect_signs([1 / 3] * 3, kept, 1.0)
-    torch.testing.assert_close(found, torch.tensor([3.0, -3.0, 3.0]))
+    merged_vector = elect_signs([1 / 3] * 3, kept_changes, 1.0)
+    torch.testing.assert_close(merged_vector, torch.tensor([3.0, -3.0, 3.0]))
 
 
 def test_ties_of_halves_is_half_of_ties_of_wholes():
-    first, second = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2]])
-    kept = [LargestChanges.of([one], 2 / 3).keep(one) for one in (first, second)]
-    whole = elect_signs([1.0, 1.0], kept, 2.0)
-    torch.testing.assert_close(elect_signs([0.5, 0.5], kept, 1.0), whole / 2)
+    first_vector, second_vector = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2]])
+    kept_changes = [
+        LargestChanges.of([vector], 2 / 3).keep(vector) for vector in (first_vector, second_vector)
+    ]
+    whole_vector = elect_signs([1.0, 1.0], kept_changes, 2.0)
+    torch.testing.assert_close(elect_signs([0.5, 0.5], kept_changes, 1.0), whole_vector / 2)
     assert Average(weights=(0.5, 0.5), density=0.2).weights_of(2) == (0.5, 0.5)
 
 
 def test_dare_keeps_the_mean_and_drops_its_share_by_the_seed():
-    ones = torch.ones(20_000)
-    found = drop_changes(ones, 0.9, seed=1)
-    assert found.unique().tolist() == pytest.approx([0, 10])
-    assert float(found.mean()) == pytest.approx(1, abs=0.1)
-    assert torch.equal(found, drop_changes(ones, 0.9, seed=1))
-    assert not torch.equal(found, drop_changes(ones, 0.9, seed=2))
-    assert drop_changes(ones, 0.0, seed=1) is ones
+    changes = torch.ones(20_000)
+    sparse_changes = drop_changes(changes, 0.9, seed=1)
+    assert sparse_changes.unique().tolist() == pytest.approx([0, 10])
+    assert float(sparse_changes.mean()) == pytest.approx(1, abs=0.1)
+    assert torch.equal(sparse_changes, drop_changes(changes, 0.9, seed=1))
+    assert not torch.equal(sparse_changes, drop_changes(changes, 0.9, seed=2))
+    assert drop_changes(changes, 0.0, seed=1) is changes
 
 
 def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
@@ -96,8 +100,8 @@ def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
 
 
 def test_a_sum_of_vectors_is_weighted():
-    one, other = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
-    assert sum_weighted([1.0, -0.5], [one, other]).tolist() == [-0.5, 2.5]
+    first_vector, second_vector = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
+    assert sum_weighted([1.0, -0.5], [first_vector, second_vector]).tolist() == [-0.5, 2.5]
 
 
 # Models in folders
@@ -106,7 +110,7 @@ def test_a_sum_of_vectors_is_weighted():
 @pytest.fixture
 def parts(bert_folder, tmp_path):
     """Two models with separate heads, around encoders that moved from one start."""
-    found = []
+    models = []
     for seed in (1, 2):
         model = TASKS["upos"].head(bert_folder, seed=seed)
         generator = torch.Generator().manual_seed(seed)
@@ -115,8 +119,8 @@ def parts(bert_folder, tmp_path):
                 weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
         folder = tmp_path / f"model-{seed}"
         save_model(model, load_tokenizer(bert_folder), folder)
-        found.append(Averaged(id=str(seed), folder=str(folder), has_head=True))
-    return tuple(found)
+        models.append(Averaged(id=str(seed), folder=str(folder), has_head=True))
+    return tuple(models)
 
 
 def weights_in(trained, folder: Path):
@@ -128,33 +132,35 @@ def weights_in(trained, folder: Path):
 @pytest.mark.slow
 def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_setting, tmp_path, bert_folder):
     setting = make_setting()
-    ends = [load_file(Path(one.folder) / "model.safetensors") for one in parts]
+    ends = [load_file(Path(part.folder) / "model.safetensors") for part in parts]
 
-    def average_parts(own, **about):
-        return weights_in(Average(**about).train(replace(setting, parts=own)), tmp_path / "made")
+    def average_parts(own_parts, **fields):
+        return weights_in(Average(**fields).train(replace(setting, parts=own_parts)), tmp_path / "made")
 
-    def same(one, other):
-        return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    def same(tensors, expected):
+        return tensors.keys() == expected.keys() and all(
+            torch.equal(tensors[name], expected[name]) for name in tensors
+        )
 
     assert same(average_parts(parts[:1]), ends[0])
     assert same(average_parts(parts[:1], weights=(1.0,)), ends[0])
     assert same(average_parts(parts, weights=(1.0, 0.0)), ends[0])
     assert same(average_parts(parts, weights=(0.0, 1.0)), ends[1])
-    half = average_parts(parts)
+    mean_weights = average_parts(parts)
     name = "bert.encoder.layer.0.output.dense.weight"
     start = load_file(bert_folder / "model.safetensors")[name]
-    one, other = (end[name] for end in ends)
-    torch.testing.assert_close(half[name], (one + other) / 2)
+    first_weight, second_weight = (end[name] for end in ends)
+    torch.testing.assert_close(mean_weights[name], (first_weight + second_weight) / 2)
     # The sum of both vectors; the head, which has no start, is their mean.
-    both = average_parts(parts, weights=(1.0, 1.0))
-    torch.testing.assert_close(both[name], one + other - start, rtol=1e-4, atol=1e-5)
-    assert same({"head": both["classifier.weight"]}, {"head": half["classifier.weight"]})
+    sum_weights = average_parts(parts, weights=(1.0, 1.0))
+    torch.testing.assert_close(sum_weights[name], first_weight + second_weight - start, rtol=1e-4, atol=1e-5)
+    assert same({"head": sum_weights["classifier.weight"]}, {"head": mean_weights["classifier.weight"]})
     language = Averaged(id="qab", folder=parts[1].folder, has_head=False)
     with_language = average_parts((parts[0], language), weights=(1.0, 1.0))
-    assert same({"encoder": with_language[name]}, {"encoder": both[name]})
+    assert same({"encoder": with_language[name]}, {"encoder": sum_weights[name]})
     assert torch.equal(with_language["classifier.weight"], ends[0]["classifier.weight"])
     # TIES of one whole vector, and DARE of nothing, are that model within rounding.
-    torch.testing.assert_close(average_parts(parts[:1], density=1.0)[name], one)
+    torch.testing.assert_close(average_parts(parts[:1], density=1.0)[name], first_weight)
 
 
 def test_ids_of_ties_have_a_second_version_and_others_stay():
@@ -164,11 +170,11 @@ def test_ids_of_ties_have_a_second_version_and_others_stay():
 
 
 def test_rows_hold_the_dev_scores_of_the_parts_and_of_the_average(parts, make_setting):
-    trained = Average(weights=(40.0, -39.0)).train(replace(make_setting(), parts=parts))
-    found = [(row["part"], row["weight"], row["language"]) for row in trained.rows]
-    assert found == [("1", 40.0, "en"), ("2", -39.0, "en"), ("", None, "en")]
-    scores = [row["score"] for row in trained.rows]
-    assert bool(trained.warnings) == (scores[2] < min(scores[:2]) - 0.01)
+    training = Average(weights=(40.0, -39.0)).train(replace(make_setting(), parts=parts))
+    keys = [(row["part"], row["weight"], row["language"]) for row in training.rows]
+    assert keys == [("1", 40.0, "en"), ("2", -39.0, "en"), ("", None, "en")]
+    scores = [row["score"] for row in training.rows]
+    assert bool(training.warnings) == (scores[2] < min(scores[:2]) - 0.01)
 
 
 def test_an_average_that_is_worse_than_all_its_models_is_warned_of():
@@ -194,10 +200,10 @@ def test_what_comes_from_another_encoder_is_refused(strange, parts, make_setting
     if strange == "subwords":
         tokenizer.add_tokens(["zebra"])
     save_model(AutoModel.from_config(config), tokenizer, tmp_path / "strange")
-    other = Averaged(id="x", folder=str(tmp_path / "strange"), has_head=False)
+    strange_part = Averaged(id="x", folder=str(tmp_path / "strange"), has_head=False)
     message = {"layers": "is a bert of 4 layers", "subwords": "other subwords", "width": "has the shape"}
     with pytest.raises(ModelError, match=message[strange]):
-        Average().train(replace(make_setting(), parts=(parts[0], other)))
+        Average().train(replace(make_setting(), parts=(parts[0], strange_part)))
 
 
 # In recipes
@@ -274,31 +280,39 @@ def plan_average(tmp_path, text=RECIPE, **changes):
 
 
 def averages(runs):
-    return [one for one in runs if getattr(one, "parts", None)]
+    return [run for run in runs if getattr(run, "parts", None)]
 
 
 def test_an_average_of_seeds_is_a_run_for_each_group_under_its_first_seed(tmp_path):
     runs = plan_average(tmp_path, grid__seeds=[3, 1, 4, 0], grid__method__2__size=2).runs
-    found = [one for one in averages(runs) if len({part.name for part in one.parts}) == len(one.source) == 1]
-    assert [(one.seed, sorted(part.seed for part in one.parts)) for one in found if not one.target] == [
+    average_runs = [
+        run for run in averages(runs) if len({part.name for part in run.parts}) == len(run.source) == 1
+    ]
+    assert [
+        (run.seed, sorted(part.seed for part in run.parts)) for run in average_runs if not run.target
+    ] == [
         (3, [1, 3]),
         (4, [0, 4]),
     ]
-    few = [one for one in runs if one.name == "fine-tune" and one.start]
-    assert [one.start.seed for one in few] == [one.seed for one in few] == [3, 4]
-    assert found[0].label == "average of source-only, 2 seeds"
-    assert (found[0].source, found[0].target, found[0].method.weights) == (("qaa",), (), None)
+    few_shot_runs = [run for run in runs if run.name == "fine-tune" and run.start]
+    assert [run.start.seed for run in few_shot_runs] == [run.seed for run in few_shot_runs] == [3, 4]
+    assert average_runs[0].label == "average of source-only, 2 seeds"
+    assert (average_runs[0].source, average_runs[0].target, average_runs[0].method.weights) == (
+        ("qaa",),
+        (),
+        None,
+    )
 
 
 def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
     order = {"grid__method__3__of": ["bilingual", "source-only"], "grid__method__3__weights": [0.25, 0.75]}
-    renamed = RECIPE.replace('label = "point"', 'label = "other"')
-    first, second, third = (
-        {identity(one) for one in averages(plan_average(tmp_path, text, **changes).runs)}
-        for text, changes in ((RECIPE, {}), (RECIPE, order), (renamed, {}))
+    renamed_recipe = RECIPE.replace('label = "point"', 'label = "other"')
+    first_ids, second_ids, third_ids = (
+        {identity(run) for run in averages(plan_average(tmp_path, text, **changes).runs)}
+        for text, changes in ((RECIPE, {}), (RECIPE, order), (renamed_recipe, {}))
     )
-    assert first == second == third
-    (point, _) = (one for one in averages(plan_average(tmp_path).runs) if one.target and len(one.parts) == 2)
+    assert first_ids == second_ids == third_ids
+    (point, _) = (run for run in averages(plan_average(tmp_path).runs) if run.target and len(run.parts) == 2)
     assert point.label in (
         "average of 0.75 source-only + 0.25 bilingual",
         "average of 0.25 bilingual + 0.75 source-only",
@@ -325,9 +339,9 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
     ],
 )
 def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):
-    own = {f"grid__method__2__{name}": value for name, value in changes.items()}
+    fields = {f"grid__method__2__{name}": value for name, value in changes.items()}
     with pytest.raises(ConfigError, match=message):
-        plan_average(tmp_path, **own)
+        plan_average(tmp_path, **fields)
 
 
 def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_path):
@@ -346,12 +360,12 @@ def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_p
 @pytest.mark.slow
 def test_averages_are_models_like_any_other(tmp_path):
     head, *methods = RECIPE.split("[[grid.method]]")
-    less = [one for one in methods if "bilingual" not in one]
+    less = [method for method in methods if "bilingual" not in method]
     plan = plan_average(tmp_path, "[[grid.method]]".join((head, *less)))
-    first = isogloss.run(tmp_path / "averages.toml", out=tmp_path / "one", jobs=1, report=False)
-    assert not first.outcome.failed
+    first_study = isogloss.run(tmp_path / "averages.toml", out=tmp_path / "one", jobs=1, report=False)
+    assert not first_study.outcome.failed
     mean_run = next(
-        one for one in plan.runs if one.name == "fine-tune" and one.label.startswith("average of s")
+        run for run in plan.runs if run.name == "fine-tune" and run.label.startswith("average of s")
     )
     folder = tmp_path / "one" / isogloss.core.identity.identity(mean_run)
 
@@ -367,25 +381,33 @@ def test_averages_are_models_like_any_other(tmp_path):
 
     # The end of a path, the start of few-shot, and a model to use.
     scores = {
-        (one.needs[0], row["language"]): row["score"]
-        for one in select_kind("measure", first.records)
-        if one.title.startswith("scores")
-        for row in one.rows
+        (record.needs[0], row["language"]): row["score"]
+        for record in select_kind("measure", first_study.records)
+        if record.title.startswith("scores")
+        for row in record.rows
         if row.get("main")
     }
-    (path,) = (one for one in select_kind("measure", first.records) if one.title.startswith("interpolation"))
+    (path,) = (
+        record
+        for record in select_kind("measure", first_study.records)
+        if record.title.startswith("interpolation")
+    )
     ends = {row["language"]: row["score"] for row in path.rows if row["alpha"] == 1}
-    assert ends == {code: scores[folder.name, code] for code in ("qaa", "qab")}
-    (few,) = (one for one in first.records if one.title.startswith("few-shot"))
-    assert few.title.startswith("few-shot (shots=0) after average of source-only, 2 seeds")
-    assert {scores[few.id, code] for code in ends} == {scores[folder.name, code] for code in ends}
+    assert ends == {language: scores[folder.name, language] for language in ("qaa", "qab")}
+    (few_shot_record,) = (record for record in first_study.records if record.title.startswith("few-shot"))
+    assert few_shot_record.title.startswith("few-shot (shots=0) after average of source-only, 2 seeds")
+    assert {scores[few_shot_record.id, language] for language in ends} == {
+        scores[folder.name, language] for language in ends
+    }
     model = isogloss.load_model(folder)
     model.export(tmp_path / "exported")
     weights = load_file(tmp_path / "exported" / "model.safetensors")
-    (needs,) = (one.needs for one in first.records if one.id == folder.name)
-    models = [load_file(tmp_path / "one" / one / "model" / "model.safetensors") for one in needs]
+    (needs,) = (record.needs for record in first_study.records if record.id == folder.name)
+    models = [load_file(tmp_path / "one" / run_id / "model" / "model.safetensors") for run_id in needs]
     for name, weight in weights.items():
-        torch.testing.assert_close(weight, torch.stack([one[name] for one in models if name in one]).mean(0))
+        torch.testing.assert_close(
+            weight, torch.stack([part[name] for part in models if name in part]).mean(0)
+        )
 
 
 # Epochs of one training
@@ -398,11 +420,11 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
     from isogloss.training.batching import Bucketed
     from isogloss.training.fit import _Training
 
-    after: list[dict[str, torch.Tensor]] = []
+    weights_by_epoch: list[dict[str, torch.Tensor]] = []
     evaluate = _Training._evaluate
 
     def watch_evaluation(self, done):
-        after.append(weights(self.model))
+        weights_by_epoch.append(weights(self.model))
         evaluate(self, done)
 
     def train(name, count):
@@ -411,16 +433,20 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
 
     with monkeypatch.context() as patch:
         patch.setattr(_Training, "_evaluate", watch_evaluation)
-        whole = train("whole", 2)
-    expected = {name: torch.lerp(after[1][name], one, 0.5) for name, one in after[2].items()}
-    assert equal(whole, expected)
-    assert [row["epoch"] for row in whole.rows if row.get("chosen")] == [2, 3]
-    assert equal(train("last", 1), after[2])
+        whole_training = train("whole", 2)
+    expected = {
+        name: torch.lerp(weights_by_epoch[1][name], weight, 0.5)
+        for name, weight in weights_by_epoch[2].items()
+    }
+    assert equal(whole_training, expected)
+    assert [row["epoch"] for row in whole_training.rows if row.get("chosen")] == [2, 3]
+    assert equal(train("last", 1), weights_by_epoch[2])
     with interrupt_batches(Bucketed, monkeypatch, at=-1):
         train("cut", 2)
-    assert equal(train("cut", 2), whole)
-    undecided = make_setting(folder=tmp_path / "undecided", epochs=3, averaged_epochs=2)
-    assert equal(fine_tune(undecided, Reads(train=("en",))), whole)  # No dev set has a part in it.
+    assert equal(train("cut", 2), whole_training)
+    setting_without_dev = make_setting(folder=tmp_path / "undecided", epochs=3, averaged_epochs=2)
+    # No dev set has a part in it.
+    assert equal(fine_tune(setting_without_dev, Reads(train=("en",))), whole_training)
 
 
 def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):

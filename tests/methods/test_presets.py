@@ -65,11 +65,11 @@ def test_every_difference_is_a_field_with_values_that_it_takes():
             assert row.field in keys_of(kind), (name, row.field)
             for value in (row.paper, row.released):
                 cases = value.values() if isinstance(value, dict) else [value]
-                needed = {"kind": "adapter"} if part is Modules else {}
-                for stated in cases:
-                    given = {} if stated is None else {row.field: stated}
-                    built = build_checked(kind, {**needed, **given})
-                    assert all(values_of(built)[field] == given[field] for field in given)
+                needed_fields = {"kind": "adapter"} if part is Modules else {}
+                for stated_value in cases:
+                    given_fields = {} if stated_value is None else {row.field: stated_value}
+                    built = build_checked(kind, {**needed_fields, **given_fields})
+                    assert all(values_of(built)[field] == given_fields[field] for field in given_fields)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_what_the_recipe_sets_wins_in_the_method_and_in_the_grid(plan):
     )
     updates = model.optimization.updates
     assert (model.optimization.epochs, updates.learning_rate, updates.warmup) == (1, 1e-3, 0.0)
-    kept = plan_fields(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
-    assert (kept.learned_ratio, kept.ratio, kept.back_loss) == (True, 0.3, "target")
+    method = plan_fields(plan, 'preset = "released"\nlearned_ratio = true\nratio = 0.3').method
+    assert (method.learned_ratio, method.ratio, method.back_loss) == (True, 0.3, "target")
 
 
 def test_a_preset_knows_the_task_and_other_parts_of_a_recipe_take_it_too(plan):
@@ -184,13 +184,13 @@ def test_few_shot_has_a_dev_itself(plan):
     fields = '[[grid.method]]\nname = "few-shot"\nstart = "source-only"\ndev = "source"'
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization='dev = "all"', fields=fields)
     text = text.replace("x-mixup", "source-only")
-    few = next(run for run in models(plan, text) if run.method.name == "few-shot")
-    assert (few.optimization.dev, few.method.dev) == (None, "source")
-    assert [split.language for split in few.splits_read if split.split == "dev"] == ["qaa"]
+    few_shot_run = next(run for run in models(plan, text) if run.method.name == "few-shot")
+    assert (few_shot_run.optimization.dev, few_shot_run.method.dev) == (None, "source")
+    assert [split.language for split in few_shot_run.splits_read if split.split == "dev"] == ["qaa"]
 
 
 def test_the_source_among_the_targets_is_refused_with_what_to_do(get_refusal):
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization="limit = 64", fields="")
-    told = get_refusal(text.replace('["qad"]', '["qaa+qad"]'))
-    assert "grid.targets:" in told
-    assert "source_as_target = true" in told
+    message = get_refusal(text.replace('["qad"]', '["qaa+qad"]'))
+    assert "grid.targets:" in message
+    assert "source_as_target = true" in message

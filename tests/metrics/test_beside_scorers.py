@@ -44,15 +44,15 @@ def test_spans_of_all_short_sentences_are_those_of_seqeval(name):
     valid = 0
     for count in range(1, 5 if len(marks) == 2 else 4):
         for sentence in map(list, itertools.product(tags, repeat=count)):
-            found = [(span.type, span.start, span.stop) for span in find_spans(sentence, scheme)]
+            spans = [(span.type, span.start, span.stop) for span in find_spans(sentence, scheme)]
             entities = seqeval_scheme.Entities([sentence], strict).entities[0]
             expected = [(entity.tag, entity.start, entity.end) for entity in entities]
             if are_all_in_spans(sentence, expected):
-                assert found == expected, sentence
+                assert spans == expected, sentence
                 valid += 1
             if name in ("BIO", "IOBES"):
                 expected = get_entities(sentence)
-                assert found == [(kind, start, last + 1) for kind, start, last in expected], sentence
+                assert spans == [(kind, start, end + 1) for kind, start, end in expected], sentence
     assert valid > 10
 
 
@@ -90,25 +90,27 @@ def test_chunks_and_accuracy_are_those_of_conlleval(clone_path, marks):
     script = clone_path("chakki-works+seqeval", "tests/conlleval.pl")
     draw = random.Random(marks)
     for _ in range(10):
-        gold, found = (
+        gold, predicted_tags = (
             [[random_tag(draw, marks) for _ in range(5 + sentence % 20)] for sentence in range(40)]
             for _ in range(2)
         )
         text = "".join(
             "".join(f"w w {right} {tag}\n" for right, tag in zip(*pair, strict=True)) + "\n"
-            for pair in zip(gold, found, strict=True)
+            for pair in zip(gold, predicted_tags, strict=True)
         )
         try:
-            printed = subprocess.run(
+            output = subprocess.run(
                 ["perl", str(script)], input=text, capture_output=True, text=True, check=True
             ).stdout
         except FileNotFoundError:
             pytest.skip("perl is not installed")
-        numbers = printed.split("\n")[1].split()
-        assert 100 * total(label_contributions(gold, found)) == pytest.approx(
+        numbers = output.split("\n")[1].split()
+        assert 100 * total(label_contributions(gold, predicted_tags)) == pytest.approx(
             float(numbers[1].strip("%;")), abs=0.0051
         )
-        assert 100 * total(chunk_contributions(gold, found)) == pytest.approx(float(numbers[-1]), abs=0.0051)
+        assert 100 * total(chunk_contributions(gold, predicted_tags)) == pytest.approx(
+            float(numbers[-1]), abs=0.0051
+        )
 
 
 def random_tag(draw, marks):
@@ -161,9 +163,9 @@ def test_trees_are_scored_as_by_the_evaluation_of_conll_2018(clone, tmp_path):
         expected = script.evaluate(*(script.load_conllu_file(str(path)) for path in paths))
         gold, system = (list(read_conllu(disk_file(path))) for path in paths)
         trees = [[Tree(tree.heads, tree.relations, tree.tags) for tree in side] for side in (gold, system)]
-        attached, labelled = attachment_contributions(*trees, unscored_tags=())
-        assert total(attached) == pytest.approx(expected["UAS"].f1)
-        assert total(labelled) == pytest.approx(expected["LAS"].f1)
+        uas, las = attachment_contributions(*trees, unscored_tags=())
+        assert total(uas) == pytest.approx(expected["UAS"].f1)
+        assert total(las) == pytest.approx(expected["LAS"].f1)
         assert total(content_contributions(*trees)) == pytest.approx(expected["CLAS"].f1)
         tags = [[tree.tags for tree in side] for side in (gold, system)]
         assert total(label_contributions(*tags)) == pytest.approx(expected["UPOS"].f1)
@@ -189,16 +191,16 @@ def test_files_of_answers_are_scored_as_by_the_script_of_squad(clone):
     script = clone("google-research+xtreme", "third_party/evaluate_squad.py")
     draw = random.Random(1)
     gold = [[" ".join(draw.choices(ODD_ANSWERS[2:], k=3)) for _ in range(2)] for _ in range(80)]
-    found = [draw.choice([right[0], right[1].upper(), right[0][3:], "x"]) for right in gold]
+    predictions = [draw.choice([right[0], right[1].upper(), right[0][3:], "x"]) for right in gold]
     questions = [
         {"id": str(number), "answers": [{"text": text} for text in right]}
         for number, right in enumerate(gold)
     ]
-    answers = {str(number): answer for number, answer in enumerate(found)}
+    answers = {str(number): answer for number, answer in enumerate(predictions)}
     expected = script.evaluate([{"paragraphs": [{"qas": questions}]}], answers)
     for metric, name in (("f1", "f1"), ("em", "exact_match")):
-        compared = isogloss.compare(found, found, gold, metric=metric, task="qa")
-        assert 100 * compared.score == pytest.approx(expected[name])
+        comparison = isogloss.compare(predictions, predictions, gold, metric=metric, task="qa")
+        assert 100 * comparison.score == pytest.approx(expected[name])
 
 
 def random_links(draw, count):
@@ -207,12 +209,12 @@ def random_links(draw, count):
 
 def gold_links(path, script):
     """Return sure and possible links of a gold file of awesome-align, which counts words from 1."""
-    sure, possible = [], []
+    sure_links, possible_links = [], []
     for line in path.read_text(encoding="utf-8").splitlines():
         links = [(text, script.parse_single_alignment(text, False, True)) for text in line.split()]
-        sure.append({link for text, link in links if "-" in text})
-        possible.append({link for text, link in links if "p" in text})
-    return sure, possible
+        sure_links.append({link for text, link in links if "-" in text})
+        possible_links.append({link for text, link in links if "p" in text})
+    return sure_links, possible_links
 
 
 @pytest.mark.parametrize(
@@ -221,16 +223,18 @@ def gold_links(path, script):
 def test_links_are_scored_as_by_the_script_of_awesome_align(clone, clone_path, pair, aer):
     script = clone("neulab+awesome-align", "tools/aer.py")
     draw = random.Random(2)
-    sure, possible = random_links(draw, 60), random_links(draw, 60)
-    found = random_links(draw, 60)
+    sure_links, possible_links = random_links(draw, 60), random_links(draw, 60)
+    predicted_links = random_links(draw, 60)
     if pair:
         folder = clone_path("neulab+awesome-align", "examples")
-        sure, possible = gold_links(folder / f"{pair}.gold", script)
+        sure_links, possible_links = gold_links(folder / f"{pair}.gold", script)
         lines = (folder / f"{pair}.awesome-align.out").read_text(encoding="utf-8").splitlines()
-        found = [{script.parse_single_alignment(text) for text in line.split()} for line in lines]
-    both = [some | more for some, more in zip(sure, possible, strict=True)]
-    precision, recall, error, f1, *_ = script.calculate_metrics(sure, both, found, 0.5)
-    scores = alignment_scores(sure, possible, found)
+        predicted_links = [{script.parse_single_alignment(text) for text in line.split()} for line in lines]
+    all_links = [
+        sure_pair | possible_pair for sure_pair, possible_pair in zip(sure_links, possible_links, strict=True)
+    ]
+    precision, recall, error, f1, *_ = script.calculate_metrics(sure_links, all_links, predicted_links, 0.5)
+    scores = alignment_scores(sure_links, possible_links, predicted_links)
     assert (scores.precision, scores.recall, scores.aer, scores.f1) == pytest.approx(
         (precision, recall, error, f1)
     )
@@ -241,21 +245,23 @@ def test_links_are_scored_as_by_the_script_of_awesome_align(clone, clone_path, p
 def test_links_are_scored_as_by_the_script_of_simalign(clone, tmp_path):
     script = clone("cisnlp+simalign", "scripts/calc_align_score.py")
     draw = random.Random(3)
-    sure, possible, found = (random_links(draw, 80) for _ in range(3))
+    sure_links, possible_links, predicted_links = (random_links(draw, 80) for _ in range(3))
     gold_path, path = tmp_path / "gold", tmp_path / "found"
     gold_path.write_text(
         "".join(
-            f"{number}\t{write_links(some)} {write_links(more - some, 'p')}\n"
-            for number, (some, more) in enumerate(zip(sure, possible, strict=True))
+            f"{number}\t{write_links(sure_pair)} {write_links(possible_pair - sure_pair, 'p')}\n"
+            for number, (sure_pair, possible_pair) in enumerate(zip(sure_links, possible_links, strict=True))
         )
     )
-    path.write_text("".join(f"{number}\t{write_links(links)}\n" for number, links in enumerate(found)))
+    path.write_text(
+        "".join(f"{number}\t{write_links(links)}\n" for number, links in enumerate(predicted_links))
+    )
     possible_there, sure_there, count = script.load_gold(str(gold_path))
     expected = script.calc_score(str(path), possible_there, sure_there, count)
-    scores = alignment_scores(sure, possible, found)
+    scores = alignment_scores(sure_links, possible_links, predicted_links)
     rounded_to = 0.0011
     assert (scores.precision, scores.recall, scores.f1, scores.aer) == pytest.approx(expected, abs=rounded_to)
 
 
 def write_links(links, mark="-"):
-    return " ".join(f"{first}{mark}{second}" for first, second in sorted(links))
+    return " ".join(f"{source}{mark}{target}" for source, target in sorted(links))

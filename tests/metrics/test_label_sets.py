@@ -48,8 +48,8 @@ def test_the_influence_of_a_text_is_that_of_leaving_it_out(measure):
     )
     rows = range(len(gold))
 
-    def score(kept):
-        sides = ([side[n] for n in kept] for side in (gold, predicted_labels))
+    def score(kept_numbers):
+        sides = ([side[n] for n in kept_numbers] for side in (gold, predicted_labels))
         return total(label_set_contributions(*sides, LABELS)[measure])
 
     plain_differences = [100 * score(rows) - 99 * score([n for n in rows if n != left]) for left in rows]

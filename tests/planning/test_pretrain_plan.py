@@ -249,10 +249,12 @@ def test_the_held_out_files_are_part_of_an_evaluated_encoder_alone(plan_changed,
     (folder / "dev").mkdir(parents=True)
     (folder / "a.txt").write_text("mstari\n", encoding="utf-8")
 
-    def runs(every):
+    def runs(interval):
         text = RECIPE.partition("[grid]")[0].replace('"qaa", "qab"', '"sw"')
         text = text.partition('[[encoder]]\nlabel = "mono-qaa"')[0]
-        method = {"name": "masked-language-modelling"} | ({"evaluate_every": every} if every else {})
+        method = {"name": "masked-language-modelling"}
+        if interval:
+            method["evaluate_every"] = interval
         path = tmp_path / "sw.toml"
         path.write_text(text, encoding="utf-8")
         changes = {"encoder.0.pretrain.method": method}

@@ -82,7 +82,7 @@ def folder(tmp_path_factory) -> Path:
             for sentence in sentences
         ]
         pairs = zip(sentences, sentences[1:] + sentences[:1], strict=True)
-        similar_texts = [f"{text(a)}\t{text(b)}\t{len({*a.words} & {*b.words}) / 2}" for a, b in pairs]
+        similar_texts = [f"{text(a)}\t{text(b)}\t{len(set(a.words) & set(b.words)) / 2}" for a, b in pairs]
         arguments = [
             {
                 "context": example.passage,

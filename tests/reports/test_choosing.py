@@ -46,107 +46,118 @@ def true_score(seed, language):
     return 0.5 + 0.08 * LANGUAGES.index(language) + 0.03 * seed
 
 
-def model_row(seed, **about):
-    return {**facts({"seed": seed, **about}), "model": model_of({**facts({"seed": seed, **about})})}
+def model_row(seed, **fields):
+    return {**facts({"seed": seed, **fields}), "model": model_of({**facts({"seed": seed, **fields})})}
 
 
-def signal(seed, language, name, value, **about):
-    row = model_row(seed, **about)
-    told = {"language": language, "split": "dev", "signal": name, "value": value, "examples": 9}
-    return {**row, "run": f"free {row['model']}", **told}
+def signal(seed, language, name, value, **fields):
+    row = model_row(seed, **fields)
+    signal_fields = {"language": language, "split": "dev", "signal": name, "value": value, "examples": 9}
+    return {**row, "run": f"free {row['model']}", **signal_fields}
 
 
-def rows(seeds=SEEDS, **about):
+def rows(seeds=SEEDS, **fields):
     """Models whose confidence predicts their score, but whose source score does not."""
-    found = []
+    signal_rows = []
     for seed in seeds:
-        found.append(signal(seed, "qaa", "score", 0.9 - 0.01 * seed, **about))
-        found.append(signal(seed, "qaa", "confidence", 0.95, **about))
+        signal_rows.append(signal(seed, "qaa", "score", 0.9 - 0.01 * seed, **fields))
+        signal_rows.append(signal(seed, "qaa", "confidence", 0.95, **fields))
         for language in LANGUAGES:
-            found.append(signal(seed, language, "confidence", true_score(seed, language) + 0.1, **about))
-            found.append(signal(seed, language, "entropy", 0.4 - true_score(seed, language) / 2, **about))
-            found.append(signal(seed, language, "atc", true_score(seed, language) + 0.02, **about))
-    return found
+            signal_rows.append(
+                signal(seed, language, "confidence", true_score(seed, language) + 0.1, **fields)
+            )
+            signal_rows.append(
+                signal(seed, language, "entropy", 0.4 - true_score(seed, language) / 2, **fields)
+            )
+            signal_rows.append(signal(seed, language, "atc", true_score(seed, language) + 0.02, **fields))
+    return signal_rows
 
 
-def scores(seeds=SEEDS, languages=LANGUAGES, **about):
-    told = {"split": "test", "metric": "accuracy", "main": True, "baseline": 0.1, "examples": 9}
+def scores(seeds=SEEDS, languages=LANGUAGES, **fields):
+    score_fields = {"split": "test", "metric": "accuracy", "main": True, "baseline": 0.1, "examples": 9}
     return [
         {
-            **model_row(seed, **about),
+            **model_row(seed, **fields),
             "run": f"scores {seed}",
-            **told,
-            "language": code,
-            "score": true_score(seed, code) if code in LANGUAGES else NATURAL[code],
+            **score_fields,
+            "language": language,
+            "score": true_score(seed, language) if language in LANGUAGES else NATURAL[language],
         }
         for seed in seeds
-        for code in languages
+        for language in languages
     ]
 
 
-def make_measurements(free, scored=(), runs=(), **frames):
-    made = {"label-free": free, "scores": scored, **frames}
-    return Measurements(runs=list(runs), _frames={name: frame(one) for name, one in made.items() if one})
+def make_measurements(signal_rows, score_rows=(), runs=(), **frames):
+    rows_by_frame = {"label-free": signal_rows, "scores": score_rows, **frames}
+    return Measurements(
+        runs=list(runs),
+        _frames={name: frame(frame_rows) for name, frame_rows in rows_by_frame.items() if frame_rows},
+    )
 
 
 @pytest.mark.slow
 def test_candidates_have_their_signals_by_language():
-    (one,) = all_candidates(make_measurements(rows(), scores()))
-    assert one.languages == LANGUAGES
-    assert one.names == tuple(f"source-only, seed {seed}" for seed in SEEDS)
-    assert {*one.signals} == {"confidence", "entropy", "atc", SOURCE}
+    (candidates,) = all_candidates(make_measurements(rows(), scores()))
+    assert candidates.languages == LANGUAGES
+    assert candidates.names == tuple(f"source-only, seed {seed}" for seed in SEEDS)
+    assert set(candidates.signals) == {"confidence", "entropy", "atc", SOURCE}
     for place, seed in enumerate(SEEDS):
-        for column, code in enumerate(LANGUAGES):
-            assert one.signals["confidence"][place, column] == true_score(seed, code) + 0.1
-            assert one.signals["entropy"][place, column] == -(0.4 - true_score(seed, code) / 2)
-            assert one.signals[SOURCE][place, column] == 0.9 - 0.01 * seed
-            assert one.scores[place, column] == true_score(seed, code)
-    sure = [one.signals[name] for name in ("confidence", "entropy", "atc")]
-    np.testing.assert_allclose(one.ranked, rule([sure, [one.signals[SOURCE]]]), atol=1e-8)
-    assert {"cka", "retrieval", "word-distance"} <= {*KINDS}
+        for column, language in enumerate(LANGUAGES):
+            assert candidates.signals["confidence"][place, column] == true_score(seed, language) + 0.1
+            assert candidates.signals["entropy"][place, column] == -(0.4 - true_score(seed, language) / 2)
+            assert candidates.signals[SOURCE][place, column] == 0.9 - 0.01 * seed
+            assert candidates.scores[place, column] == true_score(seed, language)
+    confidence_signals = [candidates.signals[name] for name in ("confidence", "entropy", "atc")]
+    np.testing.assert_allclose(
+        candidates.ranked, rule([confidence_signals, [candidates.signals[SOURCE]]]), atol=1e-8
+    )
+    assert {"cka", "retrieval", "word-distance"} <= set(KINDS)
 
 
 def test_the_order_of_rows_changes_nothing():
     tables = [
-        choice_data(all_candidates(make_measurements(free, scored))[0])
-        for free, scored in ((rows(), scores()), (shuffle_rows(rows()), shuffle_rows(scores(), 1)))
+        choice_data(all_candidates(make_measurements(signal_rows, score_rows))[0])
+        for signal_rows, score_rows in ((rows(), scores()), (shuffle_rows(rows()), shuffle_rows(scores(), 1)))
     ]
     pd.testing.assert_frame_equal(*tables)
 
 
 def test_similarity_of_states_counts_where_it_was_measured():
-    about = {"layer": 4, "sentences": 9, "first": "qaa", "debiased": None}
+    cka_fields = {"layer": 4, "sentences": 9, "first": "qaa", "debiased": None}
     cka = [
-        {**model_row(seed), "run": "c", "second": code, "cka": value, **about, "layer": layer}
+        {**model_row(seed), "run": "c", "second": language, "cka": value, **cka_fields, "layer": layer}
         for seed in SEEDS
-        for code in LANGUAGES
+        for language in LANGUAGES
         for layer, value in ((1, seed / 10), (4, seed / 5))
     ]
     encoder = [{**cka[0], "model": "an encoder", "cka": 0.9}]
-    (one,) = all_candidates(make_measurements(rows(), cka=cka + encoder))
-    assert one.signals["cka"][:, 0] == pytest.approx([0.15 * seed for seed in SEEDS])
+    (candidates,) = all_candidates(make_measurements(rows(), cka=cka + encoder))
+    assert candidates.signals["cka"][:, 0] == pytest.approx([0.15 * seed for seed in SEEDS])
 
 
 NATURAL = {"de": 0.8, "fi": 0.62, "tr": 0.57, "sw": 0.4, "ja": 0.47, "hu": 0.6}
-"""True scores in languages of five families; Finnish and Hungarian are one."""
+"""True scores in languages of five families. Finnish and Hungarian share a family."""
 
 
 def natural_study(seeds=(0, 1), examples=100, source_examples=400, labelled=NATURAL):
     """Return models with signals in natural languages, and scores in those with labels."""
-    free, scored = [], []
+    signal_rows, score_rows = [], []
     for seed in seeds:
-        own = {"source": "en", "target": ""}
-        free.append({**signal(seed, "en", "score", 0.9, **own), "examples": source_examples})
-        for code, score in NATURAL.items():
-            free += [signal(seed, code, name, score + 0.03 * seed, **own) for name in ("atc", "doc")]
-        for row in scores([seed], labelled, **own) if labelled else []:
-            scored.append({**row, "examples": examples})
-    (candidates,) = all_candidates(make_measurements(free, scored))
+        fields = {"source": "en", "target": ""}
+        signal_rows.append({**signal(seed, "en", "score", 0.9, **fields), "examples": source_examples})
+        for language, score in NATURAL.items():
+            signal_rows += [
+                signal(seed, language, name, score + 0.03 * seed, **fields) for name in ("atc", "doc")
+            ]
+        for row in scores([seed], labelled, **fields) if labelled else []:
+            score_rows.append({**row, "examples": examples})
+    (candidates,) = all_candidates(make_measurements(signal_rows, score_rows))
     return choice_data(candidates).set_index("language")
 
 
 def test_languages_with_labels_say_which_score_to_expect():
-    without_labels = {code: score for code, score in NATURAL.items() if code != "ja"}
+    without_labels = {language: score for language, score in NATURAL.items() if language != "ja"}
     data = natural_study(labelled=without_labels)
     row = data.loc["ja"]
     assert row["doubts"] == "" and np.isnan(row["score"])
@@ -156,7 +167,7 @@ def test_languages_with_labels_say_which_score_to_expect():
 
 
 def test_a_language_beyond_those_with_labels_has_no_expected_score():
-    without_labels = {code: score for code, score in NATURAL.items() if code != "sw"}
+    without_labels = {language: score for language, score in NATURAL.items() if language != "sw"}
     row = natural_study(labelled=without_labels).loc["sw"]
     assert np.isnan(row["expected"]) and "atc" in row["doubts"]
 
@@ -176,76 +187,82 @@ def test_too_little_to_expect_a_score_is_stated(changes, doubt):
 
 
 def test_the_choice_is_held_against_the_truth():
-    (one,) = all_candidates(make_measurements(rows(), scores()))
-    data = choice_data(one).set_index("language")
+    (candidates,) = all_candidates(make_measurements(rows(), scores()))
+    data = choice_data(candidates).set_index("language")
     assert data["expected"].isna().all() and data["doubts"].str.contains("4 families").all()
-    for code, row in data.iterrows():
-        seed = one.models.index(row["model"])
-        others = [true_score(seed, other) for other in LANGUAGES if other != code]
-        assert row["others"] == pytest.approx(fmean(others))
+    for language, row in data.iterrows():
+        seed = candidates.models.index(row["model"])
+        other_scores = [
+            true_score(seed, other_language) for other_language in LANGUAGES if other_language != language
+        ]
+        assert row["others"] == pytest.approx(fmean(other_scores))
         assert row["other_languages"] == 4
-    found = regret_data(one).set_index("by")
-    assert list(found.index[:3]) == [RULE, SOURCE, RANDOM]
-    assert found.loc["atc", ["regret", "best"]].tolist() == [0, 5]
-    assert found.loc[SOURCE, "regret"] == pytest.approx(0.09)
-    assert found.loc[RANDOM, "regret"] == pytest.approx(0.045)
+    regrets = regret_data(candidates).set_index("by")
+    assert list(regrets.index[:3]) == [RULE, SOURCE, RANDOM]
+    assert regrets.loc["atc", ["regret", "best"]].tolist() == [0, 5]
+    assert regrets.loc[SOURCE, "regret"] == pytest.approx(0.09)
+    assert regrets.loc[RANDOM, "regret"] == pytest.approx(0.045)
 
 
 def test_of_candidates_that_a_signal_does_not_tell_apart_the_mean_is_lost():
     """A choice of the first would depend on what candidates are called."""
     level = [row if row["signal"] != "score" else {**row, "value": 0.9} for row in rows()]
-    (one,) = all_candidates(make_measurements(level, scores()))
-    found = regret_data(one).set_index("by")
-    assert found.loc[SOURCE, "regret"] == pytest.approx(found.loc[RANDOM, "regret"]) == pytest.approx(0.045)
-    assert found.loc[SOURCE, "best"] == 0
+    (candidates,) = all_candidates(make_measurements(level, scores()))
+    regrets = regret_data(candidates).set_index("by")
+    assert (
+        regrets.loc[SOURCE, "regret"] == pytest.approx(regrets.loc[RANDOM, "regret"]) == pytest.approx(0.045)
+    )
+    assert regrets.loc[SOURCE, "best"] == 0
 
 
 def test_candidates_that_signals_rank_rightly_are_chosen_without_regret():
-    told = [row for row in rows() if row["signal"] != "score"]
-    data = choice_data(*all_candidates(make_measurements(told, scores()))).set_index("language")
+    signal_rows = [row for row in rows() if row["signal"] != "score"]
+    data = choice_data(*all_candidates(make_measurements(signal_rows, scores()))).set_index("language")
     assert (data["choice"] == "source-only, seed 3").all()
     assert data["regret"].abs().max() == 0
-    (regrets,) = regret_tables(make_measurements(told, scores()))
+    (regrets,) = regret_tables(make_measurements(signal_rows, scores()))
     assert [cell.text for cell in regrets.rows[0]][:1] == [RULE]
 
 
 def test_without_labels_elsewhere_the_choice_has_no_score_at_all():
     m = make_measurements(rows(), scores(languages=("qab",)))
     data = choice_data(*all_candidates(m)).set_index("language")
-    assert data["regret"].notna().to_dict() == {code: code == "qab" for code in LANGUAGES}
-    assert data["other_languages"].to_dict() == {code: int(code != "qab") for code in LANGUAGES}
-    (bare,) = choice_tables(make_measurements(rows()))
-    assert [cell.text for cell in bare.rows[0]][3:] == [DO_NOT_KNOW, "–", "–", "–"]
+    assert data["regret"].notna().to_dict() == {language: language == "qab" for language in LANGUAGES}
+    assert data["other_languages"].to_dict() == {language: int(language != "qab") for language in LANGUAGES}
+    (table,) = choice_tables(make_measurements(rows()))
+    assert [cell.text for cell in table.rows[0]][3:] == [DO_NOT_KNOW, "–", "–", "–"]
     assert regret_tables(make_measurements(rows())) == []
 
 
 def test_the_ensemble_has_all_models_that_read_their_inputs_as_they_are():
-    translated = [{**row, "inputs": "translated"} for row in rows(seeds=(0, 1))]
-    (one,) = all_candidates(make_measurements([*rows(), *translated]))
-    plain = {model_row(seed)["model"] for seed in SEEDS}
-    assert len(one.models) == 6
-    data = choice_data(one)
-    assert [{*models} for models in data["ensemble"]] == [plain] * len(LANGUAGES)
+    translated_rows = [{**row, "inputs": "translated"} for row in rows(seeds=(0, 1))]
+    (candidates,) = all_candidates(make_measurements([*rows(), *translated_rows]))
+    plain_models = {model_row(seed)["model"] for seed in SEEDS}
+    assert len(candidates.models) == 6
+    data = choice_data(candidates)
+    assert [set(models) for models in data["ensemble"]] == [plain_models] * len(LANGUAGES)
     trees = choice_data(*all_candidates(make_measurements(rows(task="parsing"))))
-    assert {*trees["ensemble"]} == {()}
+    assert set(trees["ensemble"]) == {()}
 
 
 def test_tasks_without_an_ensemble_are_those_without_probabilities():
-    assert {name for name, task in ALL_TASKS.items() if kind_of(task).probabilities is None} == {*NO_ENSEMBLE}
+    assert {name for name, task in ALL_TASKS.items() if kind_of(task).probabilities is None} == set(
+        NO_ENSEMBLE
+    )
 
 
 def test_models_made_for_a_language_are_candidates_there_alone():
     bilingual = [
         row for row in rows(seeds=(0, 1), method="bilingual", target="qab") if row["language"] in LANGUAGES
     ]
-    (one,) = all_candidates(make_measurements([*rows(), *bilingual], scores()))
-    assert len(one.names) == 6
-    there = ~np.isnan(one.ranked)
-    assert [len(one.ensemble(column)) for column in range(5)] == [6, 4, 4, 4, 4]
-    assert there.sum(axis=0).tolist() == [6, 4, 4, 4, 4]
-    data = choice_data(one).set_index("language")
+    (candidates,) = all_candidates(make_measurements([*rows(), *bilingual], scores()))
+    assert len(candidates.names) == 6
+    is_candidate = ~np.isnan(candidates.ranked)
+    assert [len(candidates.ensemble(column)) for column in range(5)] == [6, 4, 4, 4, 4]
+    assert is_candidate.sum(axis=0).tolist() == [6, 4, 4, 4, 4]
+    data = choice_data(candidates).set_index("language")
     assert data["candidates"].tolist() == [6, 4, 4, 4, 4]
-    assert len(list_candidates(one, "qac")) == 4
+    assert len(list_candidates(candidates, "qac")) == 4
     # Without scores of all candidates a language has no truth.
     assert np.isnan(data.loc["qab", "regret"])
 
@@ -257,76 +274,81 @@ def test_one_model_of_a_language_is_nothing_to_choose_among():
         for row in rows(seeds=(seed,), method="bilingual", target=target)
     ]
     in_the_source = [row for row in rows() if row["language"] == "qaa"]
-    for own in (rows(seeds=(0,)), each_for_its_own, in_the_source):
-        assert choice_tables(make_measurements(own)) == []
+    for signal_rows in (rows(seeds=(0,)), each_for_its_own, in_the_source):
+        assert choice_tables(make_measurements(signal_rows)) == []
     assert all_candidates(Measurements(runs=[])) == []
 
 
 def keep(folder: Path, answers):
     folder.mkdir()
-    told = [
-        Predictions(language=code, ids=[*one], predicted=[*map(json.dumps, one.values())], contributions={})
-        for code, one in answers.items()
+    predictions = [
+        Predictions(
+            language=language,
+            ids=list(answers_by_id),
+            predicted=list(map(json.dumps, answers_by_id.values())),
+            contributions={},
+        )
+        for language, answers_by_id in answers.items()
     ]
-    write_predictions(folder / PREDICTIONS, told)
+    write_predictions(folder / PREDICTIONS, predictions)
 
 
 def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
     answers = {0: ["A", "B"], 1: ["A", "B"], 2: ["A", "A"], 3: ["B", "A"]}
     runs = []
     for seed in SEEDS:
-        keep(tmp_path / str(seed), {code: {"1": answers[seed], "2": ["B"]} for code in LANGUAGES})
+        keep(tmp_path / str(seed), {language: {"1": answers[seed], "2": ["B"]} for language in LANGUAGES})
         name = f"free {model_row(seed)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=tmp_path / str(seed)))
-    (one,) = all_candidates(make_measurements(rows(), scores(), runs=runs))
-    # Of three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
+    (candidates,) = all_candidates(make_measurements(rows(), scores(), runs=runs))
+    # Three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
     expected = [(3 + 2 + 1) / 9, (3 + 2 + 1) / 9, (2 + 2 + 2) / 9, (1 + 1 + 2) / 9]
     for column in range(len(LANGUAGES)):
-        assert one.signals["agreement"][:, column] == pytest.approx(expected)
+        assert candidates.signals["agreement"][:, column] == pytest.approx(expected)
 
 
 PARALLEL = {"corpus": "sib200", "task": "text-classification", "source": "en", "target": ""}
 TOPICS = ("travel", "health", "sports")
 
 
-def parallel_study(folder, consistency, *, examples=120, **about):
+def parallel_study(folder, consistency, *, examples=120, **fields):
     """Return candidates of topics, whose answers equal those in English in a share of the ids."""
-    about = {**PARALLEL, **about}
-    free, scored, runs = [], [], []
+    fields = {**PARALLEL, **fields}
+    signal_rows, score_rows, runs = [], [], []
     for seed in (0, 1):
-        free.append({**signal(seed, "en", "score", 0.9, **about), "examples": 400})
-        free += [signal(seed, code, "atc", score, **about) for code, score in NATURAL.items()]
-        scored += [{**row, "examples": 100} for row in scores([seed], NATURAL, **about)]
+        signal_rows.append({**signal(seed, "en", "score", 0.9, **fields), "examples": 400})
+        signal_rows += [signal(seed, language, "atc", score, **fields) for language, score in NATURAL.items()]
+        score_rows += [{**row, "examples": 100} for row in scores([seed], NATURAL, **fields)]
         source = {str(number): TOPICS[number % 3] for number in range(examples)}
         answers = {"en": source}
-        for code, share in consistency.items():
-            answers[code] = {
+        for language, share in consistency.items():
+            answers[language] = {
                 key: topic if number < share * examples else TOPICS[number % 3 - 1]
                 for number, (key, topic) in enumerate(source.items())
             }
         keep(folder / str(seed), answers)
-        name = f"free {model_row(seed, **about)['model']}"
+        name = f"free {model_row(seed, **fields)['model']}"
         runs.append(PlannedRun(id=name, state="finished", folder=folder / str(seed)))
-    (candidates,) = all_candidates(make_measurements(free, scored, runs=runs))
+    (candidates,) = all_candidates(make_measurements(signal_rows, score_rows, runs=runs))
     return candidates
 
 
 def test_consistency_of_a_parallel_split_is_the_share_of_ids_with_one_label(tmp_path):
-    shares = {code: round(120 * score) / 120 for code, score in NATURAL.items()}
+    shares = {language: round(120 * score) / 120 for language, score in NATURAL.items()}
     candidates = parallel_study(tmp_path, shares)
-    for column, code in each(enumerate(candidates.languages)):
-        assert candidates.consistency[:, column] == pytest.approx(shares[code])
+    for column, language in each(enumerate(candidates.languages)):
+        assert candidates.consistency[:, column] == pytest.approx(shares[language])
         assert (candidates.pairs[:, column] == 120).all()
 
 
 def test_the_score_to_expect_follows_from_consistency_alone_where_translations_suffice(tmp_path):
     candidates = parallel_study(tmp_path, NATURAL)
     row = choice_data(candidates).set_index("language").loc["ja"]
-    others = {code: score for code, score in NATURAL.items() if code != "ja"}
+    other_scores = {language: score for language, score in NATURAL.items() if language != "ja"}
     column = candidates.languages.index("ja")
     shares = dict(zip(candidates.languages, candidates.consistency[0], strict=True))
     expected = expected_score(
-        "ja", "en", {"en": 0.9, **others}, {"consistency": shares}, source_examples=400, pairs=120
+        "ja", "en", {"en": 0.9, **other_scores}, {"consistency": shares}, source_examples=400, pairs=120
     )
     assert [row["expected"], row["expected_low"]] == pytest.approx([expected.value, expected.low])
     assert candidates.pairs[0, column] == 120
@@ -349,16 +371,16 @@ def test_consistency_is_not_used_for_few_pairs_other_corpora_and_labels_of_words
 
 
 def test_answers_in_a_language_that_is_not_measured_have_no_consistency(tmp_path):
-    candidates = parallel_study(tmp_path, {code: 0.5 for code in NATURAL if code != "sw"})
+    candidates = parallel_study(tmp_path, {language: 0.5 for language in NATURAL if language != "sw"})
     is_measured = ~np.isnan(candidates.consistency[0])
     assert dict(zip(candidates.languages, is_measured.tolist(), strict=True)) == {
-        code: code != "sw" for code in sorted(NATURAL)
+        language: language != "sw" for language in sorted(NATURAL)
     }
 
 
 def test_agreement_counts_words_heads_and_whole_answers():
     def shares(*answers):
-        return shared_answers({n: {"x": json.dumps(one)} for n, one in enumerate(answers)})
+        return shared_answers({n: {"x": json.dumps(answer)} for n, answer in enumerate(answers)})
 
     assert shares(["A", "B"], ["A", "C"]) == {0: 0.5, 1: 0.5}
     assert shares("A B", "A C") == {0: 0.0, 1: 0.0}
@@ -370,7 +392,9 @@ def test_agreement_counts_words_heads_and_whole_answers():
 
 def test_a_set_of_labels_is_one_answer():
     def shares(*answers):
-        return shared_answers({n: dict(enumerate(map(json.dumps, one))) for n, one in enumerate(answers)})
+        return shared_answers(
+            {n: dict(enumerate(map(json.dumps, answer))) for n, answer in enumerate(answers)}
+        )
 
     assert shares([["A"], ["A", "B"]], [["A", "C"], ["B"]]) == {0: 0.0, 1: 0.0}
     assert shares([["A"], ["A", "B"], []], [["A"], ["B"], []]) == {0: 2 / 3, 1: 2 / 3}

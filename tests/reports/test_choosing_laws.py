@@ -61,44 +61,57 @@ class Study:
     def measurements(self, *, change=lambda _name, value: value, labels_of="", labels=0.0):
         """Return the rows of a study with changed signals, and the labels of one language."""
         draw = np.random.default_rng(7)
-        free = []
-        scored = []
+        signal_rows = []
+        score_rows = []
         for seed in range(self.candidates):
-            about = facts({"seed": seed, "task": self.task})
-            row = {**about, "model": model_of(about)}
-            told = {**row, "run": f"free {row['model']}", "split": "dev", "examples": 9}
+            model_facts = facts({"seed": seed, "task": self.task})
+            row = {**model_facts, "model": model_of(model_facts)}
+            signal_fields = {**row, "run": f"free {row['model']}", "split": "dev", "examples": 9}
             if self.missing != "source":
-                own = 0.9 if self.ties else 0.9 - 0.01 * seed
-                free.append({**told, "language": "qaa", "signal": "score", "value": own})
-            for number, code in enumerate(self.codes):
+                source_score = 0.9 if self.ties else 0.9 - 0.01 * seed
+                signal_rows.append(
+                    {**signal_fields, "language": "qaa", "signal": "score", "value": source_score}
+                )
+            for number, language in enumerate(self.codes):
                 for name in SIGNALS:
                     value = 0.5 if self.ties else float(draw.uniform(0.3, 0.7))
                     absent = name == self.missing or (
                         self.missing == "one of one" and seed == 0 and name == "atc"
                     )
                     if not absent:
-                        free.append({**told, "language": code, "signal": name, "value": change(name, value)})
+                        signal_rows.append(
+                            {
+                                **signal_fields,
+                                "language": language,
+                                "signal": name,
+                                "value": change(name, value),
+                            }
+                        )
                 score = 0.5 if self.ties else float(draw.uniform(0.2, 0.9))
                 if number < self.labelled:
-                    changed = labels * (seed + 1) if code == labels_of else score
-                    scored.append(
+                    changed_score = labels * (seed + 1) if language == labels_of else score
+                    score_rows.append(
                         {
-                            **{**row, "run": f"scores {seed}", "split": "test", "language": code},
+                            **{**row, "run": f"scores {seed}", "split": "test", "language": language},
                             **{"metric": TASKS[self.task], "main": True, "baseline": 0.1, "examples": 9},
-                            "score": changed,
+                            "score": changed_score,
                         }
                     )
-        made = {name: frame(rows) for name, rows in (("label-free", free), ("scores", scored)) if rows}
-        return Measurements(runs=[], _frames=made)
+        frames = {
+            name: frame(rows) for name, rows in (("label-free", signal_rows), ("scores", score_rows)) if rows
+        }
+        return Measurements(runs=[], _frames=frames)
 
 
 def studies(task):
     """Yield studies of all numbers of languages and candidates, signals missing, with ties in every other."""
-    shapes = [(count, labelled) for count in (1, 2, 6, 8) for labelled in sorted({0, count - 1, count})]
+    shapes = [
+        (count, labelled_count) for count in (1, 2, 6, 8) for labelled_count in sorted({0, count - 1, count})
+    ]
     missing = ("", "confidence", "atc", "source", "one of one")
     combinations = product(shapes, (1, 2, 3), missing)
-    for number, ((count, labelled), several, lacking) in enumerate(combinations):
-        yield Study(task, count, labelled, several, lacking, ties=number % 2 == 1)
+    for number, ((count, labelled_count), several, lacking) in enumerate(combinations):
+        yield Study(task, count, labelled_count, several, lacking, ties=number % 2 == 1)
 
 
 def show_choices(m):
@@ -108,19 +121,21 @@ def show_choices(m):
         for table in (*choice_tables(m), *regret_tables(m))
     ]
     rankings = [
-        list_candidates(candidates, code) for candidates in all_candidates(m) for code in candidates.languages
+        list_candidates(candidates, language)
+        for candidates in all_candidates(m)
+        for language in candidates.languages
     ]
     return texts, [choice_data(candidates) for candidates in all_candidates(m)], rankings
 
 
 def check_no_level(study):
     """Signals moved and scaled together rank alike, so nothing that is shown may change."""
-    before = show_choices(study.measurements())
-    after = show_choices(study.measurements(change=lambda _, value: 0.25 + value / 2))
-    assert before[0] == after[0]
-    for tables in zip(before[1] + before[2], after[1] + after[2], strict=True):
+    old_output = show_choices(study.measurements())
+    new_output = show_choices(study.measurements(change=lambda _, value: 0.25 + value / 2))
+    assert old_output[0] == new_output[0]
+    for tables in zip(old_output[1] + old_output[2], new_output[1] + new_output[2], strict=True):
         pd.testing.assert_frame_equal(*tables, check_exact=True)
-    for data in before[1]:
+    for data in old_output[1]:
         assert data["expected"].isna().all() and data["doubts"].all()
 
 
@@ -132,28 +147,30 @@ def check_no_interval_of_few_languages(study):
             assert data["low"].notna().tolist() == (data["languages"] >= MIN_LANGUAGES).tolist()
         choices = choice_data(candidates)
         assert not [name for name in choices if name.endswith((".low", ".high"))]
-    few = study.labelled < MIN_LANGUAGES
+    has_few_languages = study.labelled < MIN_LANGUAGES
     cells = [cell.text for table in regret_tables(m) for row in table.rows for cell in row]
-    assert not (few and any("[" in text for text in cells))
+    assert not (has_few_languages and any("[" in text for text in cells))
     assert not any("[" in cell.text for table in choice_tables(m) for row in table.rows for cell in row)
 
 
 def check_no_leak(study):
     """Check that labels of a language change only its score and regret, and the mean for the others."""
-    own = ["score", "regret"]
-    before = show_choices(study.measurements())
-    for code in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
-        after = show_choices(study.measurements(labels_of=code, labels=0.125))
-        for one, other in zip(before[1], after[1], strict=True):
-            here, there = (data[data["language"] == code].drop(columns=own) for data in (one, other))
-            pd.testing.assert_frame_equal(here, there, check_exact=True)
-            elsewhere = ["others", *own]
-            pd.testing.assert_frame_equal(
-                one.drop(columns=elsewhere), other.drop(columns=elsewhere), check_exact=True
+    own_columns = ["score", "regret"]
+    old_output = show_choices(study.measurements())
+    for language in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
+        new_output = show_choices(study.measurements(labels_of=language, labels=0.125))
+        for old_data, new_data in zip(old_output[1], new_output[1], strict=True):
+            old_rows, new_rows = (
+                data[data["language"] == language].drop(columns=own_columns) for data in (old_data, new_data)
             )
-        for one, other in zip(before[2], after[2], strict=True):
+            pd.testing.assert_frame_equal(old_rows, new_rows, check_exact=True)
+            elsewhere = ["others", *own_columns]
             pd.testing.assert_frame_equal(
-                one.drop(columns="score"), other.drop(columns="score"), check_exact=True
+                old_data.drop(columns=elsewhere), new_data.drop(columns=elsewhere), check_exact=True
+            )
+        for old_data, new_data in zip(old_output[2], new_output[2], strict=True):
+            pd.testing.assert_frame_equal(
+                old_data.drop(columns="score"), new_data.drop(columns="score"), check_exact=True
             )
 
 
@@ -169,9 +186,9 @@ def check_every_study_ranks_or_says_why(study):
     (data,) = [choice_data(candidates) for candidates in all_candidates(m)]
     offers = study.task not in ("qa", "parsing")
     assert [len(models) for models in data["ensemble"]] == [study.candidates * offers] * study.languages
-    others = dict(zip(data["language"], data["other_languages"], strict=True))
-    assert others == {
-        code: study.labelled - (number < study.labelled) for number, code in enumerate(study.codes)
+    counts_by_language = dict(zip(data["language"], data["other_languages"], strict=True))
+    assert counts_by_language == {
+        language: study.labelled - (number < study.labelled) for number, language in enumerate(study.codes)
     }
 
 

@@ -56,9 +56,9 @@ def continual(auc: tuple[float, ...], gain: tuple[float, ...], tasks: tuple[str,
 
 
 def mixup_scores(nli: tuple[float, ...], qa: tuple[float, ...] | None = UP) -> Rows:
-    fields = {"mixed": ("nli", nli)} | (
-        {"mixed-question": ("qa", qa), "mixed-passage": ("qa", qa)} if qa else {}
-    )
+    fields = {"mixed": ("nli", nli)}
+    if qa:
+        fields |= {"mixed-question": ("qa", qa), "mixed-passage": ("qa", qa)}
     plain_rows = [row for task in ("nli", "qa") for row in gains(task, FLAT)]
     return [
         *plain_rows,
@@ -76,7 +76,9 @@ def home_gains(qa: tuple[float, ...] | None, nli: tuple[float, ...] = FLAT) -> R
 
 
 def opening(nli: tuple[float, ...], ner: tuple[float, ...] | None = UP) -> Rows:
-    tasks = {"nli": nli} | ({"ner": ner} if ner else {})
+    tasks = {"nli": nli}
+    if ner:
+        tasks["ner"] = ner
     return [
         row
         for task, gain in tasks.items()

@@ -54,20 +54,27 @@ JOINT = {
 
 def models(languages="en de fr", seeds=3, **facts):
     """Return the scores of one system with each seed on each language, drawn independently."""
-    own = {**PLAIN, **facts}
-    own = {**own, **read_by(own), **facts}
-    own["way"] = own["way"] or f"way of {own['method']}"
-    own["encoder.name"] = own["encoder.name"] or own["encoder"]
-    own["encoder.original"] = own["encoder.original"] or own["encoder"]
-    found = []
+    system = {**PLAIN, **facts}
+    system = {**system, **read_by(system), **facts}
+    system["way"] = system["way"] or f"way of {system['method']}"
+    system["encoder.name"] = system["encoder.name"] or system["encoder"]
+    system["encoder.original"] = system["encoder.original"] or system["encoder"]
+    rows = []
     for seed in range(seeds):
-        pretrained = seed if own["encoder.kind"] == "pretrain" else pd.NA
+        pretraining_seed = seed if system["encoder.kind"] == "pretrain" else pd.NA
         parts = ("encoder", "way", "source", "target", "corpus", "task")
-        model = "-".join([*(own[part] for part in parts), str(seed)])
-        about = {**own, "seed": seed, "encoder.seed": pretrained, "encoder.run": own["encoder"] + str(seed)}
-        run = f"{model}-{own['inputs']}-{own['inputs.translator']}-{own['split']}-{own['metric']}"
-        found += [{**about, "model": model, "run": run, "language": one} for one in languages.split()]
-    return found
+        model = "-".join([*(system[part] for part in parts), str(seed)])
+        fields = {
+            **system,
+            "seed": seed,
+            "encoder.seed": pretraining_seed,
+            "encoder.run": system["encoder"] + str(seed),
+        }
+        run = f"{model}-{system['inputs']}-{system['inputs.translator']}-{system['split']}-{system['metric']}"
+        rows += [
+            {**fields, "model": model, "run": run, "language": language} for language in languages.split()
+        ]
+    return rows
 
 
 def make_measurements(*systems, kept=True, labels=None):
@@ -79,8 +86,8 @@ def make_measurements(*systems, kept=True, labels=None):
         right = (rng.random(EXAMPLES) < 0.5 + row.pop("gain")).astype(float)
         row["score"] = float(right.mean())
         ids = tuple(map(str, range(EXAMPLES)))
-        one = StoredPredictions(ids=ids, measures={row["metric"]: (right, np.ones(EXAMPLES))})
-        predictions.setdefault(row["run"], {})[row["language"]] = one
+        stored_predictions = StoredPredictions(ids=ids, measures={row["metric"]: (right, np.ones(EXAMPLES))})
+        predictions.setdefault(row["run"], {})[row["language"]] = stored_predictions
     frame = pd.DataFrame(rows).astype(dict.fromkeys(["seed", "encoder.seed", "encoder.size"], "Int64"))
     return Measurements(
         runs=[], labels=labels or {}, _frames={"scores": frame}, _predictions=predictions if kept else {}
@@ -92,7 +99,7 @@ def tables(m):
 
 
 def data(m):
-    return pd.concat([one.data for name, one in tables(m).items() if name != "significance"])
+    return pd.concat([table.data for name, table in tables(m).items() if name != "significance"])
 
 
 def texts(table):
@@ -101,8 +108,8 @@ def texts(table):
 
 def numbers(frame):
     """Return measured and tested numbers, without names and without columns that depend on the family."""
-    named = ["name", "against", "encoder.label", "system", "p_holm", "p_examples_holm", "mark"]
-    return frame.drop(columns=named).reset_index(drop=True)
+    name_columns = ["name", "against", "encoder.label", "system", "p_holm", "p_examples_holm", "mark"]
+    return frame.drop(columns=name_columns).reset_index(drop=True)
 
 
 @pytest.fixture
@@ -122,65 +129,77 @@ def several_systems():
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_rows_in_another_order_give_the_same_tables(several_systems):
-    first = make_measurements(*several_systems)
+    first_measurements = make_measurements(*several_systems)
     rng = np.random.default_rng(0)
     for _ in range(2):
-        frame = first.frame("scores").iloc[rng.permutation(len(first.frame("scores")))]
-        other = Measurements(runs=[], _frames={"scores": frame}, _predictions=first._predictions)
-        pairs = list(zip(score_tables(first), score_tables(other), strict=True))
-        for one, two in pairs:
-            words = [(table.name, table.title, table.caption, table.rows) for table in (one, two)]
+        frame = first_measurements.frame("scores").iloc[
+            rng.permutation(len(first_measurements.frame("scores")))
+        ]
+        second_measurements = Measurements(
+            runs=[], _frames={"scores": frame}, _predictions=first_measurements._predictions
+        )
+        pairs = list(zip(score_tables(first_measurements), score_tables(second_measurements), strict=True))
+        for first_table, second_table in pairs:
+            words = [
+                (table.name, table.title, table.caption, table.rows) for table in (first_table, second_table)
+            ]
             assert words[0] == words[1]
-            pd.testing.assert_frame_equal(one.data, two.data)
+            pd.testing.assert_frame_equal(first_table.data, second_table.data)
         assert len(pairs) == 5
 
 
 @pytest.mark.slow
 def test_every_number_is_that_of_its_own_models(several_systems):
     m = make_measurements(*several_systems)
-    scores, found = m.frame("scores"), data(m)
-    checked = 0
-    for row in found[found["column"].isin(["en", "de", "fr"])].to_dict("records"):
-        same = [name for name in ("corpus", "task", "split", "metric", "encoder", "way") if name in row]
-        own = scores[np.logical_and.reduce([scores[name] == row[name] for name in same])]
-        own = own[own["language"] == row["column"]]
-        own = own[(own["target"] == "") | (own["target"] == row["column"]) | (row["column"] == own["source"])]
-        by_seed = own.groupby("seed")["score"].mean()
+    scores, cells = m.frame("scores"), data(m)
+    count = 0
+    for row in cells[cells["column"].isin(["en", "de", "fr"])].to_dict("records"):
+        shared_columns = [
+            name for name in ("corpus", "task", "split", "metric", "encoder", "way") if name in row
+        ]
+        own_scores = scores[np.logical_and.reduce([scores[name] == row[name] for name in shared_columns])]
+        own_scores = own_scores[own_scores["language"] == row["column"]]
+        own_scores = own_scores[
+            (own_scores["target"] == "")
+            | (own_scores["target"] == row["column"])
+            | (row["column"] == own_scores["source"])
+        ]
+        by_seed = own_scores.groupby("seed")["score"].mean()
         assert (row["mean"], row["std"]) == pytest.approx((by_seed.mean(), by_seed.std()))
         assert row["units"] == len(by_seed) == 3
-        checked += 1
-    assert checked == 19
+        count += 1
+    assert count == 19
 
 
 def test_a_model_does_not_count_on_another_target():
-    good = models(method="bilingual", target="de", languages="de fr", gain=0.4)
-    poor = models(method="bilingual", target="fr", languages="de fr", gain=-0.4)
-    found = (
-        data(make_measurements(models(), good, poor))
+    good_rows = models(method="bilingual", target="de", languages="de fr", gain=0.4)
+    poor_rows = models(method="bilingual", target="fr", languages="de fr", gain=-0.4)
+    means = (
+        data(make_measurements(models(), good_rows, poor_rows))
         .query("method == 'bilingual'")
         .set_index("column")["mean"]
     )
-    assert found["de"] > 0.8
-    assert found["fr"] < 0.2
+    assert means["de"] > 0.8
+    assert means["fr"] < 0.2
 
 
 def test_on_languages_nobody_was_made_for_all_models_of_a_system_count():
     for_de = models(method="bilingual", target="de", languages="de sw", gain=0.4)
     for_fr = models(method="bilingual", target="fr", languages="fr sw", gain=-0.4)
     m = make_measurements(models("en de fr sw"), for_de, for_fr)
-    own = m.frame("scores").query("method == 'bilingual' and language == 'sw'")
-    found = data(m).query("method == 'bilingual' and column == 'sw'").iloc[0]
-    assert found["mean"] == pytest.approx(own["score"].mean())
-    assert found["std"] == pytest.approx(own.groupby("seed")["score"].mean().std())
+    own_scores = m.frame("scores").query("method == 'bilingual' and language == 'sw'")
+    cell = data(m).query("method == 'bilingual' and column == 'sw'").iloc[0]
+    assert cell["mean"] == pytest.approx(own_scores["score"].mean())
+    assert cell["std"] == pytest.approx(own_scores.groupby("seed")["score"].mean().std())
 
 
 def test_models_of_one_seed_are_averaged_on_the_source_first():
-    pair = [models(method="bilingual", target=one, languages="en de fr") for one in ("de", "fr")]
+    pair = [models(method="bilingual", target=target, languages="en de fr") for target in ("de", "fr")]
     m = make_measurements(models(), *pair)
-    own = m.frame("scores").query("method == 'bilingual' and language == 'en'")
-    found = data(m).query("method == 'bilingual' and column == 'en'").iloc[0]
-    assert found["units"] == 3
-    assert found["std"] == pytest.approx(own.groupby("seed")["score"].mean().std())
+    own_scores = m.frame("scores").query("method == 'bilingual' and language == 'en'")
+    cell = data(m).query("method == 'bilingual' and column == 'en'").iloc[0]
+    assert cell["units"] == 3
+    assert cell["std"] == pytest.approx(own_scores.groupby("seed")["score"].mean().std())
 
 
 def test_mean_gap_and_unseen_are_means_of_the_columns():
@@ -190,64 +209,71 @@ def test_mean_gap_and_unseen_are_means_of_the_columns():
         models("en", encoder="large"),
     )
     (where,) = scored_sets(m)
-    found = values_of(where)
-    assert list(found) == ["en", "de", "fr", "sw", "ur", "mean of targets", "gap", "unseen"]
-    expected = {"mean of targets": found[["de", "fr"]], "unseen": found[["sw", "ur"]]}
-    for name, own in expected.items():
-        assert list(found[name]) == pytest.approx(list(own.mean(axis=1, skipna=False)), nan_ok=True)
-    gap = found["en"] - found["mean of targets"]
-    assert list(found[GAP]) == pytest.approx(list(gap), nan_ok=True)
-    assert found["gap"].isna().sum() == 3
+    columns = values_of(where)
+    assert list(columns) == ["en", "de", "fr", "sw", "ur", "mean of targets", "gap", "unseen"]
+    expected = {"mean of targets": columns[["de", "fr"]], "unseen": columns[["sw", "ur"]]}
+    for name, own_columns in expected.items():
+        assert list(columns[name]) == pytest.approx(list(own_columns.mean(axis=1, skipna=False)), nan_ok=True)
+    gap = columns["en"] - columns["mean of targets"]
+    assert list(columns[GAP]) == pytest.approx(list(gap), nan_ok=True)
+    assert columns["gap"].isna().sum() == 3
 
 
 @pytest.mark.slow
 def test_another_corpus_changes_no_table(several_systems):
-    before, after = (
+    old_tables, new_tables = (
         tables(make_measurements(*several_systems)),
         tables(make_measurements(*several_systems, models(corpus="other", gain=0.3))),
     )
-    assert len(after) == len(before) + 1
-    for name, table in before.items():
+    assert len(new_tables) == len(old_tables) + 1
+    for name, table in old_tables.items():
         if name != "significance":
-            assert after[name].rows == table.rows
-            pd.testing.assert_frame_equal(after[name].data, table.data)
+            assert new_tables[name].rows == table.rows
+            pd.testing.assert_frame_equal(new_tables[name].data, table.data)
 
 
 def test_another_encoder_changes_no_other_line_but_by_holm():
     systems = [models(), models(method="bilingual", target="de", languages="en de")]
-    before, after = (
+    old_data, new_data = (
         data(make_measurements(*systems)),
         data(make_measurements(*systems, models(encoder="zed", gain=0.3))),
     )
-    own = after[after["encoder"] != "zed"]
-    pd.testing.assert_frame_equal(numbers(before), numbers(own), check_dtype=False)
-    assert set(before["against"].dropna()) == {"source-only"}
-    assert set(own["against"].dropna()) == {"mini / source-only"}
+    kept_data = new_data[new_data["encoder"] != "zed"]
+    pd.testing.assert_frame_equal(numbers(old_data), numbers(kept_data), check_dtype=False)
+    assert set(old_data["against"].dropna()) == {"source-only"}
+    assert set(kept_data["against"].dropna()) == {"mini / source-only"}
 
 
 @pytest.mark.slow
 def test_labels_change_names_alone(several_systems):
-    first = make_measurements(*several_systems)
+    original_measurements = make_measurements(*several_systems)
     labels = {f"mini{seed}": "source-only" for seed in range(3)}
-    renamed = Measurements(
-        runs=[], labels=labels, _frames={"scores": first.frame("scores")}, _predictions=first._predictions
+    renamed_measurements = Measurements(
+        runs=[],
+        labels=labels,
+        _frames={"scores": original_measurements.frame("scores")},
+        _predictions=original_measurements._predictions,
     )
-    other = data(renamed)
-    assert "source-only" in set(other["encoder.label"])
+    renamed_data = data(renamed_measurements)
+    assert "source-only" in set(renamed_data["encoder.label"])
     keys = ["corpus", "metric", "split", "encoder", "way", "column"]
-    sides = [one.sort_values(keys) for one in (data(first), other)]
+    sides = [frame.sort_values(keys) for frame in (data(original_measurements), renamed_data)]
     pd.testing.assert_frame_equal(*map(numbers, sides))
 
 
 def test_holm_is_over_the_whole_table(several_systems):
-    checked = 0
+    count = 0
     for name, table in tables(make_measurements(*several_systems)).items():
-        own = table.data[table.data["p_value"].notna()] if name != "significance" else table.data.head(0)
-        if len(own):
-            assert list(own["p_holm"]) == pytest.approx(holm(list(own["p_value"])))
-            assert list(own["p_examples_holm"]) == pytest.approx(holm(list(own["p_examples"])))
-            checked += len(own)
-    assert checked == 5
+        tested_rows = (
+            table.data[table.data["p_value"].notna()] if name != "significance" else table.data.head(0)
+        )
+        if len(tested_rows):
+            assert list(tested_rows["p_holm"]) == pytest.approx(holm(list(tested_rows["p_value"])))
+            assert list(tested_rows["p_examples_holm"]) == pytest.approx(
+                holm(list(tested_rows["p_examples"]))
+            )
+            count += len(tested_rows)
+    assert count == 5
 
 
 @pytest.mark.slow
@@ -258,11 +284,11 @@ def test_a_star_needs_seeds():
         )
         return tables(m)["scores-xnli-nli-en-test-accuracy"]
 
-    marks = [{*score_table(seeds).data["mark"].dropna()} for seeds in (1, 5)]
+    marks = [set(score_table(seeds).data["mark"].dropna()) for seeds in (1, 5)]
     assert marks == [{"°"}, {"*"}]
     assert "One seed cannot show what other seeds would give: no * is possible." in score_table(1).notes
     assert "* significant over seeds and examples" in score_table(5).notes
-    assert {*score_table(1, kept=False).data["mark"].dropna()} == {""}
+    assert set(score_table(1, kept=False).data["mark"].dropna()) == {""}
     assert "No predictions were kept" in score_table(5, kept=False).notes
 
 
@@ -272,11 +298,11 @@ def test_a_mark_stands_where_holm_says_so(several_systems):
         *several_systems, models(method="target-only", source="", target="fr", languages="fr", gain=0.45)
     )
     table = tables(m)["scores-xnli-nli-en-test-accuracy"]
-    shown = Counter(
+    mark_counts = Counter(
         cell.text.split()[-1] for row in table.rows for cell in row if cell.text[-1:] in ("*", "°")
     )
-    assert shown == Counter(table.data["mark"].dropna()) - Counter({"": 99})
-    assert sum(shown.values()) > 1
+    assert mark_counts == Counter(table.data["mark"].dropna()) - Counter({"": 99})
+    assert sum(mark_counts.values()) > 1
     for row in table.data.dropna(subset=["mark"]).to_dict("records"):
         expected = "*" if row["p_holm"] < 0.05 else "°" if row["p_examples_holm"] < 0.05 else ""
         assert row["mark"] == expected
@@ -292,18 +318,18 @@ def test_encoders_made_here_scatter_over_pretraining_seeds():
 
 
 def test_one_pretraining_and_what_adjusted_it_scatter_over_seeds():
-    made = {"encoder.kind": "pretrain", "encoder.original": "joint", "encoder.adjusted": "procrustes"}
-    joint, aligned = models(**JOINT), models(encoder="aligned", **made)
-    once = [{**row, "encoder.seed": 0} for row in (*joint, *aligned)]
-    others = [{**row, "encoder.seed": 0} for row in models(**{**JOINT, "encoder": "mono"})]
+    adjustment = {"encoder.kind": "pretrain", "encoder.original": "joint", "encoder.adjusted": "procrustes"}
+    joint_rows, aligned_rows = models(**JOINT), models(encoder="aligned", **adjustment)
+    once = [{**row, "encoder.seed": 0} for row in (*joint_rows, *aligned_rows)]
+    other_rows = [{**row, "encoder.seed": 0} for row in models(**{**JOINT, "encoder": "mono"})]
     units = [
         unit_of(make_measurements(rows).frame("scores"))
-        for rows in (once, [*joint, *aligned], [*once[: len(joint)], *others], joint)
+        for rows in (once, [*joint_rows, *aligned_rows], [*once[: len(joint_rows)], *other_rows], joint_rows)
     ]
     assert units == ["seed", "encoder.seed", "encoder.seed", "seed"]
-    found = data(make_measurements(once)).query("encoder == 'aligned'")
-    assert {*found["units"]} == {3}
-    assert found.loc[found["column"] == "de", "p_value"].notna().all()
+    cells = data(make_measurements(once)).query("encoder == 'aligned'")
+    assert set(cells["units"]) == {3}
+    assert cells.loc[cells["column"] == "de", "p_value"].notna().all()
 
 
 TREEBANK = measurements.TESTED.index("treebank")
@@ -311,7 +337,7 @@ TREEBANK = measurements.TESTED.index("treebank")
 
 def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_others():
     def record_of(**treebanks):
-        run = {"corpus": "ud", "languages": [*treebanks], "treebanks": [*treebanks.items()]}
+        run = {"corpus": "ud", "languages": list(treebanks), "treebanks": list(treebanks.items())}
         return Record(id=" ".join(treebanks.values()), kind="measure", title="", run=run)
 
     runs = [
@@ -321,15 +347,15 @@ def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_oth
         record_of(fr="PUD"),
     ]
     m = Measurements(
-        runs=[PlannedRun(id=one.id, state="finished", folder=Path(), record=one) for one in runs]
+        runs=[PlannedRun(id=record.id, state="finished", folder=Path(), record=record) for record in runs]
     )
-    assert [measurements.tested_inputs(one.run, m._combined_treebanks)[TREEBANK] for one in runs] == [
+    assert [measurements.tested_inputs(record.run, m._combined_treebanks)[TREEBANK] for record in runs] == [
         "",
         "",
         "PUD",
         "PUD",
     ]
-    assert [measurements.tested_inputs(one.run, frozenset())[TREEBANK] for one in runs] == [
+    assert [measurements.tested_inputs(record.run, frozenset())[TREEBANK] for record in runs] == [
         "",
         "GSD",
         "PUD",
@@ -338,13 +364,13 @@ def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_oth
 
 
 def test_a_model_without_source_stands_in_the_table_of_every_source():
-    own = models(method="target-only", source="", target="de", languages="de")
-    both = tables(make_measurements(models(), models(source="fr"), own))
-    assert [name for name in both if "nli-en" in name or "nli-fr" in name] == list(both)[:2]
-    for name in list(both)[:2]:
-        assert "target-only" in {*both[name].data["method"]}
-    alone = tables(make_measurements(own))
-    assert list(alone) == ["scores-xnli-nli-test-accuracy"]
+    target_rows = models(method="target-only", source="", target="de", languages="de")
+    all_tables = tables(make_measurements(models(), models(source="fr"), target_rows))
+    assert [name for name in all_tables if "nli-en" in name or "nli-fr" in name] == list(all_tables)[:2]
+    for name in list(all_tables)[:2]:
+        assert "target-only" in set(all_tables[name].data["method"])
+    own_tables = tables(make_measurements(target_rows))
+    assert list(own_tables) == ["scores-xnli-nli-test-accuracy"]
 
 
 def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
@@ -355,18 +381,22 @@ def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
         models(inputs="mixed"),
         models(inputs="mixed-question"),
     )
-    found = tables(m)
-    inputs = {name: {*one.data["inputs"]} for name, one in found.items() if name != "significance"}
+    tables_by_name = tables(m)
+    inputs = {
+        name: set(table.data["inputs"]) for name, table in tables_by_name.items() if name != "significance"
+    }
     assert list(inputs.values()) == [{"", "translated", "paired"}, {"mixed"}, {"mixed-question"}]
 
 
 def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several_systems):
-    found = {name: table.folded for name, table in tables(make_measurements(*several_systems)).items()}
-    assert [name for name, folded in found.items() if not folded] == [
+    folding_by_name = {
+        name: table.folded for name, table in tables(make_measurements(*several_systems)).items()
+    }
+    assert [name for name, is_folded in folding_by_name.items() if not is_folded] == [
         "scores-pawsx-paraphrase-en-test-accuracy",
         "scores-xnli-nli-en-test-accuracy",
     ]
-    assert len(found) == 5
+    assert len(folding_by_name) == 5
 
 
 def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
@@ -375,18 +405,20 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
         {"method": "source-only", "gain": 0.0},
         {"method": "label-smoothing", "gain": 0.4},
     )
-    both = [models(**system) for system in systems]
-    others = {
+    system_rows = [models(**system) for system in systems]
+    rows_by_measure = {
         measure: [models(metric=measure, **system, **facts) for system in systems]
         for measure in ("macro_f1", "mcc")
     }
-    found = tables(make_measurements(*both, *others["macro_f1"], *others["mcc"]))
-    assert [(name, found[name].folded) for name in found] == [
+    tables_by_name = tables(
+        make_measurements(*system_rows, *rows_by_measure["macro_f1"], *rows_by_measure["mcc"])
+    )
+    assert [(name, tables_by_name[name].folded) for name in tables_by_name] == [
         ("scores-xnli-nli-en-test-accuracy", False),
         ("measures-xnli-nli-en-test", True),
         ("significance", True),
     ]
-    table = found["measures-xnli-nli-en-test"]
+    table = tables_by_name["measures-xnli-nli-en-test"]
     assert [cell.text for cell in table.header] == ["language", "method", "macro_f1", "mcc"]
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [row[1] for row in rows] == ["source-only", "label-smoothing"] * 5
@@ -398,13 +430,13 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
     ]
     assert bold == [(number, place) for number in (1, 3, 5, 7) for place in (2, 3)]
     for place, measure in ((2, "macro_f1"), (3, "mcc")):
-        alone = tables(make_measurements(*others[measure]))[
+        own_table = tables(make_measurements(*rows_by_measure[measure]))[
             f"scores-xnli-nli-en-test-{measure.replace('_', '-')}"
         ]
-        of_method = {row[0].text: [cell.text for cell in row[1:]] for row in alone.rows}
+        of_method = {row[0].text: [cell.text for cell in row[1:]] for row in own_table.rows}
         by_language = zip(*(of_method[name] for name in ("source-only", "label-smoothing")), strict=True)
         assert [row[place] for row in rows] == [text for column in by_language for text in column]
-    assert {*table.data["metric"]} == {"macro_f1", "mcc"}
+    assert set(table.data["metric"]) == {"macro_f1", "mcc"}
 
 
 def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
@@ -423,21 +455,23 @@ def systems_of(*systems):
 
 def reference(systems, **facts):
     """Return the baseline of the system with these facts."""
-    (own,) = [one for one in systems if all(one[name] == value for name, value in facts.items())]
-    found = reference_of(own, systems)
-    return found and (found["encoder"], found["way"], found["inputs"])
+    (system,) = [
+        candidate for candidate in systems if all(candidate[name] == value for name, value in facts.items())
+    ]
+    baseline = reference_of(system, systems)
+    return baseline and (baseline["encoder"], baseline["way"], baseline["inputs"])
 
 
 def test_what_reads_translations_is_held_against_translate_train_by_the_same_translator():
-    by = {"translator": "seq2seq", "target": "de"}
+    translation = {"translator": "seq2seq", "target": "de"}
     read = '{"translator": "seq2seq", "translator.model": "back"}'
     systems = systems_of(
         models(),
         models(method="translate-train", way="files", target="de"),
-        models(method="translate-train", way="made", **by, **{"translator.model": "there"}),
-        models(method="translate-train", way="slow", **by, **{"optimization.learning_rate": 0.2}),
+        models(method="translate-train", way="made", **translation, **{"translator.model": "there"}),
+        models(method="translate-train", way="slow", **translation, **{"optimization.learning_rate": 0.2}),
         models(method="x-mixup", way="mix", target="de"),
-        models(method="x-mixup", way="mix made", **by, **{"optimization.learning_rate": 0.2}),
+        models(method="x-mixup", way="mix made", **translation, **{"optimization.learning_rate": 0.2}),
         models(method="x-mixup", way="mix", target="de", inputs="paired"),
         models(way="way of source-only", inputs="translated", **{"inputs.translator": read}),
         models(method="consistency", way="other", translator="other", target="de"),
@@ -452,18 +486,18 @@ def test_what_reads_translations_is_held_against_translate_train_by_the_same_tra
 
 
 def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too():
-    by = {"translator": "seq2seq", "target": "de"}
-    taught = {**by, "read.taught": "yes"}
+    translation = {"translator": "seq2seq", "target": "de"}
+    taught_facts = {**translation, "read.taught": "yes"}
     faster = {"optimization.learning_rate": 0.2}
     systems = systems_of(
         models(),
-        models(method="translate-train", way="carried", **by),
-        models(method="translate-train", way="taught", **taught),
-        models(method="translate-train", way="taught faster", **taught, **faster),
-        models(method="x-mixup", way="mix", **taught),
-        models(method="x-mixup", way="mix faster", **taught, **faster),
-        models(method="consistency", way="consistent", **by),
-        models(method="consistency", way="slow", **by, **{"optimization.learning_rate": 0.01}),
+        models(method="translate-train", way="carried", **translation),
+        models(method="translate-train", way="taught", **taught_facts),
+        models(method="translate-train", way="taught faster", **taught_facts, **faster),
+        models(method="x-mixup", way="mix", **taught_facts),
+        models(method="x-mixup", way="mix faster", **taught_facts, **faster),
+        models(method="consistency", way="consistent", **translation),
+        models(method="consistency", way="slow", **translation, **{"optimization.learning_rate": 0.01}),
     )
     assert reference(systems, way="mix") == ("mini", "taught", "")
     assert reference(systems, way="mix faster") == ("mini", "taught faster", "")
@@ -483,8 +517,8 @@ LORA = {"peft": "lora", "peft.rank": 8.0}
 @pytest.mark.parametrize("ids", ["ab", "ba"])
 def test_a_baseline_differs_from_a_system_in_the_method_alone(ids, swapped):
     """Neither the order of the recipe nor the order of ids, which are hashes, chooses it."""
-    plain, lora = (f"{name} of source-only" for name in ids)
-    baselines = [models(way=plain), models(way=lora, **LORA)]
+    plain_name, lora_name = (f"{name} of source-only" for name in ids)
+    baselines = [models(way=plain_name), models(way=lora_name, **LORA)]
     baselines = baselines[::-1] if swapped else baselines
     systems = systems_of(
         *baselines,
@@ -492,11 +526,11 @@ def test_a_baseline_differs_from_a_system_in_the_method_alone(ids, swapped):
         models(method="bilingual", target="de", way="adapted", **LORA),
         models(method="bilingual", target="de", way="larger", **{**LORA, "peft.rank": 16.0}),
     )
-    assert reference(systems, way="full") == ("mini", plain, "")
-    assert reference(systems, way="adapted") == ("mini", lora, "")
+    assert reference(systems, way="full") == ("mini", plain_name, "")
+    assert reference(systems, way="adapted") == ("mini", lora_name, "")
     assert reference(systems, way="larger") == ("mini", "full", "")
-    assert reference(systems, way=lora) == ("mini", plain, "")
-    assert reference(systems, way=plain) is None
+    assert reference(systems, way=lora_name) == ("mini", plain_name, "")
+    assert reference(systems, way=plain_name) is None
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -507,37 +541,39 @@ def test_sentence_tests_and_table_have_the_same_baseline(swapped):
         models(method="bilingual", target="de", way="c", gain=0.2),
         models(method="bilingual", target="de", way="d", gain=0.4, **LORA),
     )
-    found = data(m)
-    against = dict(found.dropna(subset=["against"])[["name", "against"]].drop_duplicates().to_numpy())
-    adapted = "source-only (peft=lora, rank=8)"
+    cells = data(m)
+    against = dict(cells.dropna(subset=["against"])[["name", "against"]].drop_duplicates().to_numpy())
+    lora_name = "source-only (peft=lora, rank=8)"
     assert against == {
-        adapted: "source-only",
+        lora_name: "source-only",
         "bilingual": "source-only",
-        "bilingual (peft=lora, rank=8)": adapted,
+        "bilingual (peft=lora, rank=8)": lora_name,
     }
     opening = write_opening(m)
-    gains = found.set_index(["name", "column"])["mean"]
-    over = 100 * (gains["bilingual", "de"] - gains["source-only", "de"])
-    assert f"With target labels (bilingual) targets gain {over:.1f} points." in opening.results
-    over = 100 * (gains["bilingual (peft=lora, rank=8)", "de"] - gains[adapted, "de"])
-    assert f"Over {adapted}, bilingual (peft=lora, rank=8) gains {over:.1f} points there." in opening.results
+    gains = cells.set_index(["name", "column"])["mean"]
+    gain = 100 * (gains["bilingual", "de"] - gains["source-only", "de"])
+    assert f"With target labels (bilingual) targets gain {gain:.1f} points." in opening.results
+    gain = 100 * (gains["bilingual (peft=lora, rank=8)", "de"] - gains[lora_name, "de"])
+    assert (
+        f"Over {lora_name}, bilingual (peft=lora, rank=8) gains {gain:.1f} points there." in opening.results
+    )
 
 
 def test_of_several_baselines_none_is_taken_unless_the_recipe_names_one():
-    by = {"target": "de", "translator": "seq2seq"}
+    translation = {"target": "de", "translator": "seq2seq"}
     systems = (
         models(),
-        models(method="translate-train", way="both", **by, **{"method.with_source": True}),
-        models(method="translate-train", way="alone", **by, **{"method.with_source": False}),
-        models(method="consistency", way="own", **by),
+        models(method="translate-train", way="both", **translation, **{"method.with_source": True}),
+        models(method="translate-train", way="alone", **translation, **{"method.with_source": False}),
+        models(method="consistency", way="own", **translation),
     )
     (table,) = (
         table for name, table in tables(make_measurements(*systems)).items() if name != "significance"
     )
     assert "consistency is compared with none: translate-train" in table.notes
     assert "(against)" in table.notes
-    own, named = (systems[number][0]["model"] for number in (3, 2))
-    m = replace(make_measurements(*systems), against={own: named})
+    own_model, named_model = (systems[number][0]["model"] for number in (3, 2))
+    m = replace(make_measurements(*systems), against={own_model: named_model})
     (where,) = scored_sets(m)
     (system,) = (system for system in where.systems if system["way"] == "own")
     assert where.references[key_of(system)]["way"] == "alone"
@@ -554,14 +590,18 @@ def test_a_model_that_goes_on_from_another_is_compared_with_that():
 
 def test_adjusted_encoders_are_held_against_their_original_and_continual_against_its_own():
     continual = {"auxiliary": "alignment-loss", "auxiliary.method": "source-only", "method": "continual"}
-    made = {"encoder": "aligned", "encoder.original": "mini", "encoder.adjusted": "contrastive-alignment"}
+    adjustment = {
+        "encoder": "aligned",
+        "encoder.original": "mini",
+        "encoder.adjusted": "contrastive-alignment",
+    }
     systems = systems_of(
         models(),
         models(method="x-mixup", target="de"),
-        models(**made),
-        models(method="x-mixup", target="de", **made),
+        models(**adjustment),
+        models(method="x-mixup", target="de", **adjustment),
         models(target="de", **continual),
-        models(target="de", **continual, **made),
+        models(target="de", **continual, **adjustment),
         models(encoder="other"),
     )
     assert reference(systems, encoder="aligned", method="source-only") == ("mini", "way of source-only", "")
@@ -592,13 +632,13 @@ def test_encoders_made_here_are_held_against_the_joint_one():
 
 @pytest.mark.slow
 def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several_systems):
-    found = data(make_measurements(*several_systems))
-    assert not found.duplicated(
+    cells = data(make_measurements(*several_systems))
+    assert not cells.duplicated(
         ["corpus", "task", "split", "metric", "encoder", "way", "inputs", "column"]
     ).any()
-    own = found[found["difference"].notna()]
-    assert own[["p_units", "p_examples", "p_value", "low", "high"]].notna().all().all()
-    assert len(tables(make_measurements(*several_systems))["significance"].rows) == len(own)
+    tested_cells = cells[cells["difference"].notna()]
+    assert tested_cells[["p_units", "p_examples", "p_value", "low", "high"]].notna().all().all()
+    assert len(tables(make_measurements(*several_systems))["significance"].rows) == len(tested_cells)
 
 
 def test_nothing_measured_is_no_table():
@@ -616,24 +656,37 @@ BEFORE = {"continual": "source-only + alignment-loss"}
     ("name", "rows"), [("transfer", 16), ("mixup", 123), ("adjustment", 128), ("interference", 57)]
 )
 def test_means_and_spreads_are_those_of_before(study, name, rows):
-    found, checked = data(study(name)), 0
+    cells, count = data(study(name)), 0
     of_targets = {MEAN_BEFORE: _means_of_all_targets(study(name))}
     for table in _score_rows(golden(name)):
         for row in table:
-            own = of_targets[MEAN_BEFORE] if row["language"] == MEAN_BEFORE else found
-            own = own[own["column"] == row["language"]]
-            own = own if row.get("what") == "within" else own[own["source"] == row["source"]]
-            own = own[(own["task"] == row["task"]) & (own["metric"] == row.get("metric", row.get("measure")))]
-            how = own["corpus"].where(own["inputs"] == "", own["corpus"] + " " + own["inputs"])
-            own = own[((own["corpus"] == row["corpus"]) | (how == row["corpus"]))]
+            own_cells = of_targets[MEAN_BEFORE] if row["language"] == MEAN_BEFORE else cells
+            own_cells = own_cells[own_cells["column"] == row["language"]]
+            own_cells = (
+                own_cells if row.get("what") == "within" else own_cells[own_cells["source"] == row["source"]]
+            )
+            own_cells = own_cells[
+                (own_cells["task"] == row["task"])
+                & (own_cells["metric"] == row.get("metric", row.get("measure")))
+            ]
+            corpus_names = own_cells["corpus"].where(
+                own_cells["inputs"] == "", own_cells["corpus"] + " " + own_cells["inputs"]
+            )
+            own_cells = own_cells[((own_cells["corpus"] == row["corpus"]) | (corpus_names == row["corpus"]))]
             method = row["method"].split(" ")[0]
-            own = own[own["method"] == BEFORE.get(method, method)]
-            own = own[own["encoder.label"] == row["encoder"]] if name == "interference" else own
-            near = np.isclose(own["mean"], row["mean"], atol=1e-8)
-            near &= np.isclose(own["std"], row["std"], atol=1e-8) & (own["units"] == row["seeds"])
-            assert near.any(), row
-            checked += 1
-    assert checked == rows
+            own_cells = own_cells[own_cells["method"] == BEFORE.get(method, method)]
+            own_cells = (
+                own_cells[own_cells["encoder.label"] == row["encoder"]]
+                if name == "interference"
+                else own_cells
+            )
+            is_near = np.isclose(own_cells["mean"], row["mean"], atol=1e-8)
+            is_near &= np.isclose(own_cells["std"], row["std"], atol=1e-8) & (
+                own_cells["units"] == row["seeds"]
+            )
+            assert is_near.any(), row
+            count += 1
+    assert count == rows
 
 
 MEAN_BEFORE = "mean of targets"
@@ -648,51 +701,61 @@ def _score_rows(golden):
 
 def _means_of_all_targets(m):
     """Return means over all languages except the source, including languages without a trained model."""
-    found = []
+    rows = []
     for where in scored_sets(m):
         values = values_of(where)
-        codes = [code for code in (*where.targets, *where.unseen) if code in values]
+        codes = [language for language in (*where.targets, *where.unseen) if language in values]
         wide = values[codes].mean(axis=1, skipna=False).rename("score").reset_index()
-        for key, own in wide.groupby(["encoder", "way", "inputs", "inputs.translator"]):
+        for key, group in wide.groupby(["encoder", "way", "inputs", "inputs.translator"]):
             facts = where.rows[(where.rows["encoder"] == key[0]) & (where.rows["way"] == key[1])].iloc[0]
-            numbers = {"mean": own["score"].mean(), "std": own["score"].std(), "units": own["score"].count()}
+            numbers = {
+                "mean": group["score"].mean(),
+                "std": group["score"].std(),
+                "units": group["score"].count(),
+            }
             names = {"method": facts["method"], "encoder.label": facts["encoder.label"], "inputs": key[2]}
-            found.append({**where.about, **names, **numbers, "column": MEAN_BEFORE})
-    return pd.DataFrame(found)
+            rows.append({**where.about, **names, **numbers, "column": MEAN_BEFORE})
+    return pd.DataFrame(rows)
 
 
 def test_interference_is_one_line_an_encoder(study):
     (table,) = SUMMARIES["interference"].show(study("interference"))
     assert [cell.text for cell in table.header] == [
-        *("encoder", "upos qaa within", "upos qad within", "upos qaa → qad", "seeds")
+        "encoder",
+        "upos qaa within",
+        "upos qad within",
+        "upos qaa → qad",
+        "seeds",
     ]
-    before = {row["encoder"] for rows in _score_rows(golden("interference")) for row in rows}
-    assert {row[0].text for row in table.rows} == before
+    old_encoders = {row["encoder"] for rows in _score_rows(golden("interference")) for row in rows}
+    assert {row[0].text for row in table.rows} == old_encoders
     assert SUMMARIES["interference"].show(study("transfer")) == []
 
 
 def test_bitext_sizes_are_those_of_before(study):
     (table,) = BITEXT_SIZE.show(study("adjustment"))
-    before = {}
+    old_means = {}
     for row in golden("adjustment")["tables"]["bitext-size"]["data"]:
         text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"
-        before.setdefault((row["corpus"], language_name(row["language"])), {})[
+        old_means.setdefault((row["corpus"], language_name(row["language"])), {})[
             str(row["translations"] or "original")
         ] = text
-    heads, compared = [cell.text for cell in table.header], 0
+    heads, count = [cell.text for cell in table.header], 0
     for cells in table.rows:
         row = dict(zip(heads, (cell.text for cell in cells), strict=True))
-        old = before[f"{row['corpus']} {row['inputs']}".strip(), row["language"]]
+        old_row = old_means[f"{row['corpus']} {row['inputs']}".strip(), row["language"]]
         for size in ("100", "300"):
-            compared += 1
-            assert row[size] == old["original" if row["adjusted"] == "original encoder" else size]
-    assert compared == 2 * len(table.rows) == 36
+            count += 1
+            assert row[size] == old_row["original" if row["adjusted"] == "original encoder" else size]
+    assert count == 2 * len(table.rows) == 36
 
 
 def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there() -> None:
-    rows = [score(0.5, language=code, about=TRANSLATES) for code in ("qab", "qae")]  # Made for qad.
-    (table,) = [one for one in score_tables(made_up(scores=rows)) if one.name != "significance"]
-    assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
+    rows = [score(0.5, language=language, about=TRANSLATES) for language in ("qab", "qae")]  # Made for qad.
+    (table,) = [
+        candidate for candidate in score_tables(made_up(scores=rows)) if candidate.name != "significance"
+    ]
+    assert set(table.data["column"]) == {"qab", "qae", "mean of targets"}
     assert write_opening(made_up(scores=rows)).results
 
 

@@ -73,14 +73,14 @@ def paths_of(m: Measurements) -> pd.DataFrame:
     rows = m.frame("interpolation")
     starts = rows["start"].map(m.models["method"])
     rows = rows[(rows["part"] == "all") & (starts == "source-only")]
-    named = {side: rows[side].map(language_name) for side in ("source", "target", "language")}
-    return rows.assign(**named, alpha=rows["alpha"].round(6))
+    name_columns = {side: rows[side].map(language_name) for side in ("source", "target", "language")}
+    return rows.assign(**name_columns, alpha=rows["alpha"].round(6))
 
 
 def sides_of(page: Node, m: Measurements) -> Iterator[tuple[Node, Node, pd.DataFrame]]:
     """Yield each panel of the first figure, the readout of each side, and its measured points."""
     rows = paths_of(m)
-    panels = [*page.all("div", "path")]
+    panels = list(page.all("div", "path"))
     assert len(panels) == len(rows.groupby(["source", "target"])) > 0
     for panel in panels:
         source, _, target = panel.one("span", "pair").text.partition(" → ")
@@ -95,10 +95,10 @@ def percent(score: float) -> str:
 
 def check_first_figure(m: Measurements, page: Node) -> None:
     """Assert that the readouts, lines, dots and alternative texts of the first figure are the rows'."""
-    sliders = [*page.all("input", type="range")]
+    sliders = list(page.all("input", type="range"))
     alphas = [float(alpha) for alpha in sliders[0]["data-alphas"].split()]
-    measured = paths_of(m)
-    assert alphas == pytest.approx(sorted(measured["alpha"].unique()), abs=1e-6)
+    measured_points = paths_of(m)
+    assert alphas == pytest.approx(sorted(measured_points["alpha"].unique()), abs=1e-6)
     assert {slider["data-alphas"] for slider in sliders} == {sliders[0]["data-alphas"]}
     start = min(alphas, key=abs)
     for slider in sliders:
@@ -106,12 +106,12 @@ def check_first_figure(m: Measurements, page: Node) -> None:
         assert ends == [alphas[0], alphas[-1], start]
     for panel, readout, points in sides_of(page, m):
         means = points.groupby("alpha")["score"].mean()
-        shown = dict(zip(alphas, readout["data-means"].split(), strict=True))
+        means_by_alpha = dict(zip(alphas, readout["data-means"].split(), strict=True))
         expected = dict.fromkeys(alphas, "–")
         expected |= {
-            min(alphas, key=lambda one: abs(one - alpha)): percent(mean) for alpha, mean in means.items()
+            min(alphas, key=lambda point: abs(point - alpha)): percent(mean) for alpha, mean in means.items()
         }
-        assert shown == expected
+        assert means_by_alpha == expected
         assert readout.text == expected[start]
         check_lines(panel, readout["data-name"], points, start)
         check_alternative_text(panel.one("svg")["aria-label"], readout["data-name"], means)
@@ -130,28 +130,30 @@ def check_lines(panel: Node, name: str, points: pd.DataFrame, start: float) -> N
     (low, bottom) = min(grid.items())
     (high, top) = max(grid.items())
     slider = next(panel.all("input", type="range"))
-    first = slider.number("min")
-    last = slider.number("max")
+    first_alpha = slider.number("min")
+    last_alpha = slider.number("max")
     left, right = (next(svg.all("line", "grid")).number(end) for end in ("x1", "x2"))
 
     def place(alpha: float, score: float) -> tuple[float, float]:
-        across = left + (alpha - first) / (last - first) * (right - left)
-        return across, bottom + (100 * score - low) / (high - low) * (top - bottom)
+        x = left + (alpha - first_alpha) / (last_alpha - first_alpha) * (right - left)
+        return x, bottom + (100 * score - low) / (high - low) * (top - bottom)
 
-    lines = [*svg.all("polyline", **{"data-name": name})]
-    drawn = [[tuple(map(float, point.split(","))) for point in line["points"].split()] for line in lines]
+    lines = list(svg.all("polyline", **{"data-name": name}))
+    drawn_points = [
+        [tuple(map(float, point.split(","))) for point in line["points"].split()] for line in lines
+    ]
     expected = [
         [place(alpha, score) for alpha, score in curve.sort_values("alpha")[["alpha", "score"]].to_numpy()]
         for _, curve in points.groupby("seed")
     ]
-    assert [len(line) for line in sorted(drawn)] == [len(line) for line in sorted(expected)]
-    for line, points_of_line in zip(sorted(drawn), sorted(expected), strict=True):
+    assert [len(line) for line in sorted(drawn_points)] == [len(line) for line in sorted(expected)]
+    for line, points_of_line in zip(sorted(drawn_points), sorted(expected), strict=True):
         assert np.array(line) == pytest.approx(np.array(points_of_line), abs=0.16)
     for line, dot in zip(lines, dots_of(svg, lines), strict=True):
-        at = [*map(float, line["data-alphas"].split())]
-        assert at == pytest.approx(sorted(points["alpha"].unique()), abs=1e-6)
-        if start in at:
-            assert f"{dot['cx']},{dot['cy']}" == line["points"].split()[at.index(start)]
+        line_alphas = list(map(float, line["data-alphas"].split()))
+        assert line_alphas == pytest.approx(sorted(points["alpha"].unique()), abs=1e-6)
+        if start in line_alphas:
+            assert f"{dot['cx']},{dot['cy']}" == line["points"].split()[line_alphas.index(start)]
         else:
             assert "hidden" in dot.attributes
 
@@ -173,8 +175,8 @@ def check_alternative_text(text: str, name: str, means: "pd.Series[float]") -> N
     ends = {alpha: mean for alpha, mean in means.items() if alpha in (0, 1)} or {
         alpha: means[alpha] for alpha in (means.index.min(), means.index.max())
     }
-    said = re.findall(r"(–|[\d.]+) at α ([\d.-]+)", of_side)
-    assert [(percent(mean), f"{alpha:g}") for alpha, mean in ends.items()] == [*said]
+    stated_ends = re.findall(r"(–|[\d.]+) at α ([\d.-]+)", of_side)
+    assert [(percent(mean), f"{alpha:g}") for alpha, mean in ends.items()] == list(stated_ends)
 
 
 @pytest.mark.parametrize("made_up", [*MADE_UP, *EVERY], indirect=True)
@@ -194,12 +196,12 @@ def test_the_first_figure_of_a_kept_study_shows_the_measured_points(
 def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> None:
     m, page = made_up
     alphas = [float(alpha) for alpha in next(page.all("input", type="range"))["data-alphas"].split()]
-    boxes = [*page.all("div", "sentence")]
-    stored = [
-        (m.answers(run)[code], language_name(code))
-        for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
+    boxes = list(page.all("div", "sentence"))
+    named_answers = [
+        (m.answers(run)[target], language_name(target))
+        for (run, target), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
     ]
-    sentences = [(path_sentence(text), name) for answers, name in stored for text in answers.values()]
+    sentences = [(path_sentence(text), name) for answers, name in named_answers for text in answers.values()]
     assert boxes
     for box in boxes:
         fitting = [
@@ -212,7 +214,7 @@ def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> Non
 
 def shown_at(box: Node, alphas: Sequence[float], sentence: object) -> bool:
     """Return whether a box has at each α a sentence's words and labels, and the gold label of wrong ones."""
-    recorded = {round(alpha, 6): [*labels] for alpha, labels in sentence.predicted}
+    labels_by_alpha = {round(alpha, 6): list(labels) for alpha, labels in sentence.predicted}
     for alpha in alphas:
         (stretch,) = [
             stretch
@@ -221,7 +223,8 @@ def shown_at(box: Node, alphas: Sequence[float], sentence: object) -> bool:
         ]
         words = [item for item in stretch.all("li") if "alphas" not in item.classes]
         labels = next(
-            (labels for at, labels in recorded.items() if math.isclose(at, alpha, abs_tol=1e-5)), None
+            (labels for point, labels in labels_by_alpha.items() if math.isclose(point, alpha, abs_tol=1e-5)),
+            None,
         )
         if labels is None:
             if [word.text for word in words] != ["not measured here"]:
@@ -251,20 +254,23 @@ def checked_at_random(number: int) -> list[Check]:
     checks: list[Check] = []
     for index in range(int(random.integers(1, 6))):
         kind = random.choice(["mean", "mean", "mean", "one", "ratio", "none"])
-        about = f"check {index} of {number}"
+        title = f"check {index} of {number}"
         if kind == "none":
-            checks.append(Check(about=f"{about}: not measured"))
+            checks.append(Check(about=f"{title}: not measured"))
         elif kind == "ratio":
             spreads = (
-                random.uniform(0.5 - by, 0.5 + by, (6, 1)) for by in (random.choice([0.01, 0.4]), 0.02)
+                random.uniform(0.5 - spread, 0.5 + spread, (6, 1))
+                for spread in (random.choice([0.01, 0.4]), 0.02)
             )
-            checks += check_spreads(about, *map(pd.DataFrame, spreads), min_ratio=2.0)
+            checks += check_spreads(title, *map(pd.DataFrame, spreads), min_ratio=2.0)
         else:
             size = 1 if kind == "one" else int(random.integers(3, 6))
             values = random.normal(random.choice([-0.2, -0.01, 0.0, 0.02, 0.3]), 0.05, size)
             bounds = [{"above": 0.0}, {"below": 0.0}, {"above": -0.01, "below": 0.01}, {"below": 0.03}]
-            judged = not checks or bool(random.random() < 0.8)
-            checks.append(Check(about=about, values=[*values], judged=judged, **bounds[random.integers(4)]))
+            is_judged = not checks or bool(random.random() < 0.8)
+            checks.append(
+                Check(about=title, values=list(values), judged=is_judged, **bounds[random.integers(4)])
+            )
     return checks if any(check.judged for check in checks) else checked_at_random(number + 1000)
 
 
@@ -285,7 +291,7 @@ def outcomes_at_random(numbers: Sequence[int]) -> list[ClaimOutcome]:
 
 
 def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
-    """Assert that each claim shows the check that its verdict is of; return how many have a strip."""
+    """Assert that each claim shows the check with its verdict, and return the number of strips."""
     rows = check_rows(outcomes)
     items = [item for box in page.all("ul", "verdicts") for item in box.children if isinstance(item, Node)]
     assert len(items) == len(outcomes)
@@ -297,23 +303,25 @@ def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
         checks = rows[(rows["claim"] == claim) & rows["judged"]]
         of_verdict = checks[checks["verdict"] == {"mixed": "contradicted"}.get(badge, badge)]
         summary = item.one("summary")
-        strip = [*summary.all("svg", "strip")]
+        strip = list(summary.all("svg", "strip"))
         if of_verdict["mean"].isna().all():
             assert not strip, "what was not measured has no picture"
             continue
         (picture,) = strip
         strips += 1
-        shown = summary.one("span", "numbers").text
+        shown_numbers = summary.one("span", "numbers").text
         fitting = [
-            row for row in of_verdict.to_dict("records") if write_check(row, digits_of(shown)) in shown
+            row
+            for row in of_verdict.to_dict("records")
+            if write_check(row, digits_of(shown_numbers)) in shown_numbers
         ]
-        assert fitting, f"{claim}: {shown} is no check with the verdict {badge}"
+        assert fitting, f"{claim}: {shown_numbers} is no check with the verdict {badge}"
         of_picture = next(row for row in fitting if row["about"] in picture["aria-label"])
         check_picture(picture, of_picture, is_ratio=of_picture["about"] in ratios)
         if len(checks) > 1:
-            lines = [*item.one("ul", "checks").all("li")]
+            lines = list(item.one("ul", "checks").all("li"))
             assert len(lines) == len(rows[rows["claim"] == claim])
-            (decides,) = [line for line in lines if [*line.all("strong", "decides")]]
+            (decides,) = [line for line in lines if list(line.all("strong", "decides"))]
             assert any(row["about"] in decides.text for row in fitting)
     return strips
 
@@ -332,8 +340,10 @@ def write_check(row: dict[str, float], digits: int) -> str:
     if math.isnan(row["low"]) or math.isnan(row["high"]):
         interval = f"(one {row['unit']})" if row["units"] == 1 else "(no interval)"
     bounds = [word for word in ("above", "below") if not math.isnan(row[word])]
-    allowed = f"{bounds[0]} {number(bounds[0])}" if len(bounds) == 1 else " to ".join(map(number, bounds))
-    return f"{number('mean')} {interval}; allowed: {allowed}"
+    allowed_range = (
+        f"{bounds[0]} {number(bounds[0])}" if len(bounds) == 1 else " to ".join(map(number, bounds))
+    )
+    return f"{number('mean')} {interval}; allowed: {allowed_range}"
 
 
 def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None:
@@ -343,29 +353,35 @@ def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None
     box = strip.one("rect")
     left = box.number("x")
     right = box.number("x") + box.number("width")
-    at = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
-    at |= {"above": left, "below": right}
-    known = {name: row[name] for name in at if not math.isnan(row[name])}
-    if not {"low", "high"} <= {*known}:
-        known = {name: value for name, value in known.items() if name not in ("low", "high")}
+    positions = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
+    positions |= {"above": left, "below": right}
+    known_values = {name: row[name] for name in positions if not math.isnan(row[name])}
+    if not {"low", "high"} <= set(known_values):
+        known_values = {name: value for name, value in known_values.items() if name not in ("low", "high")}
     assert (left == 0) == math.isnan(row["above"]) and (right == 160) == math.isnan(row["below"])
     logarithmic = "log scale" in strip["aria-label"]
     scale = math.log if logarithmic else float
-    assert logarithmic == (is_ratio and min(known.values()) > 0)
-    low = min(known, key=known.get)
-    high = max(known, key=known.get)
-    span = scale(known[high]) - scale(known[low])
-    for name, value in known.items():
-        share = (scale(value) - scale(known[low])) / span if span else 0
-        assert at[name] == pytest.approx(at[low] + share * (at[high] - at[low]), abs=0.2)
-    assert min(at.values()) >= 0 and max(at.values()) <= 160
+    assert logarithmic == (is_ratio and min(known_values.values()) > 0)
+    low = min(known_values, key=known_values.get)
+    high = max(known_values, key=known_values.get)
+    span = scale(known_values[high]) - scale(known_values[low])
+    for name, value in known_values.items():
+        share = (scale(value) - scale(known_values[low])) / span if span else 0
+        assert positions[name] == pytest.approx(
+            positions[low] + share * (positions[high] - positions[low]), abs=0.2
+        )
+    assert min(positions.values()) >= 0 and max(positions.values()) <= 160
 
 
 @pytest.mark.slow
 def test_a_claim_shows_the_check_that_its_verdict_is_of() -> None:
     outcomes = outcomes_at_random(range(40))
     assert {outcome.verdict for outcome in outcomes} == {
-        *("supported", "undecided", "contradicted", "mixed", "not tested")
+        "supported",
+        "undecided",
+        "contradicted",
+        "mixed",
+        "not tested",
     }
     assert check_strips(page_with(Measurements(runs=[]), outcomes), outcomes) > 15
 
@@ -381,9 +397,9 @@ def test_a_claim_of_a_kept_study_shows_the_check_that_its_verdict_is_of(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("first", range(0, 2000, 200))
-def test_every_drawn_claim_shows_the_check_that_its_verdict_is_of(first: int) -> None:
-    outcomes = outcomes_at_random(range(first, first + 200))
+@pytest.mark.parametrize("first_number", range(0, 2000, 200))
+def test_every_drawn_claim_shows_the_check_that_its_verdict_is_of(first_number: int) -> None:
+    outcomes = outcomes_at_random(range(first_number, first_number + 200))
     check_strips(page_with(Measurements(runs=[]), outcomes), outcomes)
 
 
@@ -393,13 +409,15 @@ def test_every_drawn_claim_shows_the_check_that_its_verdict_is_of(first: int) ->
 @pytest.fixture(scope="module")
 def study_output(study: Callable[[str], Measurements]) -> Callable[[str], list[object]]:
     """Return the tables and figures of a kept study, made once."""
-    made: dict[str, list[object]] = {}
+    output_by_name: dict[str, list[object]] = {}
 
     def get_output(name: str) -> list[object]:
-        if name not in made:
+        if name not in output_by_name:
             sections = [show_section(section, study(name)) for section in SECTIONS]
-            made[name] = [part for one in sections for part in (*one.tables, *one.figures)]
-        return made[name]
+            output_by_name[name] = [
+                part for section in sections for part in (*section.tables, *section.figures)
+            ]
+        return output_by_name[name]
 
     return get_output
 
@@ -415,14 +433,14 @@ def test_the_table_of_tests_says_the_same_on_the_page_in_csv_latex_and_json(
 ) -> None:
     (table,) = [part for part in study_output(name) if part.name == "significance"]
     head = [cell.text for cell in table.header]
-    first = head.index("system")
-    assert head[first : first + len(TESTS_HEAD)] == TESTS_HEAD
-    rows = [*csv.DictReader(io.StringIO(to_csv(table.data)))]
+    first_column = head.index("system")
+    assert head[first_column : first_column + len(TESTS_HEAD)] == TESTS_HEAD
+    rows = list(csv.DictReader(io.StringIO(to_csv(table.data))))
     names = ["system", "baseline", "language", "score", "baseline_score", "difference"]
     assert [column for column in rows[0] if column in names] == names
     heads = latex_heads(to_latex(table))  # Without columns that are the same in all lines.
     assert [text for text in TESTS_HEAD if text in heads] == [text for text in heads if text in TESTS_HEAD]
-    assert {"system", "system score", "baseline score", "difference"} <= {*heads}
+    assert {"system", "system score", "baseline score", "difference"} <= set(heads)
     assert len(table.rows) == len(rows) > 3
     for cells, row in zip(table.rows, rows, strict=True):
         line = dict(zip(head, (cell.text for cell in cells), strict=True))
@@ -442,23 +460,23 @@ def latex_heads(text: str) -> list[str]:
     return [re.sub(r"\\multicolumn\{2\}\{c\}\{(.*)\}", r"\1", part.strip()) for part in line.split("&")]
 
 
-def check_json(out: Path, rows: Sequence[dict[str, str]]) -> None:
+def check_json(folder: Path, rows: Sequence[dict[str, str]]) -> None:
     """Assert that a comparison as JSON names and orders the same numbers as the table of tests."""
     baseline = rows[0]["baseline"]
     names = ["score", "baseline_score", "difference"]
-    compared = compare_runs([out], [], ComparisonRequest(against=baseline)).rows
+    compared_rows = compare_runs([folder], [], ComparisonRequest(against=baseline)).rows
     by_key = {}
-    for row in compared:
+    for row in compared_rows:
         order = [key for key in row if key in ("method", "baseline_method", *names)]
         assert order == ["method", "baseline_method", *names]
         facts = ("corpus", "mixed", "task", "split", "measure", "language", "method", "baseline_method")
         by_key[tuple(row[fact] for fact in facts)] = [row[name] for name in names]
     facts = ("corpus", "mixed", "task", "split", "metric", "language", "system", "baseline")
-    both = [
+    row_pairs = [
         (by_key[key], row) for row in rows if (key := tuple(row.get(fact, "") for fact in facts)) in by_key
     ]
-    assert both
-    for numbers, row in both:
+    assert row_pairs
+    for numbers, row in row_pairs:
         assert numbers == pytest.approx([float(row[name]) for name in names])
 
 
@@ -473,7 +491,7 @@ def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
         if not table.name.startswith("scores-"):
             continue
         for number in table.data.to_dict("records"):
-            if number["column"] not in {*rows["language"]}:
+            if number["column"] not in set(rows["language"]):
                 continue
             facts = ("encoder", "way", "inputs", "inputs.translator", "corpus", "treebank", "task", "split")
             of_cell = rows[rows["language"].eq(number["column"]) & rows["metric"].eq(number["metric"])]
@@ -483,9 +501,9 @@ def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
                 not target or number["column"] in (*target.split("+"), *source.split("+"))
                 for target, source in zip(of_cell["target"], of_cell["source"], strict=True)
             ]
-            counted = of_cell[of_language] if any(of_language) else of_cell
-            units = "encoder.seed" if counted["encoder.kind"].eq("pretrain").all() else "seed"
-            mean = counted.groupby(units)["score"].mean().mean()
+            counted_rows = of_cell[of_language] if any(of_language) else of_cell
+            units = "encoder.seed" if counted_rows["encoder.kind"].eq("pretrain").all() else "seed"
+            mean = counted_rows.groupby(units)["score"].mean().mean()
             assert number["mean"] == pytest.approx(mean), (table.name, number["system"], number["column"])
             texts = {cell.text.split(" ±")[0].split()[0] for row in table.rows for cell in row if cell.text}
             assert percent(mean) in texts
@@ -505,12 +523,12 @@ def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(
         kind = next(kind for kind in NUMBERS_OF if figure.alt.startswith(kind))
         pattern, numbers_of = NUMBERS_OF[kind]
         names = "|".join(re.escape(label.replace(", ", " ")) for label, _ in drawn_lines(figure))
-        said = re.findall(pattern.replace("NAMES", names), figure.alt)
+        shown_numbers = re.findall(pattern.replace("NAMES", names), figure.alt)
         expected = numbers_of(figure)
-        assert said and "e+" not in figure.alt, figure.alt
-        assert sorted(said) == sorted(expected) or (len(said) == MOST_ENDS and {*said} <= {*expected}), (
-            figure.name
-        )
+        assert shown_numbers and "e+" not in figure.alt, figure.alt
+        assert sorted(shown_numbers) == sorted(expected) or (
+            len(shown_numbers) == MOST_ENDS and set(shown_numbers) <= set(expected)
+        ), figure.name
 
 
 NUMBER = r"(−?\d+(?:\.\d+)?(?:e-\d+)?)"
@@ -519,8 +537,8 @@ NUMBER = r"(−?\d+(?:\.\d+)?(?:e-\d+)?)"
 def drawn_lines(figure: Figure) -> list[tuple[str, list[float]]]:
     """Return each drawn line that has a name, and its heights."""
     lines = [line for axes in figure.paint(PAGE).axes for line in axes.get_lines()]
-    named = [line for line in lines if not line.get_label().startswith("_")]
-    return [(line.get_label(), [*line.get_ydata()]) for line in named]
+    named_lines = [line for line in lines if not line.get_label().startswith("_")]
+    return [(line.get_label(), list(line.get_ydata())) for line in named_lines]
 
 
 def short(number: float) -> str:
@@ -530,9 +548,9 @@ def short(number: float) -> str:
 def mean_at_models(figure: Figure) -> list[str]:
     """Return the mean of the drawn numbers at α 0 and 1, for each role, path and task."""
     data = figure.data[figure.data["alpha"].isin([0, 1])]
-    by = ["role", "path", *data.columns.intersection(["task"]), "alpha"]
+    columns = ["role", "path", *data.columns.intersection(["task"]), "alpha"]
     percent_of = 100 if "in percent" in figure.alt else 1
-    means = percent_of * data.groupby(by, sort=False)["mean"].mean()
+    means = percent_of * data.groupby(columns, sort=False)["mean"].mean()
     heights = [height for _, line in drawn_lines(figure) for height in line]
     assert min(heights) <= max(means) and max(heights) >= min(means), "not in the units of the picture"
     return [short(mean) for mean in means]
@@ -562,7 +580,7 @@ NUMBERS_OF: dict[str, tuple[str, Callable[[Figure], list[str]]]] = {
     "Dot plot": (rf" {NUMBER}(?=;|\.$)", spreads_of),
     "Dots; percent": (
         rf" {NUMBER}(?=, | and |\.$)",
-        lambda figure: [percent(one) for one in figure.data.groupby("panel")["between"].first()],
+        lambda figure: [percent(share) for share in figure.data.groupby("panel")["between"].first()],
     ),
     "Histograms": (
         rf"AUC {NUMBER}",

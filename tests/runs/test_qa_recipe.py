@@ -40,9 +40,9 @@ PASSAGE = "Die Brücke der Stadt wurde 1887 gebaut. The bridge was built in 1887
 def data(tmp_path):
     """SQuAD in English, with one answer next to its offset, and MLQA in both languages."""
 
-    def put_file(name, asked, answers):
+    def put_file(name, question, answers):
         qas = [
-            {"id": f"q{index}", "question": asked, "answers": [{"text": text, "answer_start": start}]}
+            {"id": f"q{index}", "question": question, "answers": [{"text": text, "answer_start": start}]}
             for index, (start, text) in enumerate(answers)
         ]
         content = {"data": [{"title": "t", "paragraphs": [{"context": PASSAGE, "qas": qas}]}]}

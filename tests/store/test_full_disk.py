@@ -1,4 +1,4 @@
-"""A real full disk: half-written files are never used as whole ones; the same call resumes later."""
+"""On a full disk, half-written files are never used as whole ones, and the same call resumes later."""
 
 import subprocess
 
@@ -25,7 +25,7 @@ FULL = "space"
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 64 KiB; only root can make one."""
+    """A file system of 64 KiB, which only root can make."""
     folder = tmp_path / "disk"
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
@@ -42,7 +42,7 @@ def resize(disk, size):
 
 
 def fill(disk):
-    """Fill the disk; return the file that uses the space."""
+    """Fill the disk and return the file that uses the space."""
     ballast = disk / "ballast"
     with pytest.raises(OSError, match="left"), ballast.open("wb", buffering=0) as file:
         while True:
@@ -54,16 +54,16 @@ def test_a_lease_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
     board = FolderBoard(disk / "leases")
     leases = Leases(board)
     with leases.lease_run("held") as lease:
-        ballast, before = fill(disk), board.read("held.1")
+        ballast, old_content = fill(disk), board.read("held.1")
         lease.beat = 10
         board.write("held.1", lease.content())
-        assert board.read("held.1") == before.replace(b'"beat": 0', b'"beat": 10')
+        assert board.read("held.1") == old_content.replace(b'"beat": 0', b'"beat": 10')
         with pytest.raises(StorageError, match=FULL), leases.lease_run("another"):
             pass
         assert sorted(path.name for path in board.folder.iterdir()) == ["held.1"]
         ballast.unlink()
-        with leases.lease_run("another") as other:
-            assert other.number == 1
+        with leases.lease_run("another") as second_lease:
+            assert second_lease.number == 1
 
 
 def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
@@ -96,20 +96,20 @@ def test_the_last_checkpoint_stays_on_a_full_disk(disk):
 @pytest.mark.slow
 def test_however_often_the_disk_is_full_the_same_call_goes_on(disk, tmp_path):
     recipe = tiny(tmp_path, TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every = 1"))
-    whole = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
-    out, stopped, size = disk / "runs", 0, 16
+    whole_study = isogloss.run(recipe, out=tmp_path / "whole", jobs=1, scale="least", report=False)
+    folder, stop_count, size = disk / "runs", 0, 16
     while True:
         resize(disk, f"{size}k")
         try:
-            made = isogloss.run(recipe, out=out, jobs=1, scale="least", report=False).outcome
+            outcome = isogloss.run(recipe, out=folder, jobs=1, scale="least", report=False).outcome
         except StorageError as error:
-            stopped += 1
+            stop_count += 1
             assert FULL in str(error)
-            assert not list(out.rglob("*.tmp"))
+            assert not list(folder.rglob("*.tmp"))
             size = int(size * 1.7)
         else:
             break
-    assert stopped > 3
-    assert (made.failed, made.damaged) == ({}, {})
-    for key in whole.outcome.made:
-        assert (out / key / RECORD).read_bytes() == (whole.out / key / RECORD).read_bytes()
+    assert stop_count > 3
+    assert (outcome.failed, outcome.damaged) == ({}, {})
+    for key in whole_study.outcome.made:
+        assert (folder / key / RECORD).read_bytes() == (whole_study.out / key / RECORD).read_bytes()

@@ -47,13 +47,13 @@ def left(board: FolderBoard) -> list[str]:
 
 
 def test_a_lease_is_held_by_one_alone_and_removed_when_its_run_is_finished(board):
-    first, second = Leases(board), Leases(board)
-    with first.lease_run("run") as lease, second.lease_run("run") as other:
-        assert (lease.number, other) == (1, None)
-        assert first.holder("run").startswith(f"{os.getpid()} on ")
+    first_leases, second_leases = Leases(board), Leases(board)
+    with first_leases.lease_run("run") as lease, second_leases.lease_run("run") as second_lease:
+        assert (lease.number, second_lease) == (1, None)
+        assert first_leases.holder("run").startswith(f"{os.getpid()} on ")
         lease.ending = "finished"
     assert left(board) == []
-    assert first.history("run") == LeaseHistory()
+    assert first_leases.history("run") == LeaseHistory()
 
 
 def test_a_lease_that_was_given_up_is_followed_by_the_next(board):
@@ -101,14 +101,14 @@ def test_deaths_are_leases_that_nobody_gave_back(board):
 
 
 def test_a_holder_that_was_paused_and_finds_its_lease_lost_has_not_died(board, monkeypatch):
-    paused = Leases(board)
-    with paused.lease_run("run") as lease:
-        others = Leases(board, clock=Clock())
+    paused_leases = Leases(board)
+    with paused_leases.lease_run("run") as lease:
+        other_leases = Leases(board, clock=Clock())
         held_elsewhere(board, "run", number=2)
-        assert others.history("run").deaths == 1
-        paused.renew(lease)
+        assert other_leases.history("run").deaths == 1
+        paused_leases.renew(lease)
         assert lease.lost
-    assert others.history("run") == LeaseHistory(is_held=True, holder="7 on there")
+    assert other_leases.history("run") == LeaseHistory(is_held=True, holder="7 on there")
 
 
 def test_the_leases_of_a_process_that_ends_at_once_are_given_back(board):
@@ -123,21 +123,21 @@ def test_silence_is_not_counted_while_the_board_could_not_be_seen(board):
     class Seen(FolderBoard):
         interruptions = 0
 
-    clock, seen = Clock(), Seen(board.folder)
-    leases = Leases(seen, duration=60, clock=clock)
+    clock, seen_board = Clock(), Seen(board.folder)
+    leases = Leases(seen_board, duration=60, clock=clock)
     held_elsewhere(board, "run")
     assert leases.history("run").is_held
     clock.now += 61
-    object.__setattr__(seen, "interruptions", 1)
+    object.__setattr__(seen_board, "interruptions", 1)
     assert leases.history("run").is_held
     clock.now += 61
     assert not leases.history("run").is_held
 
 
 def test_a_dead_process_of_this_machine_holds_nothing(board):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    held_elsewhere(board, "run", process=f"{host()}-{ended.pid}-1")
+    process = subprocess.Popen(["true"])
+    process.wait()
+    held_elsewhere(board, "run", process=f"{host()}-{process.pid}-1")
     with Leases(board).lease_run("run") as lease:
         assert lease.number == 2
 
@@ -179,13 +179,13 @@ def test_a_lease_that_is_being_written_is_held(board):
 def test_a_holder_gives_signs_of_life_until_it_ends_and_none_after(board):
     leases = Leases(board, duration=0.06)
     with leases.lease_run("run") as lease:
-        seen = {board.read(lease.name)}
+        contents = {board.read(lease.name)}
         for _ in range(200):
             time.sleep(0.01)
-            seen.add(board.read(lease.name))
-            if len(seen) > 3:
+            contents.add(board.read(lease.name))
+            if len(contents) > 3:
                 break
-        assert len(seen) > 3
+        assert len(contents) > 3
         lease.ending = "finished"
     time.sleep(0.1)
     assert left(board) == []
@@ -241,9 +241,9 @@ def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatc
     path = board.folder / "run.1"
     open_ = os.open
 
-    def remove_first(*args, **how):
+    def remove_first(*args, **options):
         path.unlink(missing_ok=True)
-        return open_(*args, **how)
+        return open_(*args, **options)
 
     monkeypatch.setattr(os, "open", remove_first)
     assert board.read("run.1") is None
@@ -279,9 +279,9 @@ def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
     leases = Leases(board)
     with leases.lease_run("run") as lease:
         board.remove("run.1")
-        with Leases(board).lease_run("run") as other:
+        with Leases(board).lease_run("run") as second_lease:
             leases.renew(lease)
-            assert (lease.lost, board.read("run.1")) == (True, other.content())
+            assert (lease.lost, board.read("run.1")) == (True, second_lease.content())
 
 
 def test_what_is_done_alone_waits_for_others(board, monkeypatch):
@@ -329,9 +329,9 @@ for key in map(str, range(300)):
 def test_processes_that_race_make_each_run_once(tmp_path):
     words = [sys.executable, "-c", MANY, str(tmp_path)]
     racing = [Forked([*words, str(number)]) for number in range(4)]
-    assert [one.wait() for one in racing] == [0] * 4
-    made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
-    assert made == dict.fromkeys(map(str, range(300)), 1)
+    assert [process.wait() for process in racing] == [0] * 4
+    made_counts = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
+    assert made_counts == dict.fromkeys(map(str, range(300)), 1)
     assert not list((tmp_path / "leases").iterdir())
 
 
@@ -377,13 +377,13 @@ def test_what_a_machine_held_that_died_is_leased_by_another_after_a_lease(tmp_pa
     def list_made(name: str) -> list[str]:
         return (folder / name).read_text().split() if (folder / name).exists() else []
 
-    first = machine(folder, "first")
+    first_machine = machine(folder, "first")
     wait_until(lambda: list_made("first") == ["0"])
     second = machine(folder, "second")
     wait_until(lambda: len(list_made("second")) == 19)
     assert sorted(list_made("second"), key=int) == list(map(str, range(1, 20)))
-    first.kill()
-    first.wait()
+    first_machine.kill()
+    first_machine.wait()
     assert second.wait(timeout=60) == 0
     assert Counter(list_made("second")) == dict.fromkeys(map(str, range(20)), 1)
     assert not list((folder / "leases").iterdir())
@@ -423,38 +423,38 @@ def test_no_two_hold_a_lease_whatever_happens(steps):
         def remove(self, name):
             self.pop(name, None)
 
-    board, clock, finished = Memory(), Clock(), False
+    board, clock, is_finished = Memory(), Clock(), False
     processes = [Leases(board, duration=60, clock=clock) for _ in range(3)]
     holding: dict[int, Lease] = {}
-    frozen: dict[int, Lease] = {}
-    for who, what in steps:
-        if what == "claim" and who not in {**holding, **frozen} and not finished:
-            lease = processes[who]._lease("run")
+    frozen_leases: dict[int, Lease] = {}
+    for index, action in steps:
+        if action == "claim" and index not in {**holding, **frozen_leases} and not is_finished:
+            lease = processes[index]._lease("run")
             if lease is not None:
                 assert not holding
-                holding[who] = lease
-                processes[who]._held["run"] = lease
-        elif who in holding and what in ("end", "finish"):
-            lease = holding.pop(who)
-            finished = what == "finish"
-            lease.ending = "finished" if finished else "given up"
-            processes[who]._end(lease)
-        elif what == "freeze" and holding:
-            for one in processes:
-                one.history("run")
+                holding[index] = lease
+                processes[index]._held["run"] = lease
+        elif index in holding and action in ("end", "finish"):
+            lease = holding.pop(index)
+            is_finished = action == "finish"
+            lease.ending = "finished" if is_finished else "given up"
+            processes[index]._end(lease)
+        elif action == "freeze" and holding:
+            for leases in processes:
+                leases.history("run")
             clock.now += 61
-            frozen |= holding
+            frozen_leases |= holding
             holding.clear()
-        elif what == "wake" and who in frozen:
-            lease = frozen.pop(who)
-            processes[who].renew(lease)
+        elif action == "wake" and index in frozen_leases:
+            lease = frozen_leases.pop(index)
+            processes[index].renew(lease)
             if lease.lost:
-                processes[who]._end(lease)
+                processes[index]._end(lease)
             else:
                 assert not holding
-                assert not finished
-                holding[who] = lease
-    assert not finished or not board
+                assert not is_finished
+                holding[index] = lease
+    assert not is_finished or not board
 
 
 def test_the_log_says_what_was_leased_and_how_it_ended(board):
@@ -478,23 +478,24 @@ def test_processes_have_names_of_their_own():
     assert not has_ended(this_process())
     assert not has_ended(ELSEWHERE)
     assert not has_ended("")
-    started = this_process().rpartition("-")[2]
+    start = this_process().rpartition("-")[2]
     if Path("/proc/self/stat").exists():
-        assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")
+        assert has_ended(f"{host()}-{os.getpid()}-{int(start) + 1}")
 
 
 @pytest.mark.parametrize(
-    "make", [lambda path, mine: path.symlink_to(mine), lambda path, mine: path.hardlink_to(mine)]
+    "make",
+    [lambda path, own_file: path.symlink_to(own_file), lambda path, own_file: path.hardlink_to(own_file)],
 )
 def test_who_renews_a_lease_that_became_a_link_writes_nothing_through_it(board, tmp_path, make):
-    mine = tmp_path / "mine"
-    mine.write_text("a file of the holder")
+    own_file = tmp_path / "mine"
+    own_file.write_text("a file of the holder")
     with Leases(board).lease_run("run") as lease:
         (board.folder / lease.name).unlink()
-        make(board.folder / lease.name, mine)
+        make(board.folder / lease.name, own_file)
         Leases(board).renew(lease)
         assert not board.write(lease.name, lease.content(), lease.is_own)
-    assert mine.read_text() == "a file of the holder"
+    assert own_file.read_text() == "a file of the holder"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b"[1]", b"{}", b'{"token": null}'])
@@ -508,7 +509,7 @@ def test_a_lease_whose_content_cannot_be_read_is_not_ones_own(board, content):
 
 @pytest.mark.parametrize("folders", [1, 30])
 def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_path, folders):
-    before = threading.active_count()
+    thread_count = threading.active_count()
     for number in range(folders):
         leases = Leases(FolderBoard(tmp_path / str(number)))
         for _ in range(3):
@@ -517,4 +518,4 @@ def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_pa
                 assert renewing.is_alive()
                 lease.ending = "finished"
             renewing.join()
-    assert threading.active_count() == before
+    assert threading.active_count() == thread_count

@@ -77,7 +77,7 @@ class Faulty(MemoryFileSystem):
 
 @pytest.fixture
 def faulty(tmp_path, monkeypatch):
-    """A store on such a file system; set its faults on ``Faulty``."""
+    """A store on such a file system, whose faults are set on ``Faulty``."""
     fsspec.register_implementation("abfss", Faulty, clobber=True)
     fsspec.filesystem("memory").store.clear()
     for name in ("overwrites", "cuts", "fails", "away"):
@@ -159,43 +159,43 @@ def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
 
 
 def test_a_run_is_finished_when_its_record_is_there_too(store, tmp_path):
-    other = elsewhere(store, tmp_path)
-    assert not other.is_finished(RUN)
+    second_store = elsewhere(store, tmp_path)
+    assert not second_store.is_finished(RUN)
     finish_run(store)
     assert store.is_finished(RUN)
-    assert (other.is_finished(RUN), other.is_finished(RUN, afresh=True)) == (False, True)
-    other.refresh()
-    assert other.is_finished(RUN)
-    assert other.record(RUN) == FINISHED
+    assert (second_store.is_finished(RUN), second_store.is_finished(RUN, afresh=True)) == (False, True)
+    second_store.refresh()
+    assert second_store.is_finished(RUN)
+    assert second_store.record(RUN) == FINISHED
 
 
 def test_what_a_run_made_is_brought_down_once(store, tmp_path):
     finish_run(store)
-    other = elsewhere(store, tmp_path)
-    other.download([RUN])
-    assert (other.model(RUN) / "weights").read_text() == "a whole model"
-    assert other.is_finished(RUN)
+    second_store = elsewhere(store, tmp_path)
+    second_store.download([RUN])
+    assert (second_store.model(RUN) / "weights").read_text() == "a whole model"
+    assert second_store.is_finished(RUN)
     fsspec.filesystem("memory").store.clear()
-    other.download([RUN])  # Nothing is asked for again.
+    second_store.download([RUN])  # Nothing is asked for again.
     with pytest.raises(StorageError, match=r"whole.*record.json"):
         elsewhere(store, tmp_path / "third").download([RUN])
 
 
 def test_a_damaged_copy_is_brought_again(store, tmp_path):
     finish_run(store)
-    other = elsewhere(store, tmp_path)
-    other.download([RUN])
-    (other.model(RUN) / "weights").write_text("half")
-    other.download([RUN])
-    assert (other.model(RUN) / "weights").read_text() == "a whole model"
+    second_store = elsewhere(store, tmp_path)
+    second_store.download([RUN])
+    (second_store.model(RUN) / "weights").write_text("half")
+    second_store.download([RUN])
+    assert (second_store.model(RUN) / "weights").read_text() == "a whole model"
 
 
 def test_a_truncated_download_is_found_and_repeated(faulty, tmp_path):
     finish_run(faulty)
-    other = elsewhere(faulty, tmp_path)
+    second_store = elsewhere(faulty, tmp_path)
     Faulty.cuts = 1
-    other.download([RUN])
-    assert (other.model(RUN) / "weights").read_text() == "a whole model"
+    second_store.download([RUN])
+    assert (second_store.model(RUN) / "weights").read_text() == "a whole model"
     third = elsewhere(faulty, tmp_path / "third")
     Faulty.cuts = 99
     with pytest.raises(StorageError, match=f"{KEY}/record.json"):
@@ -224,11 +224,11 @@ def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(fault
 
 def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
     """The duration of a run varies, so its file would not match the other machine's manifest."""
-    other, upload = elsewhere(store, tmp_path), Remote._upload_files
+    second_store, upload = elsewhere(store, tmp_path), Remote._upload_files
 
     def pause_upload(remote, names):
         monkeypatch.setattr(Remote, "_upload_files", upload)
-        finish_run(other, seconds=22)
+        finish_run(second_store, seconds=22)
         upload(remote, names)
 
     monkeypatch.setattr(Remote, "_upload_files", pause_upload)
@@ -258,15 +258,15 @@ def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):
 
 
 def test_a_failure_is_known_elsewhere_until_it_is_forgotten(store, tmp_path):
-    other = elsewhere(store, tmp_path)
+    second_store = elsewhere(store, tmp_path)
     store.fail(RUN, "why")
-    assert (other.failure(RUN), other.failure(RUN, afresh=True)) == ("", "why")
-    other.download_records()
-    assert other.failure(RUN) == "why"
+    assert (second_store.failure(RUN), second_store.failure(RUN, afresh=True)) == ("", "why")
+    second_store.download_records()
+    assert second_store.failure(RUN) == "why"
     store.forget_failure(RUN)
-    other.download_records()
-    assert other.failure(RUN) == ""
-    assert not (other.folder(RUN) / "failed.json").exists()
+    second_store.download_records()
+    assert second_store.failure(RUN) == ""
+    assert not (second_store.folder(RUN) / "failed.json").exists()
 
 
 def checkpoint(store: Store, step: int) -> Path:
@@ -278,36 +278,36 @@ def checkpoint(store: Store, step: int) -> Path:
 
 
 def test_the_last_checkpoint_goes_up_when_a_run_is_left_and_comes_down_elsewhere(store, tmp_path):
-    first, lease = checkpoint(store, 5), Lease(KEY, 1)
+    first_checkpoint, lease = checkpoint(store, 5), Lease(KEY, 1)
     with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, lease):
         raise Interrupted
-    first.unlink()
-    first.parent.rmdir()
-    last = checkpoint(store, 10)
+    first_checkpoint.unlink()
+    first_checkpoint.parent.rmdir()
+    last_checkpoint = checkpoint(store, 10)
     with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, lease):
         raise Interrupted
-    other = elsewhere(store, tmp_path)
-    assert other.download_checkpoints(RUN) == ""
-    work = other.folder(RUN) / "work"
+    second_store = elsewhere(store, tmp_path)
+    assert second_store.download_checkpoints(RUN) == ""
+    work = second_store.folder(RUN) / "work"
     assert [path.relative_to(work) for path in work.rglob("*") if path.is_file()] == [
-        last.relative_to(store.folder(RUN) / "work")
+        last_checkpoint.relative_to(store.folder(RUN) / "work")
     ]
     assert not [name for name in store.remote.listing() if "checkpoint-000000005" in name]
     (work / "later").touch()  # It goes on from there …
-    assert other.download_checkpoints(RUN) == ""
+    assert second_store.download_checkpoints(RUN) == ""
     assert (work / "later").exists()
-    finish_run(other)  # … to the end, where nobody needs them any more.
+    finish_run(second_store)  # … to the end, where nobody needs them any more.
     assert not [name for name in store.remote.listing() if "work" in name]
 
 
 def test_checkpoints_go_up_while_a_run_is_made_unless_it_was_lost(store, monkeypatch):
     monkeypatch.setattr(module, "UPLOAD_EVERY", 0.01)
     checkpoint(store, 5)
-    lost, held = Lease(KEY, 1, lost=True), Lease(KEY, 2)
-    with store.uploading_checkpoints(RUN, lost):
+    lost_lease, held_lease = Lease(KEY, 1, lost=True), Lease(KEY, 2)
+    with store.uploading_checkpoints(RUN, lost_lease):
         time.sleep(0.1)
     assert store.remote.listing() == {}
-    with store.uploading_checkpoints(RUN, held):
+    with store.uploading_checkpoints(RUN, held_lease):
         for _ in range(500):
             if store.remote.exists(f"{KEY}/{CHECKPOINTS}"):
                 break
@@ -320,9 +320,9 @@ def test_a_checkpoint_that_is_not_whole_is_none(store, tmp_path):
     with pytest.raises(Interrupted), store.uploading_checkpoints(RUN, Lease(KEY, 1)):
         raise Interrupted
     store.remote.write(f"{KEY}/{WORK}/inner/checkpoint-000000005/state.json", b"50")
-    other = elsewhere(store, tmp_path)
-    assert "these checkpoints are not whole" in other.download_checkpoints(RUN)
-    assert not (other.folder(RUN) / "work").exists()
+    second_store = elsewhere(store, tmp_path)
+    assert "these checkpoints are not whole" in second_store.download_checkpoints(RUN)
+    assert not (second_store.folder(RUN) / "work").exists()
 
 
 def test_an_answer_that_took_long_counts_as_an_interruption(remote, monkeypatch):
@@ -341,8 +341,8 @@ def test_the_log_of_leases_is_written_in_parts(remote, monkeypatch):
     for number in range(LINES // 2 + 1):
         with leases.lease_run(str(number)) as lease:
             lease.ending = "finished"
-    written = [name for name in remote.listing() if f"{LEASES}/log/" in name]
-    assert len(written) == 1  # The first line; the others wait.
+    log_parts = [name for name in remote.listing() if f"{LEASES}/log/" in name]
+    assert len(log_parts) == 1  # The first line; the others wait.
     leases.flush_log()
     names = sorted(remote.listing())
     assert len(names) == 2
@@ -353,8 +353,12 @@ def test_the_log_of_leases_is_written_in_parts(remote, monkeypatch):
 
 def test_a_store_is_sent_to_other_processes_without_what_it_knows(store, monkeypatch, tmp_path):
     store.remote.listed["x"] = 1
-    sent = pickle.loads(pickle.dumps(store))
-    assert (sent.root, sent.remote.url, sent.remote.listed) == (store.root, store.remote.url, {})
+    sent_store = pickle.loads(pickle.dumps(store))
+    assert (sent_store.root, sent_store.remote.url, sent_store.remote.listed) == (
+        store.root,
+        store.remote.url,
+        {},
+    )
 
 
 def test_a_copy_is_not_brought_where_it_is_here(remote):
@@ -371,14 +375,14 @@ def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, m
     fsspec.filesystem("memory").store.clear()
     url, recipe = "memory://place/whole", tiny(tmp_path, PAIRS)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "one"))
-    first = isogloss.run(recipe, out=url, jobs=1)
+    first_study = isogloss.run(recipe, out=url, jobs=1)
     assert isogloss.run(recipe, out=url, jobs=1).outcome.made == []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "two"))
     study = isogloss.read(url)
-    assert study.out != first.out
-    assert study.frame("scores").equals(first.frame("scores"))
-    assert study.report.html.read_bytes() == first.report.html.read_bytes()
-    assert store_at(url).remote.read("report.html") == first.report.html.read_bytes()
+    assert study.out != first_study.out
+    assert study.frame("scores").equals(first_study.frame("scores"))
+    assert study.report.html.read_bytes() == first_study.report.html.read_bytes()
+    assert store_at(url).remote.read("report.html") == first_study.report.html.read_bytes()
     model = next(run.id for run in study.runs if run.kind == "fine-tune")
     assert not (local_folder(f"{url}/{model}") / "model").exists()
     assert (local_model(f"{url}/{model}") / "model" / "config.json").exists()
@@ -386,13 +390,13 @@ def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, m
 
 def test_names_that_lead_out_are_refused_before_anything_is_brought(store, tmp_path):
     finish_run(store)
-    told = json.loads(store.remote.read(f"{KEY}/{FILES}"))
+    manifest = json.loads(store.remote.read(f"{KEY}/{FILES}"))
     for name in (f"{KEY}/../../x", "/x", "0123456789ab/model/x"):
-        store.remote.write(f"{KEY}/{FILES}", json.dumps(told | {name: Checksum(1).__dict__}).encode())
-        other = elsewhere(store, tmp_path)
+        store.remote.write(f"{KEY}/{FILES}", json.dumps(manifest | {name: Checksum(1).__dict__}).encode())
+        second_store = elsewhere(store, tmp_path)
         with pytest.raises(StorageError, match=f"study/{KEY}/{FILES}: .*'{name}'"):
-            other.download([RUN])
-        assert not other.model(RUN).exists()
+            second_store.download([RUN])
+        assert not second_store.model(RUN).exists()
 
 
 def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
@@ -403,13 +407,13 @@ def test_checkpoints_that_lead_out_are_refused_by_name(store, tmp_path):
 
 def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     finish_run(store)
-    other, victim = elsewhere(store, tmp_path), tmp_path / "victim"
+    second_store, victim = elsewhere(store, tmp_path), tmp_path / "victim"
     victim.mkdir()
-    other.root.mkdir()
-    (other.root / KEY).symlink_to(victim)
+    second_store.root.mkdir()
+    (second_store.root / KEY).symlink_to(victim)
     with pytest.raises(StorageError, match=f"{KEY}:"):
-        other.download_records()
-    assert not [*victim.iterdir()]
+        second_store.download_records()
+    assert not list(victim.iterdir())
 
 
 @pytest.mark.parametrize("base", [f"../../{KEY}/model", "../../../evil/model", "/etc", 5])
@@ -418,15 +422,15 @@ def test_a_base_that_is_no_other_run_of_the_store_is_not_brought(store, tmp_path
     store.model(RUN).mkdir()
     (store.model(RUN) / "difference.json").write_text(json.dumps({"base": base}))
     store.finish(FINISHED, {})
-    other = elsewhere(store, tmp_path)
-    assert other.download_model(KEY) == other.folder(RUN)
-    assert [path.name for path in other.root.iterdir()] == [KEY]
+    second_store = elsewhere(store, tmp_path)
+    assert second_store.download_model(KEY) == second_store.folder(RUN)
+    assert [path.name for path in second_store.root.iterdir()] == [KEY]
 
 
 def test_only_runs_and_the_plan_are_brought_for_reports(store, tmp_path):
     finish_run(store)
     store.remote.write("notes/record.json", b"{}")
     store.remote.write("notes/failed.json", b"{}")
-    other = elsewhere(store, tmp_path)
-    other.download_records()
-    assert [path.name for path in other.root.iterdir()] == [KEY]
+    second_store = elsewhere(store, tmp_path)
+    second_store.download_records()
+    assert [path.name for path in second_store.root.iterdir()] == [KEY]

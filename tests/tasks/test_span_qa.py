@@ -32,23 +32,25 @@ def test_the_answer_is_the_best_span_of_all_windows(tokenizer, examples):
     rows = QA.encode(examples, tokenizer, limit=20, overlap=6)
     scores = [torch.randn(len(row.positions), 2, generator=generator) for row in rows]
     sums = {}
-    for row, own in zip(rows, scores, strict=True):
-        for first, last in product(range(1, len(row.positions)), repeat=2):
-            if 0 <= last - first < MAX_ANSWER_SUBWORDS:
-                text = examples[row.example].passage[row.characters[2 * first] : row.characters[2 * last + 1]]
-                sums.setdefault(row.example, []).append((float(own[first, 0] + own[last, 1]), text))
+    for row, row_scores in zip(rows, scores, strict=True):
+        for start, end in product(range(1, len(row.positions)), repeat=2):
+            if 0 <= end - start < MAX_ANSWER_SUBWORDS:
+                text = examples[row.example].passage[row.characters[2 * start] : row.characters[2 * end + 1]]
+                sums.setdefault(row.example, []).append(
+                    (float(row_scores[start, 0] + row_scores[end, 1]), text)
+                )
     assert QA.decode(examples, rows, scores) == [max(sums[number])[1] for number in range(len(examples))]
 
 
 def test_a_question_that_is_too_long_is_cut(tokenizer):
-    long = question("sat", asked="the " * 200)
-    (row,) = QA.encode([long], tokenizer)
+    long_question = question("sat", asked="the " * 200)
+    (row,) = QA.encode([long_question], tokenizer)
     the = tokenizer("the", add_special_tokens=False)["input_ids"][0]
     assert list(row.subwords).count(the) == MAX_QUESTION_SUBWORDS + PASSAGE.split().count("the")
 
 
 def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
-    (whole,) = QA.encode([question("sat")], tokenizer)
+    (whole_row,) = QA.encode([question("sat")], tokenizer)
     for limit, overlap in ((30, 8), (14, 100), (8, 0)):
         rows = QA.encode([question("sat")], tokenizer, limit=limit, overlap=overlap)
         assert all(len(row.subwords) <= limit for row in rows)
@@ -58,40 +60,43 @@ def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
             for place in range(1, len(row.positions))
         }
         assert spans == {
-            (whole.characters[2 * place], whole.characters[2 * place + 1])
-            for place in range(1, len(whole.positions))
+            (whole_row.characters[2 * place], whole_row.characters[2 * place + 1])
+            for place in range(1, len(whole_row.positions))
         }
         for row in rows:
             assert row.positions[0] == 0
             assert len(row.characters) == 2 * len(row.positions) == 2 * len(row.gold)
-            answered = [place for place, mark in enumerate(row.gold) if mark]
+            answer_places = [place for place, mark in enumerate(row.gold) if mark]
             assert (
-                answered == [0]
-                or PASSAGE[row.characters[2 * answered[0]] : row.characters[2 * answered[-1] + 1]] == "sat"
+                answer_places == [0]
+                or PASSAGE[row.characters[2 * answer_places[0]] : row.characters[2 * answer_places[-1] + 1]]
+                == "sat"
             )
 
 
 def test_an_answer_no_longer_than_the_overlap_is_whole_in_some_window(tokenizer):
     words = PASSAGE.split()
-    asked = [question(" ".join(words[i : i + 3]), number=i) for i in range(len(words) - 3)]
-    longest = max(len(row) for row in tokenizer([one.answers[0][1] for one in asked])["input_ids"])
-    rows = QA.encode(asked, tokenizer, limit=4 * longest + 20, overlap=longest)
+    questions = [question(" ".join(words[i : i + 3]), number=i) for i in range(len(words) - 3)]
+    longest = max(
+        len(row) for row in tokenizer([example.answers[0][1] for example in questions])["input_ids"]
+    )
+    rows = QA.encode(questions, tokenizer, limit=4 * longest + 20, overlap=longest)
     inside = {row.example for row in rows if not row.gold[0]}
-    assert inside == set(range(len(asked)))
+    assert inside == set(range(len(questions)))
 
 
 def test_the_first_of_several_answers_is_learned(tokenizer):
-    both = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
-    (row,) = QA.encode([both], tokenizer)
-    assert QA.decode([both], [row], [span_scores(row)]) == ["sat"]
-    assert QA.gold([both])[0].texts == ("sat", "the cat")
+    example = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
+    (row,) = QA.encode([example], tokenizer)
+    assert QA.decode([example], [row], [span_scores(row)]) == ["sat"]
+    assert QA.gold([example])[0].texts == ("sat", "the cat")
 
 
 def test_questions_without_answers_and_empty_passages_are_encoded(tokenizer):
-    asked = [question(), question(passage=" \n"), question(passage="")]
-    rows = QA.encode(asked, tokenizer)
+    questions = [question(), question(passage=" \n"), question(passage="")]
+    rows = QA.encode(questions, tokenizer)
     assert [len(row.gold) for row in rows] == [0, 0, 0]
-    assert QA.decode(asked, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
+    assert QA.decode(questions, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
 
 
 def test_an_answer_that_is_not_at_its_offset_is_named(tokenizer):
@@ -112,12 +117,12 @@ def test_the_best_span_is_that_of_all_spans(data):
     numbers = st.integers(-3, 3).map(float)  # Few values, so that there are many equal sums.
     length, longest = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 6))
     start, end = (data.draw(st.lists(numbers, min_size=length, max_size=length)) for _ in range(2))
-    every = [
-        (start[first] + end[last], first, last)
-        for first in range(length)
-        for last in range(first, min(length, first + longest))
+    spans = [
+        (start[first_place] + end[last_place], first_place, last_place)
+        for first_place in range(length)
+        for last_place in range(first_place, min(length, first_place + longest))
     ]
-    expected = min(every, key=lambda span: (-span[0], span[1:]), default=None)
+    expected = min(spans, key=lambda span: (-span[0], span[1:]), default=None)
     assert best_span(np.array(start), np.array(end), longest=longest) == expected
 
 
@@ -146,9 +151,9 @@ def test_the_baseline_is_the_constant_piece_that_is_best_in_training():
     train = [question("the cat", number=number) for number in range(3)]
     assert QA.majority(train, train) == 1.0
     assert QA.majority(train, [question("hills"), question("the cat")]) == 0.5
-    last = [question("Rome Italy .", number=number) for number in range(3)]
-    assert QA.majority(last, last) == 1.0
-    assert QA.majority([], last) == pytest.approx(QA.score(QA.gold(last), ["the"] * 3))
+    rome_questions = [question("Rome Italy .", number=number) for number in range(3)]
+    assert QA.majority(rome_questions, rome_questions) == 1.0
+    assert QA.majority([], rome_questions) == pytest.approx(QA.score(QA.gold(rome_questions), ["the"] * 3))
 
 
 @given(st.text(), st.sampled_from(CONSTANT_SPANS))
@@ -165,7 +170,7 @@ def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
     questions = list(islice(CORPORA["squad"].read(BuiltInLanguages(), language, "test"), 50))
     rows = QA.encode(questions, tokenizer)
     answers = QA.decode(questions, rows, [span_scores(row) for row in rows])
-    assert answers == [one.answers[0][1] for one in questions]
+    assert answers == [example.answers[0][1] for example in questions]
 
 
 @pytest.mark.nightly
@@ -191,8 +196,9 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
         rows = task.encode(questions, tokenizer)
         answers = task.decode(questions, rows, [span_scores(row) for row in rows])
         right = [
-            normalize_answer(answer, one.language) == normalize_answer(one.answers[0][1], one.language)
-            for one, answer in zip(questions, answers, strict=True)
+            normalize_answer(answer, example.language)
+            == normalize_answer(example.answers[0][1], example.language)
+            for example, answer in zip(questions, answers, strict=True)
         ]
         assert sum(right) / len(right) >= least, language
 
@@ -206,8 +212,8 @@ def test_the_loss_is_the_mean_over_rows_of_start_and_end_among_the_rows_position
     with torch.no_grad():
         scores = QA.scores(model, batch).split([len(row.positions) for row in rows])
         expected = [
-            torch.nn.functional.cross_entropy(own.T, span_scores(row).argmax(dim=0))
-            for row, own in zip(rows, scores, strict=True)
+            torch.nn.functional.cross_entropy(row_scores.T, span_scores(row).argmax(dim=0))
+            for row, row_scores in zip(rows, scores, strict=True)
         ]
         torch.testing.assert_close(QA.loss(model, batch), torch.stack(expected).mean(), rtol=1e-4, atol=1e-5)
     assert len(rows) > len(examples)

@@ -49,23 +49,23 @@ def moments(optimizer):
 @pytest.mark.parametrize("with_best", [True, False])
 def test_what_is_loaded_is_what_was_saved(tmp_path, with_best):
     model, optimizer = trained_steps()
-    best = weights(toy(seed=9)) if with_best else None
-    Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best))
-    other = toy(seed=3)
-    fresh = adamw(other, UPDATES)
-    state = Checkpoints(tmp_path, 1).load(other, fresh)
+    best_weights = weights(toy(seed=9)) if with_best else None
+    Checkpoints(tmp_path, 1).save(model, optimizer, State(7, {"rows": [{"x": 0.1}], "ä": None}, best_weights))
+    second_model = toy(seed=3)
+    second_optimizer = adamw(second_model, UPDATES)
+    state = Checkpoints(tmp_path, 1).load(second_model, second_optimizer)
     assert (state.step, state.notes) == (7, {"rows": [{"x": 0.1}], "ä": None})
-    assert equal(weights(other), weights(model))
-    assert equal(moments(fresh), moments(optimizer))
-    assert (state.best is None) if best is None else equal(state.best, best)
+    assert equal(weights(second_model), weights(model))
+    assert equal(moments(second_optimizer), moments(optimizer))
+    assert (state.best is None) if best_weights is None else equal(state.best, best_weights)
 
 
 def test_loading_where_there_is_none_changes_nothing(tmp_path):
     model, optimizer = trained_steps()
-    before = weights(model)
+    old_weights = weights(model)
     assert Checkpoints(tmp_path / "none", 1).load(model, optimizer) is None
     assert Checkpoints(tmp_path / "none", 1).notes() is None
-    assert equal(weights(model), before)
+    assert equal(weights(model), old_weights)
 
 
 def test_only_the_last_checkpoint_is_kept(tmp_path):
@@ -99,9 +99,10 @@ def test_half_written_checkpoints_are_no_checkpoints(tmp_path):
     model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))
-    half = tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"  # Of a process that has ended.
-    shutil.copytree(tmp_path / "checkpoint-000000003", half)
-    (half / "state.json").unlink()
+    # The folder of a process that has ended.
+    half_checkpoint = tmp_path / f".checkpoint-000000006.{host()}-{os.getpid()}-1.tmp"
+    shutil.copytree(tmp_path / "checkpoint-000000003", half_checkpoint)
+    (half_checkpoint / "state.json").unlink()
     assert store.load(model, optimizer).step == 3
     store.save(model, optimizer, State(6, {}, None))
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000006"]
@@ -157,18 +158,18 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path, name, d
     file = tmp_path / "checkpoint-000000001" / name
     content = file.read_bytes()
     file.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "noise": b"\xff" * 100}[damage])
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError) as error:
         Checkpoints(tmp_path, 1).load(model, optimizer)
-    assert str(tmp_path / "checkpoint-000000001") in str(caught.value)
-    assert "training starts over" in str(caught.value)
+    assert str(tmp_path / "checkpoint-000000001") in str(error.value)
+    assert "training starts over" in str(error.value)
 
 
 def test_the_checkpoint_of_another_model_is_refused(tmp_path):
     model, optimizer = trained_steps()
     Checkpoints(tmp_path, 1).save(model, optimizer, State(1, {}, None))
-    other = torch.nn.Linear(6, 16)
+    second_model = torch.nn.Linear(6, 16)
     with pytest.raises(StorageError, match="checkpoint-"):
-        Checkpoints(tmp_path, 1).load(other, adamw(other, UPDATES))
+        Checkpoints(tmp_path, 1).load(second_model, adamw(second_model, UPDATES))
 
 
 @pytest.mark.parametrize("failing", ["os.mkdir", "isogloss.training.checkpoints.create_file", "os.replace"])
@@ -233,11 +234,11 @@ def test_no_checkpoints_are_written_where_none_are_wanted_or_needed(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
 def test_whoever_shares_the_folder_can_go_on_from_a_checkpoint(tmp_path):
-    before = os.umask(0o002)
+    old_umask = os.umask(0o002)
     try:
         Checkpoints(tmp_path, 1).save(*trained_steps(), State(7, {}, None))
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("checkpoint-*/*")}
     assert modes == dict.fromkeys(
         ("model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS), 0o664
@@ -254,33 +255,35 @@ class Clock:
         return self.now
 
 
-def written_steps(every, *, step_seconds, write_seconds, steps):
+def written_steps(interval, *, step_seconds, write_seconds, steps):
     """The steps with a checkpoint, and the share of the time that writing took."""
     clock = Clock()
-    times = CheckpointTimes(every, clock)
-    written = []
+    times = CheckpointTimes(interval, clock)
+    checkpoint_steps = []
     for step in range(1, steps + 1):
         clock.now += step_seconds
         if times.is_due(step):
-            written.append(step)
+            checkpoint_steps.append(step)
             with times.measure_wait():
                 clock.now += write_seconds
-    return written, len(written) * write_seconds / clock.now
+    return checkpoint_steps, len(checkpoint_steps) * write_seconds / clock.now
 
 
-@pytest.mark.parametrize("every", [1, 7, 200])
+@pytest.mark.parametrize("interval", [1, 7, 200])
 @pytest.mark.parametrize("step_seconds", [0.001, 0.014, 0.5, 45.0, 90.0])
 @pytest.mark.parametrize("write_seconds", [0.0, 0.01, 1.0, 10.0, 300.0])
-def test_checkpoints_take_two_percent_of_the_time_at_most(every, step_seconds, write_seconds):
+def test_checkpoints_take_two_percent_of_the_time_at_most(interval, step_seconds, write_seconds):
     steps = 20_000
-    written, share = written_steps(every, step_seconds=step_seconds, write_seconds=write_seconds, steps=steps)
-    first = min(every, math.ceil(FIRST_CHECKPOINT / step_seconds))
-    assert written[0] == first
-    assert all(step % every == 0 for step in written[1:])
+    checkpoint_steps, share = written_steps(
+        interval, step_seconds=step_seconds, write_seconds=write_seconds, steps=steps
+    )
+    first_step = min(interval, math.ceil(FIRST_CHECKPOINT / step_seconds))
+    assert checkpoint_steps[0] == first_step
+    assert all(step % interval == 0 for step in checkpoint_steps[1:])
     # The first one is written before anything is known of its price.
     assert share <= CHECKPOINT_SHARE + write_seconds / (steps * step_seconds)
-    longest_gap = max(every, write_seconds / CHECKPOINT_SHARE / step_seconds + every)
-    assert all(after - before <= longest_gap + 1 for before, after in pairwise(written))
+    longest_gap = max(interval, write_seconds / CHECKPOINT_SHARE / step_seconds + interval)
+    assert all(next_step - step <= longest_gap + 1 for step, next_step in pairwise(checkpoint_steps))
 
 
 def test_no_checkpoint_is_due_where_none_are_wanted():
@@ -323,17 +326,17 @@ def test_a_training_continues_from_a_checkpoint_between_two_logged_steps(tmp_pat
         train(tmp_path / "x", stop=8)
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["checkpoint-000000004"]
     again, rows_again = train(tmp_path / "x")
-    whole, rows = train(tmp_path / "whole")
-    assert equal(weights(again), weights(whole))
+    whole_model, rows = train(tmp_path / "whole")
+    assert equal(weights(again), weights(whole_model))
     assert rows_again == rows
 
 
 def test_a_thread_writes_the_state_of_the_moment_although_training_continues(tmp_path):
     model, optimizer = trained_steps()
-    best = weights(toy(seed=9))
-    Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best))
+    best_weights = weights(toy(seed=9))
+    Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best_weights))
     store = Checkpoints(tmp_path / "thread", 1)
-    store.save(model, optimizer, State(3, {}, best), uses_thread=True)
+    store.save(model, optimizer, State(3, {}, best_weights), uses_thread=True)
     loss(model, Drawn()[9]).backward()
     optimizer.step()
     store.finish()
@@ -373,8 +376,8 @@ def test_tensors_are_written_as_safetensors_reads_them(tmp_path, dtype, shape):
     }
     checksum = write_tensors(tmp_path / "x.safetensors", tensors)
     assert checksum == Checksum.of_file(tmp_path, "x.safetensors")
-    loaded = load_file(tmp_path / "x.safetensors")
-    assert loaded.keys() == tensors.keys()
+    loaded_tensors = load_file(tmp_path / "x.safetensors")
+    assert loaded_tensors.keys() == tensors.keys()
     for name, tensor in tensors.items():
-        assert loaded[name].dtype == tensor.dtype
-        assert torch.equal(loaded[name], tensor)
+        assert loaded_tensors[name].dtype == tensor.dtype
+        assert torch.equal(loaded_tensors[name], tensor)

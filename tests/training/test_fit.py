@@ -260,12 +260,12 @@ def test_the_best_epochs_weights_are_left_in_the_model():
 def test_progress_has_the_dev_scores_of_each_epoch():
     def evaluate(done):
         row = {"split": "dev", "metric": "accuracy"}
-        return [{**row, "language": code, "score": done / 100} for code in ("qaa", "qab")]
+        return [{**row, "language": language, "score": done / 100} for language in ("qaa", "qab")]
 
-    told = []
-    callbacks = Callbacks(evaluate=evaluate, evaluate_at=(6, 12), on_progress=told.append)
+    progress_events = []
+    callbacks = Callbacks(evaluate=evaluate, evaluate_at=(6, 12), on_progress=progress_events.append)
     fit(toy(), Drawn(), loss, updates=UPDATES, seed=0, callbacks=callbacks)
-    scores = [progress.remark.partition(", ")[2] for progress in told]
+    scores = [progress.remark.partition(", ")[2] for progress in progress_events]
     assert scores == ["dev accuracy qaa 6.0, qab 6.0", "dev accuracy qaa 12.0, qab 12.0"]
 
 

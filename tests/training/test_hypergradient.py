@@ -96,13 +96,15 @@ class Problem:
     def solve(self, form, step):
         return hypergradient(self.train, self.validation, self.shared, self.own, step=step, second_order=form)
 
-    def objective(self, own, step):
+    def objective(self, own_parameters, step):
         """Return the validation loss after a step, whose slope is the whole matter."""
         shared = {name: part.detach().requires_grad_() for name, part in self.shared.items()}
-        loss = self.train(shared, own)
+        loss = self.train(shared, own_parameters)
         taken_step = step(dict(zip(shared, gradients(loss, shared), strict=True)))
         differences = {name: (part - taken_step[name]).detach() for name, part in shared.items()}
-        return sum(float(item(differences, own)) for item in self.validation) / len(self.validation)
+        return sum(float(item(differences, own_parameters)) for item in self.validation) / len(
+            self.validation
+        )
 
 
 def flat(parameters):
@@ -272,7 +274,7 @@ def test_first_order_is_the_exact_gradient_without_its_second_term():
 
 
 def test_losses_that_know_nothing_of_the_own_parameters_give_none_a_gradient():
-    def far(shared, own):
+    def far(shared, own_parameters):
         return shared["θ"].sum()
 
     for form in (exact, finite_difference, first_order):

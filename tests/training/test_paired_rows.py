@@ -249,9 +249,9 @@ def test_a_sure_teacher_is_as_good_as_gold(bert_folder, teacher, tmp_path, monke
 def test_the_probabilities_are_those_of_the_teacher(bert_folder, teacher, tmp_path, monkeypatch):
     folders = []
 
-    def note_labels(task, folder, examples, how, *, language):
+    def note_labels(task, folder, examples, options, *, language):
         folders.append((folder, list(examples), language))
-        return pseudo_labels(task, folder, examples, how, language=language)
+        return pseudo_labels(task, folder, examples, options, language=language)
 
     monkeypatch.setattr(module, "pseudo_labels", note_labels)
     TAUGHT.train(setting("upos", bert_folder, tmp_path, teacher=teacher))

@@ -39,7 +39,7 @@ def saved_folder(tmp_path):
     """Write the shipped encoder as sentence-transformers writes it, with parts after it."""
 
     def save(modes=("mean",), *, dense="", normalized=False, is_named=False, **settings):
-        folder = Path(shutil.copytree(shipped_folder(), tmp_path / f"st{len([*tmp_path.iterdir()])}"))
+        folder = Path(shutil.copytree(shipped_folder(), tmp_path / f"st{len(list(tmp_path.iterdir()))}"))
         pooling = {FIELDS.get(mode, f"pooling_mode_{mode}_tokens"): mode in modes for mode in MODES}
         if is_named:
             pooling = {"pooling_mode": modes[0] if len(modes) == 1 else list(modes)}

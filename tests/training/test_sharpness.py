@@ -42,11 +42,11 @@ def test_an_update_is_made_by_the_gradient_uphill(clip):
     curve = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(step + 1, (12 - step) / 12))
     for step in range(12):
         parameters = list(theirs.parameters())
-        first = torch.autograd.grad(loss(theirs, Drawn()[step]), parameters)
-        norm = torch.cat([gradient.flatten() for gradient in first]).norm()
+        first_gradients = torch.autograd.grad(loss(theirs, Drawn()[step]), parameters)
+        norm = torch.cat([gradient.flatten() for gradient in first_gradients]).norm()
         start = [weight.detach().clone() for weight in parameters]
         with torch.no_grad():
-            for weight, gradient in zip(parameters, first, strict=True):
+            for weight, gradient in zip(parameters, first_gradients, strict=True):
                 weight.add_(RADIUS * gradient / norm)
         optimizer.zero_grad()
         loss(theirs, Drawn()[step]).backward()
@@ -57,40 +57,42 @@ def test_an_update_is_made_by_the_gradient_uphill(clip):
             nn.utils.clip_grad_norm_(parameters, clip)
         optimizer.step()
         curve.step()
-    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert torch.allclose(one, other, atol=1e-5)
+    for our_weight, their_weight in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(our_weight, their_weight, atol=1e-5)
     assert not equal(ours, toy())
 
 
 def test_a_radius_of_0_is_the_training_without_it_to_the_bit():
-    plain, plain_rows = train_toy()
+    plain_model, plain_rows = train_toy()
     neutral, rows = train_toy(sam_radius=0.0)
-    assert equal(neutral, plain)
+    assert equal(neutral, plain_model)
     assert rows == plain_rows
     assert Updates(sam_radius=0.0) == Updates()
     assert content(with_fields(Optimization(), sam_radius=0.0)) == content(Optimization())
-    assert not equal(train_toy(sam_radius=RADIUS)[0], plain)
+    assert not equal(train_toy(sam_radius=RADIUS)[0], plain_model)
 
 
 def test_weights_are_restored_to_the_bit_after_an_error_too():
     model = toy()
-    before = weights(model)
+    old_weights = weights(model)
     loss(model, Drawn()[0]).backward()
     with pytest.raises(KeyboardInterrupt), move_uphill(model.parameters(), RADIUS):
-        distance = torch.cat([(now - before[name]).flatten() for name, now in weights(model).items()]).norm()
+        distance = torch.cat(
+            [(now - old_weights[name]).flatten() for name, now in weights(model).items()]
+        ).norm()
         assert float(distance) == pytest.approx(RADIUS, rel=1e-5)
         assert all(weight.grad is None for weight in model.parameters())
         raise KeyboardInterrupt
-    assert equal(model, before)
+    assert equal(model, old_weights)
 
 
 def test_gradients_of_0_move_nothing():
     model = toy()
-    before = weights(model)
+    old_weights = weights(model)
     for weight in model.parameters():
         weight.grad = torch.zeros_like(weight)
     with move_uphill(model.parameters(), RADIUS):
-        assert equal(model, before)
+        assert equal(model, old_weights)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -106,23 +108,23 @@ def test_a_training_in_parts_resumes_to_the_bit(precision, tmp_path):
         rows = fit(model, Drawn(stop=stop), loss, updates=updates, seed=5, callbacks=callbacks)
         return model, rows
 
-    whole, rows = train("whole")
+    whole_model, rows = train("whole")
     with pytest.raises(KeyboardInterrupt):
         train("again", stop=8)
     again, again_rows = train("again")
-    assert equal(again, whole)
+    assert equal(again, whole_model)
     assert again_rows == rows
 
 
 def test_parts_of_a_batch_share_one_gradient():
-    whole = toy()
+    whole_model = toy()
     parts = toy()
-    for model, accumulation in ((whole, 1), (parts, 3)):
+    for model, accumulation in ((whole_model, 1), (parts, 3)):
         model[2].p = 0.0
         updates = replace(UPDATES, sam_radius=RADIUS, accumulation=accumulation, epsilon=0.1)
         fit(model, Drawn(), loss, updates=updates, seed=0)
-    for one, other in zip(whole.parameters(), parts.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    for whole_weight, part_weight in zip(whole_model.parameters(), parts.parameters(), strict=True):
+        torch.testing.assert_close(whole_weight, part_weight, rtol=1e-4, atol=1e-5)
 
 
 def test_what_cannot_be_made_twice_is_refused():
@@ -135,8 +137,8 @@ def test_what_cannot_be_made_twice_is_refused():
 def test_the_weights_that_are_restored_take_memory():
     shape = Shape(parameters=1000, layers=1, dim=8, heads=1, feed_forward=8, vocabulary=10)
     load = Load(rows=2, length=4)
-    plain, doubled = (
+    plain_memory, sam_memory = (
         training_memory(shape, load, updates, Machine(), best_weights=True)
         for updates in (Updates(), Updates(sam_radius=RADIUS))
     )
-    assert doubled - plain == 4 * 1000
+    assert sam_memory - plain_memory == 4 * 1000

@@ -63,12 +63,12 @@ class FakeHub:
         data = yaml.safe_load(card.split("---\n")[1])
         return (200, {"errors": [], "warnings": []}) if isinstance(data, dict) else (400, {"errors": []})
 
-    def _created(self, asked: dict[str, Any]) -> tuple[int, Any]:
-        name = f"{asked.get('organization') or OWNER}/{asked['name']}"
+    def _created(self, request: dict[str, Any]) -> tuple[int, Any]:
+        name = f"{request.get('organization') or OWNER}/{request['name']}"
         address = {"url": f"{self.address}/{name}", "name": name}
         if name in self.repositories:
             return 409, {"error": "You already created this model repo", **address}
-        self.repositories[name] = Repository(private=asked.get("visibility") == "private")
+        self.repositories[name] = Repository(private=request.get("visibility") == "private")
         return 200, address
 
     def _inside(self, repository: Repository, address: str, path: str, body: bytes) -> tuple[int, Any]:

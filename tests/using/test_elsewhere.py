@@ -45,12 +45,12 @@ def test_words_are_tagged_as_transformers_tags_them(elsewhere):
     model = load_model(folder)
     assert (model.task.name, model.task.labels) == ("span-tagging", SPANS)
     words = ["the", "cat", "happened"]
-    encoded = model.tokenizer(words, is_split_into_words=True, return_tensors="pt")
+    encoding = model.tokenizer(words, is_split_into_words=True, return_tensors="pt")
     with torch.no_grad():
-        best = theirs(**encoded).logits[0].argmax(-1).tolist()
-    places = [encoded.word_ids().index(number) for number in range(3)]
-    (found,) = model.predict([words])
-    assert [tag[2:] for tag in found] == [SPANS[best[place]][2:] for place in places]
+        best_labels = theirs(**encoding).logits[0].argmax(-1).tolist()
+    places = [encoding.word_ids().index(number) for number in range(3)]
+    (tags,) = model.predict([words])
+    assert [tag[2:] for tag in tags] == [SPANS[best_labels[place]][2:] for place in places]
 
 
 @pytest.mark.slow
@@ -58,13 +58,13 @@ def test_it_is_called_as_it_was_asked_for(elsewhere, hub_cache, monkeypatch):
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
     hub_cache("me/their-tagger", folder, revision="v2")
     monkeypatch.chdir(folder)
-    for given, run, name in (
+    for source, run, name in (
         (folder, "theirs", "theirs"),
         (".", "theirs", "theirs"),
         ("me/their-tagger@v2", "their-tagger", "me/their-tagger@v2"),
     ):
-        made = load_model(given).provenance
-        assert (made.run, made.title) == (run, f"fine-tuned elsewhere: {name}")
+        provenance = load_model(source).provenance
+        assert (provenance.run, provenance.title) == (run, f"fine-tuned elsewhere: {name}")
 
 
 @pytest.mark.slow
@@ -93,17 +93,19 @@ def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
     (row,) = load_model(folder).evaluate("wikiann", ["qaa"], split="dev")
     examples = Sources().examples("wikiann", "qaa", "dev")
-    predicted = load_model(folder).predict([one.words for one in examples])
-    expected = total(span_contributions([one.tags for one in examples], predicted))
+    predictions = load_model(folder).predict([example.words for example in examples])
+    expected = total(span_contributions([example.tags for example in examples], predictions))
     assert row["score"] == pytest.approx(expected, abs=1e-3)
     _, folder = elsewhere(
         "AutoModelForSequenceClassification", ("CONTRADICTION", "neutral", "Entailment"), "nli"
     )
     (row,) = load_model(folder).evaluate("xnli", "qaa", split="dev")
-    known = {"CONTRADICTION": "contradiction", "neutral": "neutral", "Entailment": "entailment"}
+    labels_by_name = {"CONTRADICTION": "contradiction", "neutral": "neutral", "Entailment": "entailment"}
     pairs = Sources().examples("xnli", "qaa", "dev")
-    answers = load_model(folder).predict([[one.first, one.second] for one in pairs])
-    assert row["score"] == sum(known[a] == p.label for a, p in zip(answers, pairs, strict=True)) / len(pairs)
+    answers = load_model(folder).predict([[pair.first, pair.second] for pair in pairs])
+    assert row["score"] == sum(
+        labels_by_name[a] == p.label for a, p in zip(answers, pairs, strict=True)
+    ) / len(pairs)
 
 
 TYPES = ("LOC", "PER", "ORG")
@@ -136,8 +138,8 @@ def check_scheme(elsewhere, tmp_path, name):
     (answers,) = (tmp_path / "answers").rglob("*.jsonl")
     copy = answers.with_name("copy.jsonl")
     copy.write_bytes(answers.read_bytes())
-    compared = isogloss.compare_outputs([answers, copy]).frame
-    assert row["score"] == pytest.approx(compared["score"][0], abs=1e-3)
+    comparison = isogloss.compare_outputs([answers, copy]).frame
+    assert row["score"] == pytest.approx(comparison["score"][0], abs=1e-3)
     _, scores = next(iter(predict_scores(model)))
     assert all(0 <= score <= 1 for score in scores)
 
@@ -156,13 +158,15 @@ def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, t
     _, folder = elsewhere("AutoModelForTokenClassification", INVENTORIES["IOBES"])
     model = load_model(folder)
     file, body = write_annotated(tmp_path, tool, marked_texts(["Latin", "Ethiopic", "Nothing"]))
-    written = list(predict_file(model, disk_file(file), PredictOptions()))
-    file.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    written_lines = list(predict_file(model, disk_file(file), PredictOptions()))
+    file.write_text("".join(f"{line}\n" for line in written_lines), encoding="utf-8")
     text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
     (tmp_path / f"{tool}.toml").write_text(text, encoding="utf-8")
     examples = list(describe_corpus(tmp_path / f"{tool}.toml").read(None, "en", "test"))
-    predicted = model.predict([example.words for example in examples])
-    assert [example.tags or ("O",) * len(example.words) for example in examples] == [*map(tuple, predicted)]
+    predictions = model.predict([example.words for example in examples])
+    assert [example.tags or ("O",) * len(example.words) for example in examples] == list(
+        map(tuple, predictions)
+    )
 
 
 def test_labels_without_names_are_refused_with_the_file_that_names_them(elsewhere):
@@ -224,15 +228,18 @@ def test_a_head_for_options_is_read_as_one_score_for_each(family, request, tmp_p
     tokenizer = load_tokenizer(str(base))
     tokenizer.save_pretrained(tmp_path)
     options = ["the cat", "a casing happened", "slowly"]
-    model, (found,) = answers("multiple-choice", tmp_path, [{"context": "Anna saw Rome", "options": options}])
-    encoded = tokenizer(["Anna saw Rome"] * 3, options, padding=True, return_tensors="pt")
+    model, (answer,) = answers(
+        "multiple-choice", tmp_path, [{"context": "Anna saw Rome", "options": options}]
+    )
+    encoding = tokenizer(["Anna saw Rome"] * 3, options, padding=True, return_tensors="pt")
     with torch.no_grad():
-        expected = theirs(**{name: one[None] for name, one in encoded.items()}).logits[0]
-    (scored,) = model.predict([{"context": "Anna saw Rome", "options": options}], scores=True)
-    assert list(scored.scores.values()) == pytest.approx(expected.softmax(-1).tolist(), abs=1e-5)
-    assert found == int(expected.argmax())
-    one, other = (model.task.head(tmp_path, seed=seed).state_dict() for seed in (0, 1))
-    assert all(torch.equal(weight, other[name]) for name, weight in one.items())  # As method given asks.
+        expected = theirs(**{name: tensor[None] for name, tensor in encoding.items()}).logits[0]
+    (scored_answer,) = model.predict([{"context": "Anna saw Rome", "options": options}], scores=True)
+    assert list(scored_answer.scores.values()) == pytest.approx(expected.softmax(-1).tolist(), abs=1e-5)
+    assert answer == int(expected.argmax())
+    first_head, second_head = (model.task.head(tmp_path, seed=seed).state_dict() for seed in (0, 1))
+    # The method `given` needs equal heads.
+    assert all(torch.equal(weight, second_head[name]) for name, weight in first_head.items())
 
 
 @pytest.mark.slow
@@ -250,21 +257,23 @@ def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path)
         config.problem_type = problem
         config.save_pretrained(folder)
         many = problem == "multi_label_classification"
-        model, found = answers("multi-label-classification" if many else "regression", folder, texts)
+        model, predictions = answers("multi-label-classification" if many else "regression", folder, texts)
         with torch.no_grad():
             raw = theirs(**model.tokenizer(texts, padding=True, return_tensors="pt")).logits
         lines = [f"{text}\n" for text in texts]
         file = File("texts.txt", lambda lines=lines: iter(lines), lambda: "")
-        written = [line.split("\t")[1] for line in predict_file(model, file, PredictOptions())]
-        assert written == [",".join(one) if many else str(one) for one in found]
+        written_answers = [line.split("\t")[1] for line in predict_file(model, file, PredictOptions())]
+        assert written_answers == [",".join(answer) if many else str(answer) for answer in predictions]
         as_json = map(json.loads, predict_file(model, file, PredictOptions(as_json=True)))
-        assert [one["label"] for one in as_json] == [list(one) if many else one for one in found]
+        assert [line["label"] for line in as_json] == [
+            list(answer) if many else answer for answer in predictions
+        ]
         if many:
-            assert found == [
-                tuple(name for name, one in zip(labels, row, strict=True) if one > 0) for row in raw
+            assert predictions == [
+                tuple(name for name, logit in zip(labels, row, strict=True) if logit > 0) for row in raw
             ]
         else:
-            assert found == pytest.approx(raw[:, 0].tolist(), abs=1e-5)
+            assert predictions == pytest.approx(raw[:, 0].tolist(), abs=1e-5)
     (tmp_path / "sw-test.tsv").write_text("first\tsecond\tlabel\na\tb\t1\nc\td\t2.5\n", encoding="utf-8")
     (tmp_path / "sts.toml").write_text(
         'kind = "pair"\npredicts = "number"\nfiles = { test = "{language}-test.tsv" }\n', encoding="utf-8"

@@ -37,9 +37,9 @@ def corpus(tmp_path, monkeypatch):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         text = f'kind = "tagging"\nfiles = {{ test = "test.jsonl" }}\nlanguages = ["sw"]\n{body}'
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
-        own = describe_corpus(tmp_path / "own.toml")
-        monkeypatch.setitem(KNOWN, "own", own)
-        return own
+        own_corpus = describe_corpus(tmp_path / "own.toml")
+        monkeypatch.setitem(KNOWN, "own", own_corpus)
+        return own_corpus
 
     return describe
 
@@ -62,22 +62,24 @@ def check_scores(notation: Notation, corpus, tmp_path):
     spans = [small_spans(notation), *(draw_spans(notation, draw) for _ in range(SENTENCES - 1))]
     gold_tags = [notation.tags(of_sentence) for of_sentence in spans]
     rows = [{"words": words_of(tags), "labels": tags} for tags in gold_tags]
-    own = corpus(rows)
-    (name,) = own.tasks
-    task = fitting_task(find_task(name, own.labels), "own", Sources())
-    examples = list(own.read(None, "sw", "test"))
+    own_corpus = corpus(rows)
+    (name,) = own_corpus.tasks
+    task = fitting_task(find_task(name, own_corpus.labels), "own", Sources())
+    examples = list(own_corpus.read(None, "sw", "test"))
     gold = task.gold(examples)
     answers = [change_tags(tags, task.labels, draw) for tags in gold]
     expected = {measure: part_total(part) for measure, part in task.contributions(gold, answers).items()}
     model = SimpleNamespace(kind=kind_of(task), task=task, provenance=SimpleNamespace(run="a"))
-    written = write_predictions(model, OPTIONS, "sw", examples, answers, tmp_path / "out")
+    output_file = write_predictions(model, OPTIONS, "sw", examples, answers, tmp_path / "out")
     for measure, score in expected.items():
-        (row,) = compare_outputs([disk_file(written)], disk_file(written), measure=measure).rows
+        (row,) = compare_outputs([disk_file(output_file)], disk_file(output_file), measure=measure).rows
         assert row["score"] == pytest.approx(score), (notation, measure)
     in_notation = [convert_tags(tags, notation) for tags in answers]
-    found = isogloss.compare(in_notation, gold_tags, gold_tags)
-    assert (found["metric"], found["score"]) == ("span_f1", pytest.approx(expected["span_f1"])), notation
-    assert found["baseline_score"] == 1, notation
+    comparison = isogloss.compare(in_notation, gold_tags, gold_tags)
+    assert (comparison["metric"], comparison["score"]) == ("span_f1", pytest.approx(expected["span_f1"])), (
+        notation
+    )
+    assert comparison["baseline_score"] == 1, notation
 
 
 def part_total(part):
@@ -87,7 +89,7 @@ def part_total(part):
 
 
 def draw_spans(notation, draw):
-    """Return spans in a random order; in their own order each scheme shows."""
+    """Return spans in a random order. In their own order, each scheme shows."""
     spans = small_spans(notation)
     draw.shuffle(spans)
     return spans
@@ -95,19 +97,19 @@ def draw_spans(notation, draw):
 
 def change_tags(tags, labels, draw):
     """Return BIO tags of which about a third differ."""
-    changed = [draw.choice(labels) if draw.random() < 1 / 3 else tag for tag in tags]
-    return repair(changed)
+    changed_tags = [draw.choice(labels) if draw.random() < 1 / 3 else tag for tag in tags]
+    return repair(changed_tags)
 
 
 def convert_tags(tags, notation):
     """Write BIO tags in a notation."""
     spans = find_spans(tags)
     stops = [span.start for span in spans[1:]] + [len(tags)]
-    sized = [
+    sized_spans = [
         (span.type, span.stop - span.start, stop - span.stop) for span, stop in zip(spans, stops, strict=True)
     ]
-    before = spans[0].start if spans else len(tags)
-    return [notation.outside] * before + notation.tags(sized)
+    prefix_length = spans[0].start if spans else len(tags)
+    return [notation.outside] * prefix_length + notation.tags(sized_spans)
 
 
 def words_of(tags):
@@ -118,26 +120,28 @@ def words_of(tags):
 @pytest.mark.parametrize("stated", ["predictions", "gold"])
 def test_lemmas_have_equal_scores_in_evaluate_and_compare(stated, corpus, tmp_path):
     gold = [("go", "_", "be"), ("_",), ("dog",)]
-    own = corpus([{"words": words_of(tags), "labels": list(tags)} for tags in gold], 'predicts = "lemma"\n')
-    assert own.tasks == ("lemmas",)
+    own_corpus = corpus(
+        [{"words": words_of(tags), "labels": list(tags)} for tags in gold], 'predicts = "lemma"\n'
+    )
+    assert own_corpus.tasks == ("lemmas",)
     task = find_task("lemmas")
-    examples = list(own.read(None, "sw", "test"))
+    examples = list(own_corpus.read(None, "sw", "test"))
     answers = [("go", "x", "is"), ("y",), ("dogs",)]
     expected = part_total(task.contributions(gold, answers)["accuracy"])
     assert expected == 3 / 5
     model = SimpleNamespace(kind=kind_of(task), task=task, provenance=SimpleNamespace(run="a"))
-    written = write_predictions(model, OPTIONS, "sw", examples, answers, tmp_path / "out")
-    lines = [json.loads(line) for line in written.read_text(encoding="utf-8").splitlines()]
+    output_file = write_predictions(model, OPTIONS, "sw", examples, answers, tmp_path / "out")
+    lines = [json.loads(line) for line in output_file.read_text(encoding="utf-8").splitlines()]
     gold_file = None
     if stated == "gold":
         gold_lines = [{key: line[key] for key in line if key != "labels"} for line in lines]
         gold_file = disk_file(write_lines(tmp_path / "gold.jsonl", gold_lines))
-        unstated = [
+        answer_rows = [
             {"id": line["id"], "language": "sw", "labels": labels}
             for line, labels in zip(lines, answers, strict=True)
         ]
-        written = write_lines(tmp_path / "answers.jsonl", unstated)
-    (row,) = compare_outputs([disk_file(written)], disk_file(written), gold=gold_file).rows
+        output_file = write_lines(tmp_path / "answers.jsonl", answer_rows)
+    (row,) = compare_outputs([disk_file(output_file)], disk_file(output_file), gold=gold_file).rows
     assert (row["task"], row["score"]) == ("lemmas", expected)
 
 
@@ -149,8 +153,8 @@ def write_lines(path, rows):
 
 def test_lemmas_in_lists_are_compared_as_evaluate_scores_them():
     gold = [["go", "_"]]
-    found = isogloss.compare([["go", "x"]], [["be", "_"]], gold, task="lemmas")
-    assert (found["score"], found["baseline_score"]) == (1, 0.5)
+    comparison = isogloss.compare([["go", "x"]], [["be", "_"]], gold, task="lemmas")
+    assert (comparison["score"], comparison["baseline_score"]) == (1, 0.5)
 
 
 @pytest.mark.parametrize("language", ["zh", "de", ""])
@@ -161,16 +165,16 @@ def test_answers_have_equal_scores_in_evaluate_and_compare(language, tmp_path):
         Question(id=str(number), passage=passage, question="?", answers=gold, language=language)
         for number, gold in enumerate(answers)
     ]
-    predicted = ["北京", "Hund"]
+    predictions = ["北京", "Hund"]
     task = find_task("qa")
     expected = {
         measure: part_total(part)
-        for measure, part in task.contributions(task.gold(examples), predicted).items()
+        for measure, part in task.contributions(task.gold(examples), predictions).items()
     }
     model = SimpleNamespace(kind=kind_of(task), task=task, provenance=SimpleNamespace(run="a"))
     options = EvaluateOptions(corpus="squad", languages=(language or "zh",), split="dev")
-    written = write_predictions(model, options, language or "zh", examples, predicted, tmp_path)
-    file = disk_file(written.with_suffix(".jsonl"))
+    output_file = write_predictions(model, options, language or "zh", examples, predictions, tmp_path)
+    file = disk_file(output_file.with_suffix(".jsonl"))
     (row,) = compare_outputs([file], file).rows
     main, *_ = expected
     assert row["measure"] == (f"mlqa_{main}" if language else main)
@@ -191,12 +195,12 @@ def test_a_description_states_the_languages_whose_answers_have_own_rules(form, t
         examples = list(describe_corpus(tmp_path / "own.toml").read(None, "zh", "test"))
         task = find_task("qa")
         scores[rules] = task.score(task.gold(examples), ["北京"])
-    assert [*scores.values()] == [0, pytest.approx(4 / 5)]
+    assert list(scores.values()) == [0, pytest.approx(4 / 5)]
 
 
-@pytest.mark.parametrize(("kind", "code"), [("span", "th"), ("text", "zh")])
-def test_other_languages_and_kinds_have_no_own_rules(kind, code, tmp_path):
-    text = f'kind = "{kind}"\nfiles = "a.jsonl"\nlanguages = ["zh"]\nown_rules = ["{code}"]\n'
+@pytest.mark.parametrize(("kind", "language"), [("span", "th"), ("text", "zh")])
+def test_other_languages_and_kinds_have_no_own_rules(kind, language, tmp_path):
+    text = f'kind = "{kind}"\nfiles = "a.jsonl"\nlanguages = ["zh"]\nown_rules = ["{language}"]\n'
     (tmp_path / "own.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"own_rules: .*(ar, de|span)"):
         describe_corpus(tmp_path / "own.toml")

@@ -51,7 +51,7 @@ def explorer() -> SimpleNamespace:
 
 @pytest.fixture
 def serve(explorer) -> Iterator[Callable[[float], int]]:
-    """Serve with a time limit for requests; return the port."""
+    """Give a function that serves with a time limit for requests and returns the port."""
     running = []
 
     def start(seconds: float) -> int:
@@ -95,31 +95,31 @@ def test_a_request_that_does_not_arrive_in_time_is_closed(serve, content, status
 def test_connections_are_bounded_and_others_are_answered_meanwhile(serve, monkeypatch):
     monkeypatch.setattr(module, "MOST_CONNECTIONS", 4)
     port = serve(PATIENCE)
-    opened = [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
+    connections = [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
     request = (
         f"POST /api/study HTTP/1.1\r\nhost: {HOST}\r\nx-token: secret\r\nconnection: close\r\n\r\n".encode()
     )
     assert b"200 OK" in answer_to(port, request)
-    opened += [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
-    assert opened[-1].recv(1) == b""
-    for connection in opened:
+    connections += [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
+    assert connections[-1].recv(1) == b""
+    for connection in connections:
         connection.close()
 
 
 @pytest.fixture
 def heeds_hangups() -> Iterator[None]:
     """Let new processes end at SIGHUP even where the tests were started by nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    old_handler = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, old_handler)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
 @pytest.mark.usefixtures("heeds_hangups")
 @pytest.mark.parametrize("half", [False, True], ids=["idle", "half a request"])
-@pytest.mark.parametrize(("number", "code"), [("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_the_first_signal_ends_it_and_nothing_false_is_said(number, code, half, monkeypatch):
+@pytest.mark.parametrize(("number", "exit_code"), [("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_the_first_signal_ends_it_and_nothing_false_is_said(number, exit_code, half, monkeypatch):
     running = Forked(
         [sys.executable, "-c", SERVES.format(questions=QUESTIONS)],
         stdout=subprocess.PIPE,
@@ -136,25 +136,25 @@ def test_the_first_signal_ends_it_and_nothing_false_is_said(number, code, half, 
     else:
         connection.close()
     running.send_signal(getattr(signal, number))
-    _, said = running.communicate()
+    _, message = running.communicate()
     connection.close()
-    assert running.wait(PATIENCE) == code
-    assert said == ("" if code == 0 else "isogloss: ended.\n")
+    assert running.wait(PATIENCE) == exit_code
+    assert message == ("" if exit_code == 0 else "isogloss: ended.\n")
 
 
 def test_the_browser_is_led_to_the_address_by_a_file_of_this_user_alone(monkeypatch):
-    opened = []
+    opened_pages = []
 
     def open_page(address: str) -> None:
         path = Path(address.removeprefix("file://"))
-        opened.append((address, path.read_text(encoding="utf-8"), path.parent.stat().st_mode & 0o077))
+        opened_pages.append((address, path.read_text(encoding="utf-8"), path.parent.stat().st_mode & 0o077))
 
     monkeypatch.setattr(module.webbrowser, "open", open_page)
     with module._show_in_browser("http://127.0.0.1:1/?token=secret"):
-        ((address, text, others),) = opened
+        ((address, text, mode_bits),) = opened_pages
         assert "secret" not in address
         assert 'url=http://127.0.0.1:1/?token=secret"' in text
-        assert others == 0
+        assert mode_bits == 0
     assert not Path(address.removeprefix("file://")).exists()
 
 

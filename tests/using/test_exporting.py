@@ -23,11 +23,11 @@ WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,"
 
 def first_pieces(pieces, words):
     """Return the piece each word begins with, as the words stand with spaces between them."""
-    found, place = [], 0
+    word_pieces, place = [], 0
     for word in words:
-        found.append(next(one for one in pieces if one["start"] == place))
+        word_pieces.append(next(piece for piece in pieces if piece["start"] == place))
         place += len(word) + 1
-    return found
+    return word_pieces
 
 
 @pytest.mark.each_value
@@ -39,11 +39,11 @@ def test_a_pipeline_tags_words_as_isogloss_does(make_model, encoder_folder, tmp_
     tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
     for words in (WORDS, WORDS[::-1], WORDS[3:]):
         pieces = first_pieces(tag([words], is_split_into_words=True)[0], words)
-        (one,) = model.predict([model.kind.example(words, "0", "")], scores=True)
-        assert len(pieces) == len(one.answer)
+        (prediction,) = model.predict([model.kind.example(words, "0", "")], scores=True)
+        assert len(pieces) == len(prediction.answer)
         if task == "upos":  # Entities are repaired besides, which no pipeline does.
-            assert [piece["entity"] for piece in pieces] == list(one.answer)
-            assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
+            assert [piece["entity"] for piece in pieces] == list(prediction.answer)
+            assert [piece["score"] for piece in pieces] == pytest.approx(prediction.scores, abs=1e-5)
 
 
 def test_strange_characters_are_split_by_the_export_as_by_isogloss(make_model, encoder_folder, tmp_path):
@@ -99,16 +99,18 @@ def test_a_pipeline_labels_pairs_as_isogloss_does(make_model, encoder_folder, tm
     classify = pipeline("text-classification", model=str(export(model, tmp_path / "out")), top_k=None)
     texts = [("Anna saw", "slow"), ("happen " * 90, "casually."), ("x", "unhappen " * 40)]
     pairs = [model.kind.example(pair, "0", "") for pair in texts]
-    for (first, second), one in zip(texts, model.predict(pairs, scores=True), strict=True):
-        said = classify({"text": first, "text_pair": second}, truncation=True)
-        assert said[0]["label"] == one.answer
-        assert {each["label"]: each["score"] for each in said} == pytest.approx(one.scores, abs=1e-5)
+    for (first_text, second_text), prediction in zip(texts, model.predict(pairs, scores=True), strict=True):
+        label_scores = classify({"text": first_text, "text_pair": second_text}, truncation=True)
+        assert label_scores[0]["label"] == prediction.answer
+        assert {row["label"]: row["score"] for row in label_scores} == pytest.approx(
+            prediction.scores, abs=1e-5
+        )
 
 
 @pytest.mark.slow
 def test_an_export_is_loaded_without_isogloss(make_model, tmp_path):
     folder = export(make_model(limit=96), tmp_path / "out")
-    code = f"""
+    script = f"""
 import sys
 sys.modules["isogloss"] = None
 from transformers import AutoModelForTokenClassification, AutoTokenizer
@@ -116,8 +118,8 @@ model = AutoModelForTokenClassification.from_pretrained({str(folder)!r})
 tokenizer = AutoTokenizer.from_pretrained({str(folder)!r})
 print(model.config.id2label[0], model.config.label2id["X"], tokenizer.model_max_length)
 """
-    said = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert said.split() == ["ADJ", "16", "96"]
+    output = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert output.split() == ["ADJ", "16", "96"]
 
 
 def test_an_export_holds_no_pickle_and_nothing_of_this_machine(make_model, tmp_path):
@@ -133,8 +135,8 @@ def test_an_export_holds_no_pickle_and_nothing_of_this_machine(make_model, tmp_p
     }
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     assert tokenizer["truncation"] is tokenizer["padding"] is None
-    reported = json.loads((folder / "tokenizer_config.json").read_text())
-    assert {"is_local", "local_files_only"}.isdisjoint(reported)
+    tokenizer_config = json.loads((folder / "tokenizer_config.json").read_text())
+    assert {"is_local", "local_files_only"}.isdisjoint(tokenizer_config)
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".json", ".md")]
     assert not any(str(tmp_path) in text or str(Path.cwd()) in text for text in texts)
@@ -160,23 +162,23 @@ def test_the_lines_of_the_card_run(make_model, request, tmp_path, task, encoder)
     """Also for heads of isogloss, such as those on Llama. Inputs of single texts are given as texts."""
     model = make_model(task, request.getfixturevalue(f"{encoder}_folder"))
     text = (export(model, tmp_path / "out") / "README.md").read_text()
-    code = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
-    assert len(code.splitlines()) == 3
-    assert ("first text" in code) == (task == "nli")
-    exec(code, {})
+    script = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    assert len(script.splitlines()) == 3
+    assert ("first text" in script) == (task == "nli")
+    exec(script, {})
 
 
 def test_the_card_of_a_choice_scores_options_as_isogloss_does(make_model, encoder_folder, tmp_path):
     model = make_model("multiple-choice", encoder_folder, limit=64)
     text = (export(model, tmp_path / "out") / "README.md").read_text()
-    code = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
-    asked = [f"{ITEM['question']} {option}" for option in ITEM["options"]]
-    code = code.replace('["what is asked an option", "what is asked another"]', repr(asked))
-    code = code.replace('["the context"] * 2', repr([ITEM["context"]] * 3)).replace(
+    script = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
+    questions = [f"{ITEM['question']} {option}" for option in ITEM["options"]]
+    script = script.replace('["what is asked an option", "what is asked another"]', repr(questions))
+    script = script.replace('["the context"] * 2', repr([ITEM["context"]] * 3)).replace(
         "model(**", "found = model(**"
     )
     names: dict[str, object] = {}
-    exec(code, names)
+    exec(script, names)
     (answer,) = model.predict([ITEM], scores=True)
     assert names["found"].tolist() == pytest.approx(list(answer.scores.values()), abs=1e-5)
     assert answer.scores[str(answer.answer)] == max(answer.scores.values())
@@ -205,12 +207,12 @@ def test_a_model_of_questions_loads_anywhere_and_answers_here(make_model, encode
 
     model = make_model("qa", encoder_folder, limit=64)
     folder = export(model, tmp_path / "out")
-    asked = [("Anna saw", "happen slow casually " * 20), ("x", "")]
-    answers = model.predict(asked)
-    assert answers[0] and answers[0] in asked[0][1] and answers[1] == ""
-    assert load_model(folder, precision="float32").predict(asked) == answers
+    questions = [("Anna saw", "happen slow casually " * 20), ("x", "")]
+    answers = model.predict(questions)
+    assert answers[0] and answers[0] in questions[0][1] and answers[1] == ""
+    assert load_model(folder, precision="float32").predict(questions) == answers
     theirs = AutoModelForQuestionAnswering.from_pretrained(folder).state_dict()
-    assert all(torch.equal(theirs[name], one) for name, one in model.network.state_dict().items())
+    assert all(torch.equal(theirs[name], weight) for name, weight in model.network.state_dict().items())
     assert "transformers has no pipeline for questions since" in (folder / "README.md").read_text()
 
 
@@ -244,14 +246,14 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path)
     (folder / "left").touch()
     export(model, folder)
     assert not (folder / "left").exists()
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "thesis.txt").touch()
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    (other_folder / "thesis.txt").touch()
     with pytest.raises(StorageError, match="--force"):
-        export(model, other)
-    assert (other / "thesis.txt").exists()
-    export(model, other, force=True)
-    assert not (other / "thesis.txt").exists()
+        export(model, other_folder)
+    assert (other_folder / "thesis.txt").exists()
+    export(model, other_folder, force=True)
+    assert not (other_folder / "thesis.txt").exists()
     with pytest.raises(StorageError, match="file"):
         export(model, folder / "README.md", force=True)
 
@@ -276,19 +278,19 @@ def test_a_link_in_the_folder_of_a_run_is_not_followed(runs_of, tmp_path, name):
 
 @pytest.mark.slow
 def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
-    run, home, here = (tmp_path / name for name in ("runs/0123456789ab", "user/home", "project/here"))
-    for folder in (run, home, here):
+    run, home, project = (tmp_path / name for name in ("runs/0123456789ab", "user/home", "project/here"))
+    for folder in (run, home, project):
         folder.mkdir(parents=True)
         (folder / "x").touch()
     (run / "record.json").touch()
     (tmp_path / "link").symlink_to(home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(project)
     (run / "model").mkdir()
     (run / "model/config.json").touch()
-    (tmp_path / "studies/one/.claims").mkdir(parents=True)  # Of runs that are being made.
+    (tmp_path / "studies/one/.claims").mkdir(parents=True)  # The folder of leases.
     of_runs = (run, run.parent, tmp_path, run / "model", tmp_path / "studies")
-    for folder in (*of_runs, home, home.parent, tmp_path / "link", here, here.parent):
+    for folder in (*of_runs, home, home.parent, tmp_path / "link", project, project.parent):
         with pytest.raises(StorageError, match="--force"):
             export(make_model(), folder, force=True)
     assert (run / "record.json").exists()
@@ -314,7 +316,7 @@ def test_what_lies_in_an_earlier_export_is_not_replaced_unasked(make_model, tmp_
 def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkeypatch):
     model, folder = make_model(), tmp_path / "out"
     export(model, folder)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    old_files = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
@@ -322,7 +324,7 @@ def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkey
     monkeypatch.setattr(exporting, "card", interrupt)
     with pytest.raises(KeyboardInterrupt):
         export(model, folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == old_files
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -345,8 +347,8 @@ def shallow(folder, place, layers):
     config["layer_types"] = config.get("layer_types", [])[:layers] or None
     (place / "config.json").write_text(json.dumps(config))
     weights = load_file(place / "model.safetensors")
-    kept = {name: weight for name, weight in weights.items() if not is_above(name, layers)}
-    save_file(kept, place / "model.safetensors", metadata={"format": "pt"})
+    kept_weights = {name: weight for name, weight in weights.items() if not is_above(name, layers)}
+    save_file(kept_weights, place / "model.safetensors", metadata={"format": "pt"})
     return place
 
 
@@ -375,19 +377,19 @@ def test_an_onnx_file_has_the_numbers_of_the_model_or_is_not_kept(
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     network = load_model(folder).network
     for texts in (["Anna"], ["Anna saw", "slow happen " * 9], ["x"] * 9):
-        given = model.tokenizer(texts, padding=True, return_tensors="pt")
+        encoding = model.tokenizer(texts, padding=True, return_tensors="pt")
         with torch.inference_mode():
-            output = network(**given)
+            output = network(**encoding)
         expected = [output.start_logits, output.end_logits] if task == "qa" else [output.logits]
-        found = session.run(None, {name: tensor.numpy() for name, tensor in given.items()})
-        for ours, theirs in zip(expected, found, strict=True):
+        outputs = session.run(None, {name: tensor.numpy() for name, tensor in encoding.items()})
+        for ours, theirs in zip(expected, outputs, strict=True):
             assert theirs == pytest.approx(ours.numpy(), abs=1e-4)
     assert "model.onnx" in (folder / "README.md").read_text()
 
     of_another = (folder / "model.onnx").read_bytes()
     monkeypatch.setattr(torch.onnx, "export", lambda _, __, path, **___: path.write_bytes(of_another))
     with torch.no_grad():
-        [*model.network.parameters()][-1][-1] += 0.01  # The last bias alone: one output of the last kind.
+        list(model.network.parameters())[-1][-1] += 0.01  # The last bias alone: one output of the last kind.
     with pytest.raises(RunError, match=r"model.onnx: .*ONNX"):
         export(model, tmp_path / "wrong", onnx=True)
     assert not (tmp_path / "wrong").exists()
@@ -397,11 +399,16 @@ def test_an_exported_model_mixes_as_before_to_the_bit(make_mixing, tmp_path):
     model = load_model(export(make_mixing(source=("qaa",)), tmp_path / "first"), precision="float32")
     folder = export(model, tmp_path / "out")
     again = load_model(folder, precision="float32")
-    gold, there = (Sources().examples("ud", code, "dev", examples=20) for code in ("qab", "qab-qaa"))
-    one, other = (each.prepare(gold, translations=there).scores(each.network) for each in (model, again))
-    plain = again.prepare(gold).scores(again.network)
-    assert all(map(torch.equal, one, other))
-    assert not all(map(torch.equal, other, plain))
+    gold, translations = (
+        Sources().examples("ud", language, "dev", examples=20) for language in ("qab", "qab-qaa")
+    )
+    scores, exported_scores = (
+        mixing_model.prepare(gold, translations=translations).scores(mixing_model.network)
+        for mixing_model in (model, again)
+    )
+    plain_scores = again.prepare(gold).scores(again.network)
+    assert all(map(torch.equal, scores, exported_scores))
+    assert not all(map(torch.equal, exported_scores, plain_scores))
     assert again.mixup == model.mixup
     assert torch.equal(again.mixup.ratio_module.weight, model.mixup.ratio_module.weight)
     assert {path.name for path in folder.iterdir()} == {
@@ -416,9 +423,9 @@ def test_without_isogloss_an_exported_model_that_mixes_reads_unmixed(make_mixing
     model = make_mixing(limit=96)
     tag = pipeline("token-classification", model=str(export(model, tmp_path / "out")), ignore_labels=[])
     pieces = first_pieces(tag([WORDS], is_split_into_words=True)[0], WORDS)
-    (one,) = model.predict([model.kind.example(WORDS, "0", "")], scores=True)
-    assert [piece["entity"] for piece in pieces] == list(one.answer)
-    assert [piece["score"] for piece in pieces] == pytest.approx(one.scores, abs=1e-5)
+    (prediction,) = model.predict([model.kind.example(WORDS, "0", "")], scores=True)
+    assert [piece["entity"] for piece in pieces] == list(prediction.answer)
+    assert [piece["score"] for piece in pieces] == pytest.approx(prediction.scores, abs=1e-5)
 
 
 def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
@@ -436,12 +443,12 @@ def test_the_card_says_which_inference_is_free_of_code(make_mixing, make_model):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_links_as_in_the_cache_of_the_hubs_client_are_exported(pair_model, tmp_path):
-    exported = load_model(pair_model).export(tmp_path / "exported")
+    exported_folder = load_model(pair_model).export(tmp_path / "exported")
     blobs, snapshot = tmp_path / "models--me--x" / "blobs", tmp_path / "models--me--x" / "snapshots" / "0"
-    shutil.copytree(exported, blobs)
+    shutil.copytree(exported_folder, blobs)
     snapshot.mkdir(parents=True)
     for path in blobs.iterdir():
         (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
     again = load_model(snapshot).export(tmp_path / "again")
-    assert {path.name for path in again.iterdir()} == {path.name for path in exported.iterdir()}
+    assert {path.name for path in again.iterdir()} == {path.name for path in exported_folder.iterdir()}
     assert not any(path.is_symlink() for path in again.iterdir())

@@ -20,7 +20,9 @@ from isogloss.using.provenance import provenance_of
 
 def test_groups_are_of_a_number_and_a_size():
     def lengths(*characters):
-        return [len(group) for group in group_entries(FileEntry(lines=("x" * one,)) for one in characters)]
+        return [
+            len(group) for group in group_entries(FileEntry(lines=("x" * length,)) for length in characters)
+        ]
 
     assert lengths(*[0] * (2 * GROUP_SIZE + 1)) == [GROUP_SIZE, GROUP_SIZE, 1]
     assert lengths(1, 1, GROUP_CHARACTERS, 1, 1) == [3, 2]
@@ -30,7 +32,7 @@ def test_groups_are_of_a_number_and_a_size():
 def test_what_comes_from_python_has_the_size_of_its_texts():
     words = ("x" * (GROUP_CHARACTERS // 2),)
     entries = [
-        FileEntry(lines=(), example=TaggedSentence(id=str(one), words=words, tags=())) for one in range(5)
+        FileEntry(lines=(), example=TaggedSentence(id=str(index), words=words, tags=())) for index in range(5)
     ]
     assert [len(group) for group in group_entries(entries)] == [2, 2, 1]
 
@@ -61,16 +63,18 @@ def test_what_is_no_input_is_named_by_its_number(make_model):
 
 
 def test_labels_of_a_corpus_are_ignored_and_examples_of_another_kind_named(make_model):
-    tagged = TaggedSentence(id="a", words=("Der", "Hund"), tags=("B-PER", "O"))
-    parsed = ParsedSentence(id="b", words=("Hund",), tags=("NOUN",), heads=(0,), relations=("root",))
+    tagged_sentence = TaggedSentence(id="a", words=("Der", "Hund"), tags=("B-PER", "O"))
+    parsed_sentence = ParsedSentence(id="b", words=("Hund",), tags=("NOUN",), heads=(0,), relations=("root",))
     pair = SentencePair(id="c", first="Der Hund", second="bellt", label="1")
-    one, two = make_model("upos"), make_model("nli")
-    assert one.predict([tagged, parsed]) == one.predict([tagged.words, parsed.words])
-    assert two.predict([pair]) == two.predict([(pair.first, pair.second)])
+    tagger, classifier = make_model("upos"), make_model("nli")
+    assert tagger.predict([tagged_sentence, parsed_sentence]) == tagger.predict(
+        [tagged_sentence.words, parsed_sentence.words]
+    )
+    assert classifier.predict([pair]) == classifier.predict([(pair.first, pair.second)])
     with pytest.raises(DataError, match=r"input 1: .*SentencePair\(id='c'"):
-        one.predict([tagged, pair])
+        tagger.predict([tagged_sentence, pair])
     with pytest.raises(DataError, match="input 0:"):
-        two.predict([tagged])
+        classifier.predict([tagged_sentence])
 
 
 def test_a_single_text_or_mapping_has_a_single_answer(make_model):
@@ -90,37 +94,37 @@ def test_a_stream_of_one_text_is_refused(make_model):
 
 def test_it_is_shown_in_a_line(make_model):
     title = "source-only: made-up upos en, seed 0"
-    about = "task='upos', network=BertForTokenClassification, run='0123456789ab'"
-    assert repr(make_model("upos")) == f"Model({title!r}, {about})"
+    details = "task='upos', network=BertForTokenClassification, run='0123456789ab'"
+    assert repr(make_model("upos")) == f"Model({title!r}, {details})"
 
 
 def test_probabilities_of_words_are_those_of_their_labels(make_model):
     model = make_model()
     examples = [TaggedSentence(id="0", words=("Anna",) * count, tags=()) for count in (3, 0, 60)]
-    found = model.predict(examples, scores=True)
-    assert [one.answer for one in found] == model.predict(examples)
-    least = 1 / len(model.task.labels)
-    assert all(len(one.scores) == len(one.answer) for one in found)
-    assert all(least <= score <= 1 for one in found for score in one.scores)
+    predictions = model.predict(examples, scores=True)
+    assert [prediction.answer for prediction in predictions] == model.predict(examples)
+    lowest_score = 1 / len(model.task.labels)
+    assert all(len(prediction.scores) == len(prediction.answer) for prediction in predictions)
+    assert all(lowest_score <= score <= 1 for prediction in predictions for score in prediction.scores)
     assert model.predict([], scores=True) == []
 
 
 def test_probabilities_of_pairs_sum_to_one_and_the_best_is_the_answer(make_model):
     model = make_model("nli")
     pairs = [model.kind.example(("Anna saw", "Anna " * length), str(length), "") for length in (1, 99, 5)]
-    for one in each(model.predict(pairs, scores=True)):
-        assert list(one.scores) == list(model.task.labels)
-        assert sum(one.scores.values()) == pytest.approx(1)
-        assert max(one.scores, key=one.scores.__getitem__) == one.answer
+    for prediction in each(model.predict(pairs, scores=True)):
+        assert list(prediction.scores) == list(model.task.labels)
+        assert sum(prediction.scores.values()) == pytest.approx(1)
+        assert max(prediction.scores, key=prediction.scores.__getitem__) == prediction.answer
 
 
 def test_a_run_and_its_export_are_the_same_model(tiny_runs, tmp_path):
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
     model = load_model(run, precision="float32")
-    exported = load_model(model.export(tmp_path / "exported"), precision="float32")
-    assert exported.provenance == model.provenance
+    exported_model = load_model(model.export(tmp_path / "exported"), precision="float32")
+    assert exported_model.provenance == model.provenance
     text = ["tuki mirne baboza"] * 3
-    assert exported.predict(text) == model.predict(text)
+    assert exported_model.predict(text) == model.predict(text)
 
 
 @pytest.mark.parametrize("revision", ["", "@v2"])
@@ -139,8 +143,8 @@ def test_provenance_has_the_scores_that_were_measured(tiny_runs):
         assert {row["language"] for row in provenance.scores if row["baseline"] is None} == set(
             provenance.languages
         )
-        measured = {row["language"] for row in provenance.scores if row["baseline"] is not None}
-        assert measured >= {"qaa", "qab"}
+        measured_languages = {row["language"] for row in provenance.scores if row["baseline"] is not None}
+        assert measured_languages >= {"qaa", "qab"}
         assert all(0 <= row["score"] <= 1 for row in provenance.scores)
 
 
@@ -148,12 +152,12 @@ def test_provenance_names_the_auxiliary_loss_and_which_weights_were_trained(tiny
     run = next(path.parent for path in sorted(tiny_runs.glob("*/model")))
     record = read_record(run)
     assert provenance_of(run)[0].method == record.run["method"]["kind"]
-    added = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
-    made = {**record.run, **added}
-    other = tmp_path / identity(made)
-    other.mkdir()
-    write_record(other, replace(record, id=other.name, run=made))
-    assert provenance_of(other)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
+    added_fields = {"auxiliary": {"kind": "alignment-loss"}, "peft": {"kind": "lora"}}
+    run_fields = {**record.run, **added_fields}
+    other_folder = tmp_path / identity(run_fields)
+    other_folder.mkdir()
+    write_record(other_folder, replace(record, id=other_folder.name, run=run_fields))
+    assert provenance_of(other_folder)[0].method == f"{record.run['method']['kind']} + alignment-loss + lora"
 
 
 def test_a_damaged_neighbour_is_passed_over(tiny_runs, tmp_path):

@@ -64,14 +64,14 @@ def check_equal(folder, name):
     by_torch = load_model(folder, precision="float32")
     by_onnx = load_onnx_model(folder)
     examples = inputs_of(name)
-    first = by_torch.prepare(examples)
-    second = by_onnx.prepare(examples)
-    assert second.rows == first.rows
-    for ours, theirs in zip(by_onnx.scores_of(second), by_torch.scores_of(first), strict=True):
+    torch_inputs = by_torch.prepare(examples)
+    onnx_inputs = by_onnx.prepare(examples)
+    assert onnx_inputs.rows == torch_inputs.rows
+    for ours, theirs in zip(by_onnx.scores_of(onnx_inputs), by_torch.scores_of(torch_inputs), strict=True):
         of_options = theirs.numpy()[:, : ours.shape[1]]  # Torch pads the options of a choice.
         assert ours == pytest.approx(of_options, abs=TOLERANCE)
-    answers = by_onnx.answers_of(second)
-    expected = by_torch.answers_of(first)
+    answers = by_onnx.answers_of(onnx_inputs)
+    expected = by_torch.answers_of(torch_inputs)
     if SMALL_TASKS[name].metric == "spearman":
         assert answers == pytest.approx(expected, abs=TOLERANCE)
     else:
@@ -81,8 +81,8 @@ def check_equal(folder, name):
 def check_exported(name, family, folder, out):
     """Check a model's export, or that its head cannot be written."""
     model = make_random(name, folder)
-    refused = not model.kind.auto_class or (name, family) in REFUSED or family == "xmod"
-    if refused:
+    is_refused = not model.kind.auto_class or (name, family) in REFUSED or family == "xmod"
+    if is_refused:
         with pytest.raises(ConfigError, match="--onnx"):
             export(model, out, onnx=True)
         return
@@ -146,18 +146,18 @@ def folder(exported_folder, tmp_path):
 
 def find_onnx(folder, **options):
     """Return the model found with an ONNX file, if any, and what was said."""
-    said = []
-    model = find_onnx_model([folder], **{"onnx": None, "int8": False, **options}, say=said.append)
-    return model, said
+    messages = []
+    model = find_onnx_model([folder], **{"onnx": None, "int8": False, **options}, say=messages.append)
+    return model, messages
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(any(path.exists() for path in GPUS), reason="a GPU predicts with torch")
 def test_the_file_in_the_folder_is_used_unless_it_is_refused(folder):
-    model, (said,) = find_onnx(folder)
-    assert (model.precision, str(folder / "model.onnx") in said) == ("float32", True)
-    model, (said,) = find_onnx(folder, int8=True)
-    assert (model.precision, str(folder / "model.int8.onnx") in said) == ("int8", True)
+    model, (message,) = find_onnx(folder)
+    assert (model.precision, str(folder / "model.onnx") in message) == ("float32", True)
+    model, (message,) = find_onnx(folder, int8=True)
+    assert (model.precision, str(folder / "model.int8.onnx") in message) == ("int8", True)
     assert find_onnx(folder, onnx=False) == (None, [])
     with pytest.raises(ConfigError, match="--int8 and --no-onnx"):
         find_onnx(folder, onnx=False, int8=True)
@@ -174,15 +174,15 @@ def test_the_file_in_the_folder_is_used_unless_it_is_refused(folder):
 @pytest.mark.parametrize("change", ["a weight", "another file", "no checksum", "half a file", "another name"])
 def test_a_file_from_other_weights_is_never_used(folder, bert_folder, change):
     weights = folder / "model.safetensors"
-    before = weights.stat()
+    old_status = weights.stat()
     onnx_file = folder / "model.onnx"
     content = bytearray(weights.read_bytes())
     if change == "a weight":
         content[-1] ^= 1
         weights.write_bytes(content)
-        os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert weights.stat().st_size == before.st_size
-        assert weights.stat().st_mtime_ns == before.st_mtime_ns
+        os.utime(weights, ns=(old_status.st_atime_ns, old_status.st_mtime_ns))
+        assert weights.stat().st_size == old_status.st_size
+        assert weights.stat().st_mtime_ns == old_status.st_mtime_ns
     elif change == "another file":
         (folder / "task_adapter.safetensors").write_bytes(content)
     elif change == "another name":
@@ -195,10 +195,10 @@ def test_a_file_from_other_weights_is_never_used(folder, bert_folder, change):
         model = onnx.load(onnx_file)
         onnx.helper.set_model_props(model, {})
         onnx.save(model, onnx_file)
-    model, (said,) = find_onnx(folder, onnx=True)
+    model, (message,) = find_onnx(folder, onnx=True)
     assert model is None
-    assert str(onnx_file) in said
-    assert "torch" in said
+    assert str(onnx_file) in message
+    assert "torch" in message
     with pytest.raises(ModelError):
         load_onnx_model(folder)
 
@@ -218,21 +218,21 @@ def test_predicting_with_the_file_loads_no_torch(folder, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("the cat happened\nAnna saw slowly casings\n")
     words = ["predict", folder, text]
-    by_onnx, rounded, by_torch, quiet = run_forks(
+    by_onnx, int8_process, by_torch, quiet = run_forks(
         "",
         (MAIN, [*words, "--onnx"]),
         (MAIN, [*words, "--int8", "--scores"]),
         (MAIN, [*words, "--no-onnx"]),
         (MAIN, [*words, "--onnx", "--quiet"]),
     )
-    assert by_onnx.returncode == rounded.returncode == by_torch.returncode == 0, rounded.stderr
-    assert not {"torch", "transformers", "pandas", "scipy"} & (by_onnx.modules | rounded.modules)
+    assert by_onnx.returncode == int8_process.returncode == by_torch.returncode == 0, int8_process.stderr
+    assert not {"torch", "transformers", "pandas", "scipy"} & (by_onnx.modules | int8_process.modules)
     assert "torch" in by_torch.modules
     assert by_onnx.stdout == by_torch.stdout == quiet.stdout
     assert "model.onnx" in by_onnx.stderr
-    assert "model.int8.onnx" in rounded.stderr
+    assert "model.int8.onnx" in int8_process.stderr
     assert "onnx" not in by_torch.stderr + quiet.stderr
-    assert len(rounded.stdout.splitlines()) == 2
+    assert len(int8_process.stdout.splitlines()) == 2
 
 
 @pytest.mark.slow
@@ -240,12 +240,12 @@ def test_scores_with_the_file_equal_torchs(folder):
     words = ["evaluate", folder, "--corpus", "ud", "--language", "qaa", "--split", "dev", "--json"]
     by_onnx, by_torch = run_forks("", (MAIN, [*words, "--onnx"]), (MAIN, [*words, "--no-onnx"]))
     assert "model.onnx" in by_onnx.stderr
-    ours, theirs = (json.loads(one.stdout) for one in (by_onnx, by_torch))
+    ours, theirs = (json.loads(process.stdout) for process in (by_onnx, by_torch))
     assert ours == pytest.approx(theirs, abs=0.01)  # Torch may round to bfloat16.
-    before, after = json.loads((folder / "onnx.json").read_text())
-    assert before["score"] == ours["score"]
-    assert after["file"] == "model.int8.onnx"
-    assert f"{after['score']:.4f}" in (folder / "README.md").read_text()
+    float_row, int8_row = json.loads((folder / "onnx.json").read_text())
+    assert float_row["score"] == ours["score"]
+    assert int8_row["file"] == "model.int8.onnx"
+    assert f"{int8_row['score']:.4f}" in (folder / "README.md").read_text()
 
 
 @pytest.mark.nightly
@@ -256,13 +256,13 @@ def test_weights_over_the_limit_are_in_a_separate_file(folder, bert_folder):
     expected = load_onnx_model(folder)
     for name in ONNX_FILES.values():
         (folder / name).rename(folder / f"whole.{name}")
-    for written, write in (("model.onnx", write_onnx), ("model.int8.onnx", write_int8)):
-        loaded = write(model, folder, largest_file=1000)
-        assert (folder / f"{written}.data").stat().st_size > 1000
-        assert (folder / written).stat().st_size < (folder / f"whole.{written}").stat().st_size
+    for file_name, write in (("model.onnx", write_onnx), ("model.int8.onnx", write_int8)):
+        onnx_model = write(model, folder, largest_file=1000)
+        assert (folder / f"{file_name}.data").stat().st_size > 1000
+        assert (folder / file_name).stat().st_size < (folder / f"whole.{file_name}").stat().st_size
         if write is write_onnx:
             pairs = zip(
-                loaded.scores_of(loaded.prepare(examples)),
+                onnx_model.scores_of(onnx_model.prepare(examples)),
                 expected.scores_of(expected.prepare(examples)),
                 strict=True,
             )
@@ -273,10 +273,10 @@ def test_int8_needs_a_corpus_whose_dev_split_it_is_scored_on(bert_folder, tmp_pa
     model = make_random("upos", bert_folder)
     with pytest.raises(ConfigError, match="--int8 needs --onnx"):
         export(model, tmp_path / "out", int8=True)
-    unknown = Model(
+    unknown_model = Model(
         model.network, model.tokenizer, model.task, Provenance(**{**vars(model.provenance), "source": ()})
     )
     pytest.importorskip("onnxscript")
     with pytest.raises(ConfigError, match=r"--int8: .*corpus"):
-        export(unknown, tmp_path / "out", onnx=True, int8=True)
+        export(unknown_model, tmp_path / "out", onnx=True, int8=True)
     assert not (tmp_path / "out").exists()

@@ -23,23 +23,23 @@ NOTHING = "\t_" * 8
 LINES = "".join(f"{'Anna saw ' * (number % 7)}\n" for number in range(600))
 
 
-def predict_text(model, text, how=PLAIN, **more):
-    return join_lines(predict_file(model, text_file(text), how, **more))
+def predict_text(model, text, options=PLAIN, **more):
+    return join_lines(predict_file(model, text_file(text), options, **more))
 
 
 def test_lines_come_out_in_order_with_a_label_for_each_word(make_model):
-    out = predict_text(make_model(), LINES).splitlines()
-    assert [line.partition("\t")[0] for line in out] == LINES.splitlines()
-    assert [len(line.partition("\t")[2].split()) for line in out] == [
+    output_lines = predict_text(make_model(), LINES).splitlines()
+    assert [line.partition("\t")[0] for line in output_lines] == LINES.splitlines()
+    assert [len(line.partition("\t")[2].split()) for line in output_lines] == [
         len(line.split()) for line in LINES.splitlines()
     ]
 
 
 def test_a_file_is_predicted_as_its_lines_alone_are(make_model):
     model = make_model()
-    few = "".join(sorted(set(LINES.splitlines(keepends=True))))
-    assert predict_text(model, few) == "".join(
-        predict_text(model, line) for line in few.splitlines(keepends=True)
+    distinct_lines = "".join(sorted(set(LINES.splitlines(keepends=True))))
+    assert predict_text(model, distinct_lines) == "".join(
+        predict_text(model, line) for line in distinct_lines.splitlines(keepends=True)
     )
 
 
@@ -53,22 +53,26 @@ def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
         f"2.1\tx{NOTHING}",
     ]
     text = join_lines([*sentence, "", ""])
-    out = predict_text(make_model(), text * 300)
-    before, after = text_file(text * 300), text_file(out)
-    (one, *_), (other, *_) = read_conllu(before), read_conllu(after)
-    assert (one.words, one.heads, one.relations) == (other.words, other.heads, other.relations)
-    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in out.splitlines()] == [
+    output = predict_text(make_model(), text * 300)
+    input_file, output_file = text_file(text * 300), text_file(output)
+    (input_sentence, *_), (output_sentence, *_) = read_conllu(input_file), read_conllu(output_file)
+    assert (input_sentence.words, input_sentence.heads, input_sentence.relations) == (
+        output_sentence.words,
+        output_sentence.heads,
+        output_sentence.relations,
+    )
+    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in output.splitlines()] == [
         line.split("\t")[:3] + line.split("\t")[4:] for line in (text * 300).splitlines()
     ]
 
 
 def test_trees_go_into_their_columns(make_model):
     text = "1\tAnna" + "\t_" * 8 + "\n2\tsaw" + "\t_" * 8 + "\n\n"
-    out = predict_text(make_model("parsing"), text * 3)
-    one, *_ = read_conllu(text_file(out.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_")))
-    assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
-    plain = predict_text(make_model("parsing"), "Anna saw\n")
-    assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
+    output = predict_text(make_model("parsing"), text * 3)
+    tree, *_ = read_conllu(text_file(output.replace("\t_\t_\t_\t_", "\t_\tX\t_\t_")))
+    assert sorted(tree.heads) in ([0, 1], [0, 2]) and tree.relations.count("root") == 1
+    plain_output = predict_text(make_model("parsing"), "Anna saw\n")
+    assert plain_output == f"Anna saw\t{tree.heads[0]} {tree.heads[1]}\t{' '.join(tree.relations)}\n"
     with pytest.raises(ConfigError, match=r"--scores: .*parsing"):
         predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
 
@@ -101,8 +105,8 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
 
 
 def test_a_language_is_checked_and_noted_in_json(make_model):
-    out = predict_text(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
-    assert '"language": "sw"' in out
+    output = predict_text(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
+    assert '"language": "sw"' in output
     with pytest.raises(ConfigError, match=r"--language: .*'Swahili'"):
         predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
 
@@ -123,12 +127,12 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 
 def test_progress_counts_lines_as_they_are_predicted(make_model, monkeypatch):
     monkeypatch.setattr("isogloss.training.length_batches.BUDGET", 64)
-    reported = []
-    predict_text(make_model(), LINES, on_progress=reported.append, lines=600)
-    done = [one.done for one in reported]
-    assert done == sorted(done)
-    assert (done[-1], {one.total for one in reported}) == (600, {600})
-    assert len({one for one in done if one < 256}) > 4  # within the first group
+    progress_events = []
+    predict_text(make_model(), LINES, on_progress=progress_events.append, lines=600)
+    counts = [event.done for event in progress_events]
+    assert counts == sorted(counts)
+    assert (counts[-1], {event.total for event in progress_events}) == (600, {600})
+    assert len({count for count in counts if count < 256}) > 4  # within the first group
 
 
 @pytest.mark.nightly
@@ -139,13 +143,14 @@ def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed):
     endless = File("input", lambda: repeat("Anna saw slow casually .\n"), lambda: "")
     lines = predict_file(model, endless, replace(PLAIN, translations=endless if mixed else None))
     tracemalloc.start()
-    held = []
+    memory_samples = []
     for _ in range(3):
         assert len(list(islice(lines, 256))) == 256
         gc.collect()
-        tensors = sum(type(one) is torch.Tensor for one in gc.get_objects())
-        held.append((tracemalloc.get_traced_memory()[0], tensors))
+        tensors = sum(type(live_object) is torch.Tensor for live_object in gc.get_objects())
+        memory_samples.append((tracemalloc.get_traced_memory()[0], tensors))
     tracemalloc.stop()
-    _, (before, tensors), (after, still) = held
+    _, (memory_before, tensors), (memory_after, still) = memory_samples
     assert still == tensors
-    assert after - before < 64 * 1024  # What is made of 256 lines, entries and examples, is 250 KiB.
+    # Entries and examples of 256 lines take 250 KiB.
+    assert memory_after - memory_before < 64 * 1024

@@ -1,11 +1,12 @@
 """Tables of the parts of isogloss by name, which import a part on first use.
 
-Features of isogloss (``features``) and installed packages (``plug_ins``) add entries to tables with a group.
-These are also imported on first use, so a broken package causes an error only where a recipe or a caller
-names it.
+Features of isogloss and installed packages (``plug_ins``) add entries to tables with a group. These are also
+imported on first use, so a broken package causes an error only where a recipe or a caller names it. A feature
+is a folder of ``isogloss/features`` with a file ``feature.toml``, which lists names and objects by group.
 """
 
 import ast
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -13,10 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isogloss.core.features import feature_entries
 from isogloss.core.plug_ins import Group, check_any, find_plug_in, plugged_names
 
 Entry = TypeVar("Entry", covariant=True)
+
+FEATURES = Path(__file__).parents[1] / "features"
+DECLARATION = "feature.toml"
 
 
 class Registry(Mapping[str, Entry]):
@@ -94,6 +97,21 @@ class Registry(Mapping[str, Entry]):
             getattr(node, "name", "") == attribute or attribute in _list_assigned_names(node) for node in body
         ]
         return body[is_definition.index(True) :]
+
+
+def feature_entries(group: str) -> Mapping[str, str]:
+    """Return the "module:object" of each name that features add to a group, by feature and in their order."""
+    return {
+        name: place
+        for declaration in _read_declarations()
+        for name, place in declaration.get(group, {}).items()
+    }
+
+
+@cache
+def _read_declarations() -> tuple[Mapping[str, Mapping[str, str]], ...]:
+    paths = sorted(FEATURES.glob(f"*/{DECLARATION}"))
+    return tuple(tomllib.loads(path.read_text(encoding="utf-8")) for path in paths)
 
 
 def _import_object(path: str) -> Any:

@@ -141,31 +141,35 @@ def test_links_of_noisy_translations_are_in_range():
         assert all(a < len(pair.first.split()) and b < len(words) for a, b in each(links))
 
 
+def noun_of(language: str, concept: int, *, is_plural: bool = False) -> str:
+    """Return the form of a noun as a subject."""
+    form, _ = lexicon(LANGUAGES[language]).nouns[concept][is_plural]
+    return form.text
+
+
 @pytest.mark.parametrize("language", ["qaa", "qai"])
 def test_word_of_another_language_is_an_error_that_names_it(language):
     text = texts(1)[0]
     with pytest.raises(DataError, match=r"text in \w+: '.*'.*unknown = \"copy\""):
         BuiltInTranslator(language, "qab").translate("hello" if language == "qaa" else text)
-    word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
+    word = noun_of("qaa", 0)
     with pytest.raises(DataError, match=f"'{word}'"):
         BuiltInTranslator("qaa", "qab").translate(word + "x")
 
 
 def test_word_of_another_language_is_copied_where_asked():
-    words = lexicon(LANGUAGES["qaa"])
-    noun = words.nouns[3][0][0].text
+    noun = noun_of("qaa", 3)
     translation = BuiltInTranslator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
-    assert translation == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
+    assert translation == f"hello {noun_of('qab', 3)}."
     noisy = BuiltInTranslator("qaa", "qab", noise=1.0, unknown="copy")
     assert noisy.translate("hello") == "hello"  # no other word is like it, so none is put in its place
 
 
 def test_words_that_make_no_sentence_are_translated_one_by_one():
-    ours = lexicon(LANGUAGES["qaa"])
-    theirs = lexicon(LANGUAGES["qad"])
-    words = [ours.nouns[5][1][0].text, ours.nouns[9][0][0].text, ours.names[520][-1].text]
+    name = lexicon(LANGUAGES["qaa"]).names[520][-1].text
+    words = [noun_of("qaa", 5, is_plural=True), noun_of("qaa", 9), name]
     translated_word, links = BuiltInTranslator("qaa", "qad").translate_words(words)
-    assert translated_word == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
+    assert translated_word == (noun_of("qad", 5, is_plural=True), noun_of("qad", 9), name)
     assert links == ((0, 0), (1, 1), (2, 2))
     assert BuiltInTranslator("qaa", "qad").translate("") == ""
 
