@@ -2,14 +2,12 @@
 
     python tests/prose.py            rates of src, tests, scripts and pages, with the peers' rates
     python tests/prose.py KIND       every place of a kind: python tests/prose.py "that of"
-    python tests/prose.py --record   present counts become the bounds (prose.json)
     python tests/prose.py --peers FOLDER   measure optuna and peft as installed, and tests and scripts of
                                      checkouts in FOLDER/optuna and FOLDER/peft
 
 Sentences are counted for 10,000 words of docstrings, messages, comments and pages; names and code for
 10,000 lines. A group (src, tests, scripts, pages) may have a kind at twice the larger rate of the peers, or
-once in 10,000; tests and scripts are compared with the peers' tests and scripts as well. Where it has more,
-each of its areas may have what it had at the last record. A count can therefore only fall.
+once in 10,000; tests and scripts are compared with the peers' tests and scripts as well.
 prose_exceptions.json lists names and phrases that are not counted, each with its reason.
 """
 
@@ -28,7 +26,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BOUNDS = Path(__file__).with_suffix(".json")
 PEERS = Path(__file__).with_name("prose_peers.json")
 EXCEPTIONS = Path(__file__).with_name("prose_exceptions.json")
 GROUPS = ("src", "tests", "scripts", "pages")
@@ -461,33 +458,13 @@ def high_kinds(areas: dict[str, Area], limits: dict[str, float]) -> list[str]:
     return [kind for kind, rate in rates(areas.values()).items() if rate > limits[kind]]
 
 
-def excesses(
-    areas: dict[str, Area], bounds: dict[str, dict[str, int]], limits: dict[str, float]
-) -> Iterator[str]:
-    """Yield, for kinds above the allowed rate, each area that has more than at the last record."""
+def excesses(areas: dict[str, Area], limits: dict[str, float]) -> Iterator[str]:
+    """Yield, for each kind above the allowed rate, both rates and the places."""
+    measured_rates = rates(areas.values())
     for kind in high_kinds(areas, limits):
-        for name, area in areas.items():
-            bound = bounds.get(name, {}).get(kind, 0)
-            places = area.places[kind]
-            if len(places) > bound:
-                listed_text = "\n  ".join(str(place)[:150] for place in places[:40])
-                yield f"{kind}: {len(places)} in {name}, at most {bound}:\n  {listed_text}"
-
-
-def record() -> None:
-    """Set the bounds to the present counts of kinds above the allowed rate."""
-    bounds = {
-        group: {
-            name: {
-                kind: count
-                for kind in high_kinds(read_group(group), allowed_rates(group))
-                if (count := len(area.places[kind]))
-            }
-            for name, area in sorted(read_group(group).items())
-        }
-        for group in GROUPS
-    }
-    BOUNDS.write_text(json.dumps(bounds, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        places = [str(place)[:150] for area in areas.values() for place in area.places[kind]]
+        listed_text = "\n  ".join(places[:40])
+        yield f"{kind}: {measured_rates[kind]:.1f}, at most {limits[kind]:.1f}:\n  {listed_text}"
 
 
 def record_peers(folder: Path) -> None:
@@ -538,8 +515,6 @@ def table() -> str:
 
 def main(arguments: list[str]) -> None:
     match arguments:
-        case ["--record"]:
-            record()
         case ["--peers", folder]:
             record_peers(Path(folder))
         case [kind]:

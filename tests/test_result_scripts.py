@@ -38,6 +38,7 @@ FROM_RUNS = {
     "own_corpora/make_files.py",
     "real_weights/lottery/shuffled_verses.py",
     "rows.py",
+    "under_specified/add_seeds.py",
     "x_mixup/mixed_noise/make_files.py",
     "x_mixup/mixed_noise/noise_ratio.py",
     "x_mixup/topics/make_files.py",
