@@ -26,8 +26,8 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.fit import fit
-from isogloss.training.meta_learning import Validation, meta_batches
-from isogloss.training.meta_learning import Learning, MetaLearningModel
+from isogloss.features.meta_learning.algorithm import Validation, meta_batches
+from isogloss.features.meta_learning.algorithm import Learning, MetaLearningModel
 from isogloss.core.run_parts import Updates
 from isogloss.training.batching import BatchSampling
 from material import SHAPES

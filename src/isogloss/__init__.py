@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
+    from isogloss.features.language_gates.functions import language_gates
+    from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.functional.adjusting import AlignmentLoss, adjust
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
-    from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
+    from isogloss.functional.gradients import gradient_conflict
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import Comparison, compare
@@ -91,7 +93,7 @@ _NAMES = {
     "functional.adjusting": "AlignmentLoss adjust",
     "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
-    "functional.gradients": "MetaLearner gradient_conflict language_gates",
+    "functional.gradients": "gradient_conflict",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "Comparison compare",
@@ -204,10 +206,24 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
     with explaining_missing_models():
-        return getattr(import_module(_HOMES[name]), name)
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        return _import_from_feature(name)
+
+
+def _import_from_feature(name: str) -> Any:
+    """Import a public name that a feature declares."""
+    from isogloss.core.registry import Registry
+
+    functions: Registry[Any] = Registry({}, features="functions")
+    if name not in functions:
+        raise AttributeError(
+            f"isogloss.{name} belongs to a feature whose folder in isogloss/features is missing"
+        )
+    return functions[name]
 
 
 def __dir__() -> list[str]:

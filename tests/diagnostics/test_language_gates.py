@@ -15,7 +15,12 @@ from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
 from isogloss.core.rows.encoders import MaskPerplexityRow
 from isogloss.diagnostics.gradient_conflict import GradientConflict
-from isogloss.diagnostics.language_gates import (
+from isogloss.encoders.added.active_language import LanguageMaps
+from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
+from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
+from isogloss.features.language_gates.diagnostic import (
     LanguageGates,
     correlation,
     gate_cosine,
@@ -26,12 +31,14 @@ from isogloss.diagnostics.language_gates import (
     specific_gates,
     specific_rows,
 )
-from isogloss.encoders.added.active_language import LanguageMaps
-from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
-from isogloss.encoders.added.language_layers import LanguageMap
-from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
-from isogloss.encoders.loading import load_masked_lm
-from isogloss.encoders.saving import save_model
+from isogloss.features.language_gates.gates import (
+    GateGroup,
+    GateKinds,
+    Mask,
+    gate_groups,
+    prune_encoder,
+    read_masks,
+)
 from made_up import TEXT
 from tiny import tiny
 

@@ -15,7 +15,8 @@ from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import without_gradients
-from isogloss.encoders.gates import (
+from isogloss.encoders.loading import load_whole
+from isogloss.features.language_gates.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
     GateKinds,
@@ -28,7 +29,6 @@ from isogloss.encoders.gates import (
     read_masks,
     with_gates,
 )
-from isogloss.encoders.loading import load_whole
 from isogloss.methods.plain import SourceOnly
 from isogloss.training.precision import scoring
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.encoders.gates import (
+from isogloss.features.language_gates.gates import (
     CLOSED_BELOW,
     STRETCH,
     TEMPERATURE,

@@ -16,6 +16,7 @@ from torch import nn
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
+from isogloss.core.registry import feature_entries
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
@@ -468,6 +469,7 @@ def test_each_function_is_held_against_a_recipe_or_a_reference():
         for name in re.findall(r"^def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE)
     }
     functions = {name for name, home in isogloss._HOMES.items() if ".functional." in home}
+    functions |= set(feature_entries("functions"))
     assert functions - {"TextModel", "TextTokenizer"} == HELD_BY.keys()
     assert set(HELD_BY.values()) <= tests
 
@@ -502,12 +504,12 @@ def test_tags_are_those_of_linked_words():
 
 
 def test_similarity_of_gates_is_the_cosine_of_what_was_learned(encoder, monkeypatch):
-    from isogloss.functional import gradients
+    from isogloss.features.language_gates import functions
 
     calls = []
-    learn = gradients.learn_gates_on
+    learn = functions.learn_gates_on
     monkeypatch.setattr(
-        gradients,
+        functions,
         "learn_gates_on",
         lambda *args, **options: calls.append(learn(*args, **options)) or calls[-1],
     )

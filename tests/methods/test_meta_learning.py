@@ -12,12 +12,12 @@ from isogloss.encoders.added.added_weights import language_parameters, shared_pa
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
-from isogloss.methods import meta_learning
-from isogloss.methods.meta_learning import MetaLearning
+from isogloss.features.meta_learning import algorithm as module
+from isogloss.features.meta_learning import method as meta_learning
+from isogloss.features.meta_learning.algorithm import MetaBatches, MetaLearningModel, Validation, meta_batches
+from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.training import meta_learning as module
 from isogloss.training.fit import fit
-from isogloss.training.meta_learning import MetaBatches, MetaLearningModel, Validation, meta_batches
 from isogloss.training.pretraining import begin
 from made_up_text import TINY, lines, text_setting
 from trained import equal, interrupt_batches, weights

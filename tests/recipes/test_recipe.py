@@ -9,8 +9,8 @@ from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
+from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml

@@ -15,9 +15,9 @@ from test_claims_mixup import bench
 from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
 from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.methods.alignment_loss import AlignmentTerm
-from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.x_mixup import XMixup
 from isogloss.reports.run_facts import IGNORED
 from isogloss.reports.verdicts import judge

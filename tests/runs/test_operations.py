@@ -7,8 +7,8 @@ from test_memory_estimates import TEXT, TRANSLATOR, TUNED
 from transformers import BertConfig, XLMRobertaConfig
 
 from isogloss.core.run_parts import with_fields
+from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.methods.consistency import Consistency
-from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.estimates import ASSUMED_SHAPES

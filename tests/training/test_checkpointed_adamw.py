@@ -3,8 +3,8 @@ from dataclasses import replace
 import torch
 from toys import UPDATES, Drawn, loss, toy
 
+from isogloss.features.meta_learning.algorithm import CheckpointedAdamW
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.training.meta_learning import CheckpointedAdamW
 from isogloss.training.optimizer import adamw
 from trained import equal, weights
 

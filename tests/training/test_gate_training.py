@@ -7,12 +7,24 @@ import pytest
 import torch
 
 from isogloss.encoders.families import family_of
-from isogloss.encoders.gates import GateKinds, gate_groups, kept_share, open_probability, with_gates
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.language_gates.gate_training import (
+    GATE_UPDATES,
+    Gates,
+    GateTraining,
+    learn_gates,
+    shift_to_target,
+)
+from isogloss.features.language_gates.gates import (
+    GateKinds,
+    gate_groups,
+    kept_share,
+    open_probability,
+    with_gates,
+)
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss, subwords_of
 from isogloss.training.batching import perplexity
-from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, learn_gates, shift_to_target
 from isogloss.training.gradient_conflict import masked_parts
 from made_up import TEXT
 

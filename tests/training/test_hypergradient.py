@@ -16,9 +16,15 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.families import family_of
 from isogloss.encoders.initial import new_encoder
+from isogloss.features.meta_learning.algorithm import functional_loss, plain_step, preconditioned_step
+from isogloss.features.meta_learning.hypergradient import (
+    exact,
+    finite_difference,
+    first_order,
+    hypergradient,
+    norm,
+)
 from isogloss.tasks.masked_lm import Masking, Vocabulary
-from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
-from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step
 
 WORDS = 40
 VOCABULARY = Vocabulary(size=WORDS, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))

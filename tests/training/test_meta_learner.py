@@ -8,10 +8,7 @@ import torch
 from torch import nn
 from toys import UPDATES, no_time
 
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.fit import Callbacks, fit
-from isogloss.training.hypergradient import exact, hypergradient
-from isogloss.training.meta_learning import (
+from isogloss.features.meta_learning.algorithm import (
     INNER_STEPS,
     SECOND_ORDER,
     Learning,
@@ -20,6 +17,9 @@ from isogloss.training.meta_learning import (
     functional_loss,
     plain_step,
 )
+from isogloss.features.meta_learning.hypergradient import exact, hypergradient
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import EPSILON, rate_schedule
 from trained import equal, weights
 

@@ -10,7 +10,7 @@ from toys import UPDATES, Drawn, accuracy, loss, no_time, toy
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.core.run_parts import Optimization, Updates, with_fields
-from isogloss.methods.meta_learning import MetaLearning
+from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.memory import Load, Machine, Shape, training_memory

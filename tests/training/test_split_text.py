@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
+from isogloss.features.meta_learning.algorithm import BLOCKS, split_text
 from isogloss.tasks.masked_lm import TextStream
-from isogloss.training.meta_learning import BLOCKS, split_text
 
 
 def text(total, line):

@@ -1,8 +1,8 @@
 """Tables of the parts of isogloss by name, which import a part on first use.
 
-Features of isogloss and installed packages (``plug_ins``) add entries to tables with a group. These are also
-imported on first use, so a broken package causes an error only where a recipe or a caller names it. A feature
-is a folder of ``isogloss/features`` with a file ``feature.toml``, which lists names and objects by group.
+Features of isogloss and installed packages (``plug_ins``) add entries to tables. These are also imported on
+first use, so a broken package causes an error only where a recipe or a caller names it. A feature
+is a folder of ``isogloss/features`` with a file ``feature.toml``, which lists names and objects by table.
 """
 
 import ast
@@ -25,14 +25,20 @@ DECLARATION = "feature.toml"
 class Registry(Mapping[str, Entry]):
     """Mapping from names to objects. A lookup imports the object's module. Names and summaries do not."""
 
-    def __init__(self, places: Mapping[str, str], group: Group | None = None, interface: str = "") -> None:
+    def __init__(
+        self,
+        places: Mapping[str, str],
+        group: Group | None = None,
+        interface: str = "",
+        features: str = "",
+    ) -> None:
         """Make a table.
 
         ``places`` maps the names of isogloss to "module:object". ``group`` is the group of entry points by
-        which features and packages add names. ``interface`` is the "module:class" of the protocol that
-        packages' objects implement.
+        which packages add names. ``interface`` is the "module:class" of the protocol that their objects
+        implement. ``features`` is the name of the table in the declarations of features. Default: ``group``.
         """
-        self.places = {**places, **(feature_entries(group) if group else {})}
+        self.places = {**places, **feature_entries(features or group or "")}
         self.group = group
         self.interface = interface
 
@@ -99,12 +105,12 @@ class Registry(Mapping[str, Entry]):
         return body[is_definition.index(True) :]
 
 
-def feature_entries(group: str) -> Mapping[str, str]:
-    """Return the "module:object" of each name that features add to a group, by feature and in their order."""
+def feature_entries(table: str) -> Mapping[str, str]:
+    """Return the "module:object" of each name that features add to a table, by feature and in their order."""
     return {
         name: place
         for declaration in _read_declarations()
-        for name, place in declaration.get(group, {}).items()
+        for name, place in declaration.get(table, {}).items()
     }
 
 

@@ -27,7 +27,7 @@ DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
         "link-attention": "isogloss.diagnostics.mixup:LinkAttention",
         "gradient-conflict": "isogloss.diagnostics.gradient_conflict:GradientConflict",
         "task-gradient-conflict": "isogloss.diagnostics.gradient_conflict:TaskGradientConflict",
-        "language-gates": "isogloss.diagnostics.language_gates:LanguageGates",
-    }
+    },
+    features="diagnostics",
 )
 """[[measure]]: what is measured, and of what."""

@@ -51,8 +51,8 @@ PRETRAINING: "Registry[type[Pretraining]]" = Registry(
     {
         "masked-language-modelling": "isogloss.methods.masked_language_modelling:MaskedLanguageModelling",
         "masked-next-token": "isogloss.methods.masked_language_modelling:MaskedNextToken",
-        "meta-learning": "isogloss.methods.meta_learning:MetaLearning",
-    }
+    },
+    features="pretraining",
 )
 """[encoder.pretrain]: how an encoder learns from text."""
 

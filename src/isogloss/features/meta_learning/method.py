@@ -1,7 +1,7 @@
 """Meta-learning: pretraining in which the modules of languages improve the shared parameters for all.
 
 "On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, applied to masked language
-modelling. ``training/meta_learning`` computes a step, ``training/hypergradient`` Eqs. 3, 4 and 8.
+modelling. ``algorithm`` computes a step, ``hypergradient`` Eqs. 3, 4 and 8.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isogloss.encoders.added.module_settings import SHARED_ADAPTER
 from isogloss.training.setting import PRETRAINING_UPDATES, Pretraining, TextSetting, Trained
 
 if TYPE_CHECKING:
-    from isogloss.training.meta_learning import MetaLearningModel
+    from isogloss.features.meta_learning.algorithm import MetaLearningModel
     from isogloss.training.pretraining import PretrainingStart
 
 LOG_TERMS_EVERY = 100
@@ -85,7 +85,7 @@ class MetaLearning(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
-        from isogloss.training.meta_learning import INNER_STEPS, SECOND_ORDER
+        from isogloss.features.meta_learning.algorithm import INNER_STEPS, SECOND_ORDER
         from isogloss.training.pretraining import check_fields
 
         rates = {name: getattr(self, name) for name in ("own_learning_rate", "inner_learning_rate")}
@@ -131,9 +131,9 @@ class MetaLearning(Pretraining):
 
     def train(self, setting: TextSetting) -> Trained:
         """Train the encoder with its masked-LM head, and the modules of its languages."""
+        from isogloss.features.meta_learning.algorithm import Validation, meta_batches
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import Callback, Callbacks, fit, training_only
-        from isogloss.training.meta_learning import Validation, meta_batches
         from isogloss.training.pretraining import begin
 
         self.check(setting.family, setting.modules_trained, setting.languages)
@@ -179,8 +179,8 @@ class MetaLearning(Pretraining):
 
     def _learner(self, start: PretrainingStart, languages: tuple[str, ...]) -> MetaLearningModel:
         from isogloss.encoders.added.added_weights import language_parameters
+        from isogloss.features.meta_learning.algorithm import Learning, MetaLearningModel
         from isogloss.tasks.masked_lm import masked_lm_loss
-        from isogloss.training.meta_learning import Learning, MetaLearningModel
 
         def rate(field: float | None) -> float:
             return self.updates.learning_rate if field is None else field

@@ -1,9 +1,9 @@
 """Language-specific parameters: which of a frozen encoder's parameters does each language need?
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4, Fig. 4: for each language, gates over
-the parameters are learned by masked language modelling on only its text (``training.gate_training``). The
-parameters π of the gates (log α, above 0 if a gate is more open than closed) are compared between languages,
-by layer, separately for attention and feed-forward. As a control, each language's gates are learned twice.
+the parameters are learned by masked language modelling on only its text (``gate_training``). The parameters π
+of the gates (log α, above 0 if a gate is more open than closed) are compared between languages, by layer,
+separately for attention and feed-forward. As a control, each language's gates are learned twice.
 
 The paper compares by cosine. The mean that all gates share makes cosines high whatever the language; the
 correlation is the cosine without it. Finally each mask is applied: how well does the pruned model predict its
@@ -34,7 +34,7 @@ from isogloss.encoders.family import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from isogloss.encoders.gates import GateGroup, GateKinds, Mask
+    from isogloss.features.language_gates.gates import GateGroup, GateKinds, Mask
     from isogloss.tasks.masked_lm import MaskedBatch, Masking
 
     Specific = dict[tuple[str, str, str], Int64[Tensor, " gate"]]
@@ -103,7 +103,7 @@ class LanguageGates(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be learned."""
-        from isogloss.encoders.gates import NONE
+        from isogloss.features.language_gates.gates import NONE
 
         kinds = self._kinds()
         conditions = {
@@ -127,7 +127,7 @@ class LanguageGates(Diagnostic):
         self, setting: MeasureSetting
     ) -> list[MaskSimilarityRow | MaskPerplexityRow | MaskKeptRow | SpecificGatesRow]:
         """Return rows of mask similarity, perplexity, kept shares and language-specific gates."""
-        from isogloss.encoders.gates import gate_groups, mask_tensors
+        from isogloss.features.language_gates.gates import gate_groups, mask_tensors
         from isogloss.tasks.masked_lm import Masking, Vocabulary
 
         model, tokenizer = setting.masked_lm(setting.subjects[0])
@@ -161,7 +161,7 @@ class LanguageGates(Diagnostic):
         ]
 
     def _kinds(self) -> GateKinds:
-        from isogloss.encoders.gates import GateKinds
+        from isogloss.features.language_gates.gates import GateKinds
 
         return GateKinds(attention=self.attention, feed_forward=self.feed_forward)
 
@@ -208,8 +208,8 @@ class LanguageGates(Diagnostic):
         text: tuple[str, Sequence[np.ndarray]],
         draw: int,
     ) -> Mask:
-        from isogloss.encoders.gates import Mask
-        from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
+        from isogloss.features.language_gates.gate_training import GATE_UPDATES, GateTraining, learn_gates
+        from isogloss.features.language_gates.gates import Mask
 
         training = GateTraining(
             steps=self.steps,
@@ -259,7 +259,7 @@ def _perplexity_rows(
     text: Mapping[str, _Text],
 ) -> Iterator[MaskPerplexityRow]:
     """Yield the perplexity of every language, without a mask and under each language's masks."""
-    from isogloss.encoders.gates import with_gates
+    from isogloss.features.language_gates.gates import with_gates
     from isogloss.training.batching import perplexity
 
     device = next(model.parameters()).device
@@ -304,7 +304,7 @@ def similarity_rows(
     model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
 ) -> Iterator[MaskSimilarityRow]:
     """Yield a row for each pair of masks and part of the model. Pairs of one language are the control."""
-    from isogloss.encoders.gates import open_probability
+    from isogloss.features.language_gates.gates import open_probability
 
     for mask_x, mask_y in combinations(masks, 2):
         for (layer, module), part in parts_of(groups).items():
@@ -332,7 +332,7 @@ def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) ->
     """Yield a row for each mask and part: the share of parameters it keeps, and its expected share."""
     import torch
 
-    from isogloss.encoders.gates import kept_share
+    from isogloss.features.language_gates.gates import kept_share
 
     for mask in masks:
         for (layer, module), part in parts_of(groups).items():

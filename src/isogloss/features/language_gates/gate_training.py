@@ -21,7 +21,7 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.family import Model, without_gradients
-from isogloss.encoders.gates import (
+from isogloss.features.language_gates.gates import (
     CLOSED_BELOW,
     GateGroup,
     kept_share,

@@ -28,9 +28,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
-from isogloss.tasks.masked_lm import Masking, TextStream
-from isogloss.training.batching import BatchSampling, Movable, TextBatches
-from isogloss.training.hypergradient import (
+from isogloss.features.meta_learning.hypergradient import (
     Hypergradient,
     Parameters,
     SecondOrder,
@@ -41,6 +39,8 @@ from isogloss.training.hypergradient import (
     hypergradient,
     norm,
 )
+from isogloss.tasks.masked_lm import Masking, TextStream
+from isogloss.training.batching import BatchSampling, Movable, TextBatches
 from isogloss.training.optimizer import EPSILON, adamw, rate_schedule
 
 Order = Literal["finite-difference", "exact", "first-order"]
