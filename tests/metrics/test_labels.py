@@ -186,5 +186,5 @@ def test_spans_written_as_tags_again_are_the_repaired_tags(samples):
 @pytest.mark.parametrize("tag", ["PER", "E-PER", "B-", "B", "", "o"])
 @pytest.mark.parametrize("read", [spans, repair])
 def test_tags_that_are_not_bio_are_refused(tag, read):
-    with pytest.raises(ValueError, match=f"'{tag}' is no BIO tag: .*B-TYPE.*I-TYPE"):
+    with pytest.raises(ValueError, match=f"'{tag}'.*B-TYPE.*I-TYPE"):
         read(["O", tag])

@@ -195,7 +195,7 @@ def test_the_plan_has_rules_as_labels_and_translations_without_lemmas(folder):
 
 def test_lemmas_are_not_projected_onto_translations(folder):
     changes = {"grid.method": [{"name": "translate-train"}], "measure": []}
-    with says(ConfigError, "edits of a word's own form", "translate-train"):
+    with says(ConfigError, "lemmas", "translate-train", "[translate]", "x-mixup"):
         plan_recipe(str(folder / "own.toml"), changes=changes)
 
 

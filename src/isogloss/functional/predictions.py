@@ -400,8 +400,8 @@ def _kind(gold: list[Any], sides: Sequence[list[Any]], metric: str, task: str) -
         if like_answers:
             return "answer"
         raise ConfigError(
-            f"compare: metric {metric!r} with gold {gold[0]!r:.60}: answers to questions, or classes? Of "
-            f"answers, name the task (task={QA!r}); of classes, one of {', '.join(OF_CLASSES)}."
+            f"compare: metric {metric!r} with gold {gold[0]!r:.60}: are these answers to questions, or "
+            f"classes? For answers, add task={QA!r}. For classes, choose a metric: {', '.join(OF_CLASSES)}."
         )
     if like_answers and metric not in OF_CLASSES:
         raise ConfigError(

@@ -123,8 +123,8 @@ class XMixup(Method):
             )
         if self.mixed and self.residual != "normed":
             raise ConfigError(
-                f'{self.name}: residual = "{self.residual}" is of mixed attention, and mixed = '
-                f'"{self.mixed}" has no norm. Remove either.'
+                f'{self.name}: residual = "{self.residual}" applies only to mixed attention, and mixed = '
+                f'"{self.mixed}" has no norm. Remove one of them.'
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -162,7 +162,7 @@ class XMixup(Method):
             )
             raise ConfigError(
                 f"{self.name}: {LINKS_NEEDED}, and examples of {task.name} are texts whose words are not "
-                f'given. It is for tagging ({task_names}). Take attends = "cosine", or remove it.'
+                f'given. It is for tagging ({task_names}). Set attends = "cosine", or remove it.'
             )
 
     def train(self, setting: Setting) -> Trained:

@@ -207,7 +207,7 @@ def _type(tag: str) -> str:
         return ""
     prefix, _, name = tag.partition("-")
     if prefix not in ("B", "I") or not name:
-        raise ValueError(f"{tag!r} is no BIO tag: use O, B-TYPE and I-TYPE.")
+        raise ValueError(f"{tag!r} is not a BIO tag. Use O, B-TYPE and I-TYPE.")
     return name
 
 

@@ -202,8 +202,8 @@ def _build_started(planning: Planning, cell: GridCell, entry: MethodEntry) -> Fi
             entry = replace(entry, method=with_fields(method, model=existing.label))
         if entry.method.needs_start and not entry.choice.start:
             raise ConfigError(
-                f"{entry.method.name} goes on from the model of another method. Name one of "
-                f'this grid, as in start = "source-only".'
+                f"{entry.method.name} starts from the model of a different method. Name a method "
+                f'of this grid: start = "source-only".'
             )
         _check_method(planning, cell, entry)
     choice = entry.choice

@@ -237,8 +237,8 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
     for field in ("inputs", "treebanks") if is_bitext else ():
         if getattr(choice, field):
             raise ConfigError(
-                f"{field}: found {getattr(choice, field)!r}, but corpus {corpus!r} has no labels. Leave it "
-                f"out, or name a parallel test set of a task."
+                f"{field}: found {getattr(choice, field)!r}, but corpus {corpus!r} has no labels. Remove it, "
+                f"or name a parallel test set of a task."
             )
     if is_bitext:
         return bitext(request, subjects, text_kind="bitext or a parallel test set")

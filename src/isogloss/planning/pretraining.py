@@ -142,8 +142,8 @@ def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
         raise ConfigError(f"{method.name} replays no text. Remove it.")
     if table.modules and not are_shared(table.modules) and not table.modules.fallback:
         raise ConfigError(
-            f"each language's text is read by modules of its own, and {replay.languages[0]} gets "
-            "none. Name it in languages, or a fallback in modules."
+            f"each language has its own modules, and {replay.languages[0]} has none. Add it to languages, "
+            "or set a fallback in modules."
         )
     return replay
 
@@ -226,8 +226,8 @@ def _check_trained(
         )
     if table.vocabulary is not None:
         raise ConfigError(
-            "the embeddings of new subwords would stay as they were made. Train all of it with the "
-            "new vocabulary first, and start from that."
+            "the embeddings of new subwords would stay at their initial values. Train the whole encoder "
+            "with the new vocabulary first, and start from that encoder."
         )
 
 

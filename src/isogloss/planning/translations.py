@@ -230,9 +230,9 @@ def check_labels(task: str, method: Method | None) -> None:
     unit = kind.labels_are
     if isinstance(kind, Lemmatization) and method is not None and needs_tags(task, method):
         raise ConfigError(
-            f"labels of {task} are edits of a word's own form, and words of a translation have others, so "
-            f"{method.name} finds none to train on. Leave [translate] out and read translations with lemmas "
-            "from files, or take a method whose teacher labels translations (x-mixup)."
+            f"labels of {task} edit the form of a word, and a translation has different words, so "
+            f"{method.name} has no labels to train on. Remove [translate] and read translations with lemmas "
+            "from files, or choose a method whose teacher labels translations (x-mixup)."
         )
     if unit in ("example", "option", "span"):
         return

@@ -301,7 +301,9 @@ def _own_rules(spec: Description) -> tuple[str, ...]:
     Raises ConfigError for other languages and for other kinds of corpora.
     """
     if spec.own_rules and spec.kind != "span":
-        raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
+        raise ConfigError(
+            f"own_rules: found {spec.kind}; expected span: only answers to questions have rules. Remove it."
+        )
     codes = tuple(canonical_language(language) for language in spec.own_rules)
     check_named("own_rules", "language with rules of MLQA", WITH_OWN_RULES, *codes)
     return codes

@@ -155,7 +155,7 @@ def read_published(path: Path) -> list[dict[str, Value]]:
     keys = [tuple(str(row[name]) for name in KEY_COLUMNS) for row in rows]
     for key in keys:
         if keys.count(key) > 1:
-            raise ConfigError(f"{path.name}: {', '.join(key)}: this number is there twice. Write it once.")
+            raise ConfigError(f"{path.name}: {', '.join(key)}: this number occurs twice. Write it once.")
     return rows
 
 

@@ -300,10 +300,10 @@ class Encoder(Run):
         for language in languages:
             if modules is not None and language not in modules:
                 raise ConfigError(
-                    f"{name} has modules for each language, and none for {language!r}."
+                    f"{name} has modules for single languages, but none for {language!r}."
                     f"{did_you_mean(language, modules)} Known: {', '.join(sorted(modules))}. Pretrain it "
-                    f"with {language} too, choose whose modules read what has none (modules.fallback), or "
-                    "name other languages (or encoders)."
+                    f"with {language} too, choose a language whose modules read {language} "
+                    "(modules.fallback), or name other languages or encoders."
                 )
             if maps is not None and language not in maps:
                 raise ConfigError(

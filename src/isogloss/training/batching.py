@@ -112,6 +112,7 @@ class Bucketed(Generic[Item, Made]):
     seed: int
     make: Callable[[list[Item], str, int], Made]
     _plan: dict[int, list[tuple[str, np.ndarray]]] = field(default_factory=dict)
+    _lengths: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.epochs * self.steps_per_epoch
@@ -136,7 +137,9 @@ class Bucketed(Generic[Item, Made]):
         batches: list[tuple[str, np.ndarray]] = []
         for language, group in self.groups.items():
             order = rng.permutation(len(group))
-            lengths = np.array([self.length(group[row]) for row in order])
+            if language not in self._lengths:
+                self._lengths[language] = np.array([self.length(row) for row in group], dtype=np.int64)
+            lengths = self._lengths[language][order]
             for start in range(0, len(order), self.size * SORTED_TOGETHER):
                 chunk = slice(start, start + self.size * SORTED_TOGETHER)
                 sorted_rows = order[chunk][np.argsort(lengths[chunk], kind="stable")]

@@ -26,6 +26,7 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.batch import EncodedRow, group_by_example
+from isogloss.tasks.row_table import RowTable, encode_in_blocks
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
@@ -85,7 +86,7 @@ def paired_batches(
     many labels differ for two sets to contain the same examples.
     """
 
-    def encode_in(language: str, examples: Sequence[Example]) -> list[EncodedRow]:
+    def encode_in(language: str, examples: Sequence[Example]) -> Sequence[EncodedRow]:
         return encode(setting, tokenizer, examples, language, pseudo=pseudo_labels)
 
     groups, warnings = _pairs_by_language(setting, train, encode_in, with_backs=takes_real is not None)
@@ -116,7 +117,7 @@ def paired_batches(
 def _pairs_by_language(
     setting: Setting,
     train: Mapping[str, Sequence[Example]],
-    encode_in: Callable[[str, Sequence[Example]], list[EncodedRow]],
+    encode_in: Callable[[str, Sequence[Example]], Sequence[EncodedRow]],
     *,
     with_backs: bool,
 ) -> tuple[dict[str, list[PairedRow]], list[str]]:
@@ -210,20 +211,23 @@ def encode(
     language: str,
     *,
     pseudo: bool = False,
-) -> list[EncodedRow]:
-    """Encode examples.
+) -> Sequence[EncodedRow]:
+    """Encode examples as a table of rows.
 
     With ``pseudo``, the setting's teacher labels translations (``language`` as in en-sw).
     """
     optimization = setting.optimization
     if not examples:
         return []
-    rows = setting.task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
+    encode_block = partial(
+        setting.task.encode, tokenizer=tokenizer, limit=optimization.limit, overlap=optimization.overlap
+    )
+    rows = encode_in_blocks(examples, encode_block)
     if not pseudo or not is_translation(language):
-        return rows
+        return RowTable(rows)
     text = language_of_text(language)  # A teacher with modules uses the modules of the text's language.
     soft = pseudo_labels(setting.task, setting.teacher, examples, optimization, language=text)
-    return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
+    return RowTable(replace(row, soft=soft[row.example][list(row.words)]) for row in rows)
 
 
 def with_labels(setting: Setting, data_read: Reads) -> Setting:

@@ -430,8 +430,8 @@ def _check_alike(reference: Model[Any], model: Model[Any]) -> None:
     if set(model.task.labels) != set(reference.task.labels):
         lacking = sorted(set(reference.task.labels) ^ set(model.task.labels))
         raise ConfigError(
-            f"{model.provenance.run}: its labels are not those of {reference.provenance.run}: only one of "
-            f"them has {some(lacking)}. Give models with the same labels."
+            f"{model.provenance.run}: its labels differ from the labels of {reference.provenance.run}: "
+            f"only one of them has {some(lacking)}. Give models with the same labels."
         )
 
 
