@@ -16,11 +16,12 @@ import isogloss
 from each import each
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.methods import PRETRAINING
+from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
 from isogloss.reports.report import CLAIMS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
+    "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
     "diagnostics": DIAGNOSTICS,
     "functions": isogloss.__all__,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from isogloss.engine.searching import Search, Trial
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
+    from isogloss.features.mining.functions import mine
     from isogloss.functional.adjusting import AlignmentLoss, adjust
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import Comparison, compare
-    from isogloss.functional.similarity import anisotropy, cka, mine, representation_map, retrieval
+    from isogloss.functional.similarity import anisotropy, cka, representation_map, retrieval
     from isogloss.functional.states import States, states
     from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
     from isogloss.functional.word_order import reorder_questions
@@ -97,7 +98,7 @@ _NAMES = {
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "Comparison compare",
-    "functional.similarity": "anisotropy cka mine representation_map retrieval",
+    "functional.similarity": "anisotropy cka representation_map retrieval",
     "functional.states": "States states",
     "functional.weights": "average deltas move path plane random_direction",
     "functional.word_order": "reorder_questions",

@@ -174,7 +174,19 @@ def test_a_link_under_the_name_of_a_temporary_file_is_removed(tmp_path, act, end
     assert (tmp_path / "runs" / "x").exists() and not (tmp_path / "runs" / "x").is_symlink()
 
 
-SHARED = ("store", "engine", "reports", "runs", "training", "methods", "translators", "using", "study", "api")
+SHARED = (
+    "features",
+    "store",
+    "engine",
+    "reports",
+    "runs",
+    "training",
+    "methods",
+    "translators",
+    "using",
+    "study",
+    "api",
+)
 """Packages that open files of shared folders."""
 
 SHARED_MODULES = (
@@ -200,7 +212,8 @@ ELSEWHERE = {
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
     "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
     "engine/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
-    "methods/multi_task.py": {"mkdir"},  # In a new folder of this process.
+    "features/claims/four_papers.py": {"read_text"},  # A file of the package.
+    "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.
     "methods/presets.py": {"read_text"},  # A file of the package.
     "reports/page.py": {"read_text"},
     "reports/sections.py": {"read_text"},

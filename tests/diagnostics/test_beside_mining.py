@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from isogloss.diagnostics.mining import Mined, SentencePools, best_threshold, scores_at
-from isogloss.similarity.mining import mine
+from isogloss.features.mining.diagnostic import Mined, SentencePools, best_threshold, scores_at
+from isogloss.features.mining.vectors import mine
 from isogloss.similarity.nearest import retrieval_accuracy
 
 pytestmark = pytest.mark.nightly

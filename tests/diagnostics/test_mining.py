@@ -14,10 +14,17 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import MiningRow
 from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import ComparableText
-from isogloss.diagnostics import mining as module
-from isogloss.diagnostics.mining import Mined, Mining, SentencePools, best_threshold, scores_at, unique_sides
-from isogloss.similarity import mining as blocks
-from isogloss.similarity.mining import MARGINS, mine
+from isogloss.features.mining import diagnostic as module
+from isogloss.features.mining import vectors as blocks
+from isogloss.features.mining.diagnostic import (
+    Mined,
+    Mining,
+    SentencePools,
+    best_threshold,
+    scores_at,
+    unique_sides,
+)
+from isogloss.features.mining.vectors import MARGINS, mine
 from isogloss.training import states
 
 SEEDS = st.integers(0, 10_000)

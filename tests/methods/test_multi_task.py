@@ -12,7 +12,7 @@ from isogloss.core.identity import derive
 from isogloss.core.run_parts import with_fields
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.multi_task import HEADS, MultiTask, task_of_steps
+from isogloss.features.multi_task.term import HEADS, MultiTask, task_of_steps
 from isogloss.methods.peft import LoRA
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.x_mixup import XMixup

@@ -17,7 +17,6 @@ DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
         "transfer-gap": "isogloss.diagnostics.scores:TransferGap",
         "label-free": "isogloss.diagnostics.label_free:LabelFree",
         "retrieval": "isogloss.diagnostics.retrieval:Retrieval",
-        "mining": "isogloss.diagnostics.mining:Mining",
         "anisotropy": "isogloss.diagnostics.anisotropy:Anisotropy",
         "word-distance": "isogloss.diagnostics.word_distance:WordDistance",
         "cka": "isogloss.diagnostics.cka:Cka",

@@ -1,4 +1,4 @@
-"""Measure how similar states of two languages or models are: CKA, retrieval, mining, anisotropy, maps.
+"""Measure how similar states of two languages or models are: CKA, retrieval, anisotropy, maps.
 
 Each function takes states (``isogloss.states``, or arrays from anywhere), or a model with its tokenizer and
 sentences, of which it makes them. ``first`` and ``second`` are sentences and their translations, in the same
@@ -34,8 +34,6 @@ from isogloss.functional.states import (
 )
 from isogloss.similarity.geometry import language_variance_share, mean_cosine, principal_components
 from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, compute_linear_cka
-from isogloss.similarity.mining import Margin
-from isogloss.similarity.mining import mine as mine_vectors
 from isogloss.similarity.nearest import directions, retrieval_accuracy
 from isogloss.training.precision import Precision
 from isogloss.training.states import (
@@ -292,41 +290,6 @@ def retrieval(
 
 
 @checks_arguments
-def mine(
-    first: StatesLike,
-    second: StatesLike,
-    *,
-    margin: Margin = "ratio",
-    neighbours: Positive = 4,
-    centred: bool = False,
-    layer: Whole = -1,
-) -> pd.DataFrame:
-    """Return pairs of sentences that may translate each other, with their scores, the highest first.
-
-    Artetxe & Schwenk (2019): columns ``first`` and ``second`` are numbers of sentences, each in one pair at
-    most, ``score`` the ``margin`` of their cosine over that with the nearest ``neighbours``: ratio, distance,
-    or only the cosine. ``layer`` chooses among the layers of the states by position, the last by default;
-    ``centred`` subtracts each side's mean. Which scores are translations is for you to decide, on pairs that
-    you know.
-
-    DataError for arrays of a different shape, ConfigError for a layer that the states lack.
-
-    Device: the CPU. Cost: the similarity of each sentence with each.
-
-    >>> import numpy as np
-    >>> import isogloss
-    >>> sentences = np.eye(3)
-    >>> isogloss.mine(sentences, sentences[[2, 0, 1]], neighbours=2)[["first", "second"]].values.tolist()
-    [[0, 1], [1, 2], [2, 0]]
-    """
-    sides = [read_states(first, "mine: first"), read_states(second, "mine: second")]
-    vectors = [_choose_layer(side.vectors, layer, "mine") for side in sides]
-    a, b = (directions(side, centred=centred) for side in vectors)
-    pairs, scores = mine_vectors(a, b, neighbours=neighbours, margin=margin)
-    return pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "score": scores})
-
-
-@checks_arguments
 def anisotropy(texts: StatesLike) -> pd.Series:
     """Return the mean cosine of different sentences of one language, by layer.
 
@@ -369,7 +332,7 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: Whole = -1) ->
     if len(sides) < 2:
         raise DataError(f"representation_map: {len(sides)} languages; 2 or more are needed.")
     vectors = [
-        _choose_layer(read_states(side, f"representation_map: {name}").vectors, layer, "representation_map")
+        choose_layer(read_states(side, f"representation_map: {name}").vectors, layer, "representation_map")
         for name, side in sides.items()
     ]
     shapes = {tuple(side.shape) for side in vectors}
@@ -398,9 +361,13 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: Whole = -1) ->
     return frame
 
 
-def _choose_layer(
+def choose_layer(
     vectors: Float[Tensor, "layer item dim"], layer: int, function: str
 ) -> Float[Tensor, "item dim"]:
+    """Return the states of one layer, by its position among the layers.
+
+    Raises ConfigError for a layer that the states lack.
+    """
     if not -len(vectors) <= layer < len(vectors):
         raise ConfigError(
             f"{function}: layer {layer} of states of {len(vectors)} layers, which are counted from 0; -1 is "

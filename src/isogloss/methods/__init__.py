@@ -28,10 +28,8 @@ AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
     {
         "alignment-loss": "isogloss.methods.alignment_loss:AlignmentTerm",
         "model-consistency": "isogloss.methods.consistency:ModelConsistency",
-        "multi-task": "isogloss.methods.multi_task:MultiTask",
-        "r3f": "isogloss.methods.regularization:R3F",
-        "l2-sp": "isogloss.methods.regularization:L2SP",
-    }
+    },
+    features="auxiliary-losses",
 )
 """auxiliary: terms that are added to a loss."""
 

@@ -69,7 +69,7 @@ class Mining(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse an unknown margin."""
-        from isogloss.similarity.mining import MARGINS
+        from isogloss.features.mining.vectors import MARGINS
 
         check_named(self.name, "margin", MARGINS, self.margin)
 
@@ -98,7 +98,7 @@ class Mining(Diagnostic):
     ) -> Iterator[tuple[int, "Mined"]]:
         import torch
 
-        from isogloss.similarity.mining import mine
+        from isogloss.features.mining.vectors import mine
         from isogloss.similarity.nearest import directions
 
         pair = "-".join(languages)

@@ -1,0 +1,1 @@
+"""Multi-task learning: further tasks with heads of their own, trained with the main task."""
