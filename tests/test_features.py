@@ -103,6 +103,51 @@ def list_names(path: Path) -> list[str]:
     return names
 
 
+WITHOUT_FEATURES = """
+import sys
+import isogloss
+from isogloss.core.errors import ConfigError
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
+from isogloss.planning.plan import plan_recipe
+from isogloss.reports.report import all_claims
+
+assert plan_recipe("quickstart", out=sys.argv[1]).runs
+assert not {"multi-task", "r3f"} & set(AUXILIARY_LOSSES) and "meta-learning" not in PRETRAINING
+assert all_claims() == ([], [])
+for name in ("mining", "language-gates"):
+    try:
+        plan_recipe("quickstart", changes={"measure": [{"name": name}]})
+    except ConfigError as error:
+        print(error)
+for name in ("mine", "MetaLearner"):
+    try:
+        getattr(isogloss, name)
+    except AttributeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_path) -> None:
+    source = tmp_path / "src" / "isogloss"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (source / "features").glob("*/"):
+        shutil.rmtree(folder)
+    process = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FEATURES, str(tmp_path / "runs")],
+        env=os.environ | {"PYTHONPATH": str(source.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    lines = process.stdout.splitlines()
+    assert len(lines) == 4
+    for name, line in zip(("mining", "language-gates", "mine", "MetaLearner"), lines, strict=True):
+        assert name in line
+
+
 @pytest.mark.slow
 def test_a_report_without_the_claims_lacks_only_them(study_folder, tmp_path) -> None:
     without_claims = tmp_path / "src" / "isogloss"
