@@ -192,10 +192,11 @@ def test_the_night_runs_all_cases_and_more_examples_of_hypothesis():
     assert profile.max_examples >= 10 * settings.get_profile("isogloss").max_examples
 
 
-def test_every_test_is_in_one_part_of_the_night():
+@pytest.mark.parametrize(("workflow", "job"), [("ci", "all"), ("nightly", "cases")])
+def test_every_test_is_in_one_part(workflow, job):
     yaml = pytest.importorskip("yaml")
-    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
-    parts = yaml.safe_load(text)["jobs"]["cases"]["strategy"]["matrix"]["part"]
+    text = (ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text(encoding="utf-8")
+    parts = yaml.safe_load(text)["jobs"][job]["strategy"]["matrix"]["part"]
     names = [name for part in parts for name in part.split()]
     files = [path for name in names for path in ROOT.glob(name)]
     covered_tests = [
