@@ -141,7 +141,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     outcome = make_planned(plan, Execution(jobs=2))
     (failure,) = outcome.failed.values()
     assert re.fullmatch(
-        r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of .*transfer_failing.* Mend .*",
+        r"KeyError: 7 \(transfer_failing.py:\d+\), .*transfer_failing.*",
         failure,
     )
     m = read_measurements(tmp_path / "runs")
@@ -197,7 +197,8 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
     for wrong in (replace(own_claim, title=""), 3):
         monkeypatch.setattr("isogloss.core.registry.find_plug_in", lambda *_, wrong=wrong: wrong)
         (error,) = all_claims()[1]
-        assert "plug-in smoothing: expected claims with a title and ids of their own" in error
+        assert "plug-in smoothing:" in error
+        assert f"{wrong!r:.80}" in error
 
 
 def test_task_and_corpus_of_a_package_are_planned_with_its_version(installed_plug_ins, tmp_path, monkeypatch):

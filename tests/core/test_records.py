@@ -254,9 +254,9 @@ def test_a_file_in_the_place_of_the_folder_is_a_storage_error(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("ENOSPC", "Free some space or"),
-        ("EROFS", "Fix that or"),
-        ("EACCES", r"Ask for the right to use it .* or"),
+        ("ENOSPC", "space"),
+        ("EROFS", "Fix"),
+        ("EACCES", "right"),
     ],
 )
 def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, advice):
@@ -264,7 +264,7 @@ def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, 
         raise OSError(getattr(errno, kind), "no")
 
     monkeypatch.setattr(os, "fsync", refuse_access)
-    with pytest.raises(StorageError, match=f"{advice}"):
+    with pytest.raises(StorageError, match=rf"\(no\)\. .*\b{advice}\b"):
         write_text(tmp_path, "file", "new")
 
 

@@ -93,7 +93,7 @@ def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
     del files["bucc2018/de-en.test.gold"]
     messages = message(Bucc(), files, "de-en", "test")
     assert "no bucc2018/de-en.test.gold" in messages
-    assert "XTREME's test is the official training data with its gold file" in messages
+    assert "XTREME" in messages
 
 
 @pytest.mark.parametrize(("language", "split"), [("ru-en", "dev"), ("de-en", "train")])
