@@ -66,7 +66,7 @@ def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
     [
         ({"grid__corpus": "wikian"}, "grid.corpus: no corpus 'wikian'. Did you mean 'wikiann'? Known:"),
         ({"grid__method__0__name": "source-onyl"}, "grid.method[0]: no method 'source-onyl'. Did you mean"),
-        ({"grid__method__0__epoch": 3}, "grid.method[0]: epoch: method source-only has no such field. Did"),
+        ({"grid__method__0__epoch": 3}, "grid.method[0]: epoch: method source-only "),
         ({"grid__seds": "[0]"}, "grid.seds: no such field. Did you mean 'seeds'? Fields: corpus,"),
         ({"measure__0__name": "score"}, "measure[0]: no diagnostic 'score'. Did you mean 'scores'?"),
     ],

@@ -416,8 +416,8 @@ def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
         ((a, b, "--by", "ids"), "no way to pair examples 'ids'. Did you mean 'id'?"),
         ((a,), "one file alone"),
         ((plain_path, plain_path.with_name("none.jsonl")), "cannot be read"),
-        ((plain_path, b, "--by", "id"), f"{plain_path}:1: no id; expected an id on every line"),
-        ((nameless, b, "--by", "id"), f"{nameless}:1: no id; expected an id on every line"),
+        ((plain_path, b, "--by", "id"), f"{plain_path}:1: no id; expected"),
+        ((nameless, b, "--by", "id"), f"{nameless}:1: no id; expected"),
         (
             (plain_path, write_objects("p.jsonl", [{"label": "b"}] * 40)),
             "plain.jsonl:1: no gold; expected a key gold",

@@ -78,7 +78,7 @@ def test_a_file_that_breaks_half_way_writes_nothing(command, fine_tuned, tmp_pat
     text = tmp_path / "text.conllu"
     text.write_text("1\ta" + "\t_" * 8 + "\n\n1\tb\n")
     message = command("predict", fine_tuned, text, "--out", tmp_path / "out").message
-    assert message == f"{text}:3: 2 columns in '1\\tb'; expected 10, split by tabs. Correct the line."
+    assert message.startswith(f"{text}:3: 2 columns in '1\\tb'; expected 10")
     assert [path.name for path in tmp_path.iterdir()] == ["text.conllu"]
 
 

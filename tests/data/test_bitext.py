@@ -118,10 +118,10 @@ def table(*rows):
         ({"own/train.en-fr.en": "a\n"}, "train.en-fr.en: .* does not exist; expected both"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t0-1"), "en-fr.train.tsv:2: link '0-1'"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t-0-0"), "en-fr.train.tsv:2: link '-0-0'"),
-        (table("id\ten\tfr\ten"), "tsv:1: a column twice in en, fr, en; expected each language once"),
+        (table("id\ten\tfr\ten"), "tsv:1: .* en, fr, en; expected"),
         (
             table("id\ten\tfr\tde\tlinks"),
-            "tsv:1: links in a table of en, fr, de, links; expected two languages and links",
+            "tsv:1: .* en, fr, de, links; expected",
         ),
         ({"own/enfr.src-tgt": "a b\n"}, "enfr.src-tgt:1: 1 sides"),
         ({"own/enfr.src-tgt": "a |||  \n"}, "enfr.src-tgt:1: 2 sides"),
@@ -129,7 +129,7 @@ def table(*rows):
         *(
             (
                 {"own/WikiMatrix.en-fr.tsv": f"{MINED}{line}\n"},
-                "fr.tsv:4: .*expected a margin score, a text and",
+                "fr.tsv:4: .*expected .*margin",
             )
             for line in ("good\tbueno", "x\tgood\tbueno", "nan\tgood\tbueno", "1.1\t \tbueno", "")
         ),

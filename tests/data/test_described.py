@@ -521,11 +521,11 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
             "choice",
             "jsonl",
             ITEM.replace('["b", "c"]', '"bc"'),
-            "1: options 'bc'; expected a list of texts, or",
+            "1: options 'bc'; expected a list",
         ),
         ("choice", "jsonl", ITEM.replace("1}", "2}"), "1: label '2' for 2 options; expected one of 0, 1"),
         ("choice", "jsonl", ITEM.replace("1}", "null}"), "1: label '' for 2 options"),
-        ("choice", "jsonl", ITEM.replace('"a"', '" "'), "1: context is ' '; expected a text that is not"),
+        ("choice", "jsonl", ITEM.replace('"a"', '" "'), "1: context is ' '"),
         (
             "choice",
             "jsonl",

@@ -50,7 +50,7 @@ def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, 
     get_paragraph(content)["context"] = passage
     messages = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
     assert "(question 1): answer 'b' at" in messages
-    assert "times, none of them surely meant; expected the answer at its offset." in messages
+    assert f" {passage.count('b')} times, " in messages
 
 
 def test_questions_without_answers_can_be_asked_for(put_files):
@@ -86,17 +86,14 @@ def document(**change):
         (document(answers=[]), "qas[0] (question 1): a question without answers"),
         (
             document(answers=[], is_impossible=True),
-            "(question 1): an impossible question (SQuAD 2.0); expected at least one answer",
+            "(question 1): an impossible question (SQuAD 2.0); expected",
         ),
         (
             document(answers=[{"text": "c", "answer_start": 1}]),
             "(question 1): answer 'c' at 1, where the passage has ' '; it has that text nowhere; expected",
         ),
         (document(answers=[{"text": "", "answer_start": 0}]), "answer '' at 0"),
-        (
-            document(question="\ud83d"),
-            "question: '\\ud83d' with half a surrogate pair; expected whole Unicode",
-        ),
+        (document(question="\ud83d"), "question: '\\ud83d' "),
         (document(answers=[{"text": "b", "answer_start": True}]), "answer_start: true; expected"),
         (document(answers=[{"text": "b"}]), "no 'answer_start' among 'text'"),
         ('{"data": [], "data": [1]}', "the key 'data' "),

@@ -130,7 +130,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
                     "I-PER. ",
                 ),
                 ("London\t", "no label; expected one of O"),
-                ("\tO", "the word ''; expected words that are not blank"),
+                ("\tO", "the word ''; expected"),
             )
         ),
     ],

@@ -66,7 +66,7 @@ def test_links_come_sorted_each_with_its_score(read):
         ("0p0\n\n", ":1: link '0p0'; expected i-j; only gold"),
         ("0-0:x\n\n", ":1: link '0-0:x'; expected i-j:score"),
         ("0-0:nan\n\n", ":1: link '0-0:nan'"),
-        ("0-0:1 1-1\n\n", ":1: 1 scores for 2 links; expected a score for each, or none"),
+        ("0-0:1 1-1\n\n", ":1: 1 scores for 2 links"),
         ("0-0 0-0\n\n", ":1: link 0-0 a second time"),
         ("0-0\n", ": 1 lines … 2 pairs"),
         ("\n\n\n\n", ": 4 lines … 2 pairs"),

@@ -202,9 +202,7 @@ def test_adapters_of_another_encoder_or_kind_are_refused(alter_config):
     wide = read_hub_adapter(alter_config(reduction_factor=2))
     assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
-    assert "the adapters of sw differ in kind from the adapters of en" in refusal(
-        with_hub_adapters, base, two, None, error=ConfigError
-    )
+    check_wording(refusal(with_hub_adapters, base, two, None, error=ConfigError), " sw ", " en ")
 
 
 def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(alter_config):

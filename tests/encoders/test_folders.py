@@ -35,7 +35,7 @@ def test_missing_folders_are_named_with_the_nearest(folder):
 def test_files_and_empty_folders_are_no_model_folders(folder, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "(it is empty)" in refusal(load_model, tmp_path / "empty")
-    assert "this is a file, not a model folder" in refusal(load_model, folder / "config.json")
+    check_wording(refusal(load_model, folder / "config.json"), f"{folder / 'config.json'}:")
 
 
 @pytest.mark.parametrize("load", [load_model, load_tokenizer, load_encoder_config])
@@ -282,7 +282,7 @@ def test_weights_the_hub_has_only_as_pickle_are_answered_with_the_way_to_convert
     (tmp_path / "spm.model").write_bytes(b"")
     hub(online=tmp_path)
     text = refusal(load_model, "some/encoder")
-    assert "the Hugging Face hub has config.json, spm.model, " in text
+    assert " has config.json, spm.model, " in text
     assert "AutoModel.from_pretrained('some/encoder').save_pretrained('FOLDER')" in text
     assert text.endswith("Then give FOLDER.")
 

@@ -364,7 +364,7 @@ REFUSED = {
     "kind": (Modules(kind="ffn"), LANGUAGES, "no kind of module 'ffn'"),
     "twice": (Modules(kind="adapter"), ("en", "en"), "modules: .*en, en"),
     "none": (Modules(kind="adapter"), (), r"modules: .*\(none\)"),
-    "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
+    "no code": (Modules(kind="adapter"), ("English",), "modules: 'English' "),
     "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: no place of adapters"),
     "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "attention modules. "),
     "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, r"32 / 64 \(reduction\).*1 to 32"),
