@@ -353,7 +353,7 @@ def test_words_of_a_translation_are_those_of_the_encoders_before_and_after(tmp_p
     assert neighbours["word"] == word
     assert [len(neighbours[moment]) for moment in folders] == [layers, layers]
     assert all(len(near_points) == 4 for moment in folders for near_points in neighbours[moment])
-    with pytest.raises(DataError, match="word: 'nowhere' is not in the text"):
+    with pytest.raises(DataError, match="word: 'nowhere'"):
         explorer.neighbours(adjusted_row["id"], pair.first, "nowhere")
     with pytest.raises(ConfigError, match="no adjusted encoder 'none'"):
         explorer.words("none", pair.first, pair.second)

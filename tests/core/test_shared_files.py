@@ -153,9 +153,7 @@ def test_a_second_name_of_a_file_is_not_written_through(tmp_path):
 def test_a_file_of_any_size_is_read_up_to_a_bound(tmp_path):
     with (tmp_path / "x").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(
-        IrregularFileError, match=r"x'|1,099,511,627,776 bytes, of at most 67,108,864"
-    ) as error:
+    with pytest.raises(IrregularFileError, match=r"1,099,511,627,776 .*67,108,864.*x'") as error:
         shared.read_file(tmp_path, "x")
     assert error.value.errno == errno.EINVAL
 

@@ -13,7 +13,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import flip_languages, pair_words
 from isogloss.data.projection.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.data.sources import Sources
-from says import says
+from says import check_wording, says
 
 
 def read(folder, pair, split="train", **fields):
@@ -112,26 +112,24 @@ def table(*rows):
             files(french="x\ny z\nu\nv\n"),
             "train.en-fr.en has 2, .*train.en-fr.fr has 4, .*together",
         ),
-        (files(english=" \n\n"), "train.en-fr.en:1: the split is empty"),
         (files(links="0-0\n0:1\n"), "train.en-fr.align:2: link '0:1'"),
         (files(links="0-0\n1-1\n"), "train.en-fr.align:2: link '1-1'; expected i-j"),
         (files(links="0-1\n0-0\n"), "train.en-fr.align:1: .* from 0 for 2 and 1 words"),
         ({"own/train.en-fr.en": "a\n"}, "train.en-fr.en: .* does not exist; expected both"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t0-1"), "en-fr.train.tsv:2: link '0-1'"),
         (table("id\ten\tfr\tlinks", "1\ta\tb\t-0-0"), "en-fr.train.tsv:2: link '-0-0'"),
-        (table("id\ten\tfr", "1\t\tb"), "en-fr.train.tsv:1: the split is empty"),
-        (table("id\ten\tfr\ten"), "tsv:1: a column twice in en, fr, en; expected each language once"),
+        (table("id\ten\tfr\ten"), "tsv:1: .* en, fr, en; expected"),
         (
             table("id\ten\tfr\tde\tlinks"),
-            "tsv:1: links in a table of en, fr, de, links; expected two languages and links",
+            "tsv:1: .* en, fr, de, links; expected",
         ),
         ({"own/enfr.src-tgt": "a b\n"}, "enfr.src-tgt:1: 1 sides"),
         ({"own/enfr.src-tgt": "a |||  \n"}, "enfr.src-tgt:1: 2 sides"),
-        (GOLD, r"enfr.gold:1: link '0-1'; expected i-j \(or ipj, only possible\) from 1"),
+        (GOLD, "enfr.gold:1: link '0-1'; expected i-j .*ipj.* from 1"),
         *(
             (
                 {"own/WikiMatrix.en-fr.tsv": f"{MINED}{line}\n"},
-                "fr.tsv:4: .*expected a margin score, a text and",
+                "fr.tsv:4: .*expected .*margin",
             )
             for line in ("good\tbueno", "x\tgood\tbueno", "nan\tgood\tbueno", "1.1\t \tbueno", "")
         ),
@@ -139,6 +137,17 @@ def table(*rows):
 )
 def test_what_is_broken_is_named_with_its_place(message, broken_files, messages):
     assert re.search(messages, message(OWN, broken_files, "en-fr"))
+
+
+@pytest.mark.parametrize(
+    ("empty_files", "file"),
+    [
+        (files(english=" \n\n"), "train.en-fr.en"),
+        (table("id\ten\tfr", "1\t\tb"), "en-fr.train.tsv"),
+    ],
+)
+def test_a_split_without_a_pair_is_named_with_its_file(message, empty_files, file):
+    check_wording(message(OWN, empty_files, "en-fr"), f"{file}:1:")
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
@@ -180,7 +189,7 @@ def test_mined_pairs_are_found_in_either_order_and_packed(put_files):
 
 def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
     messages = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
-    assert "no pair has a margin of 1.5 or more; the highest is 1.21" in messages
+    check_wording(messages, "WikiMatrix.en-es.tsv:", "1.5", "1.21")
 
 
 def test_collection_of_mined_text_has_no_languages_in_a_header(message):

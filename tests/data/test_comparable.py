@@ -70,22 +70,22 @@ def test_many_to_many_translations_are_a_text_each(put_files):
 @pytest.mark.parametrize(
     ("end", "line", "messages"),
     [
-        ("de", "de-4", "de:4: 'de-4'; expected an id without spaces, a tab and a text"),
-        ("de", "de-4\ta\tb", "de:4: 'de-4\\ta\\tb'; expected an id without spaces, a tab and a text"),
+        ("de", "de-4", "de:4: 'de-4'; expected an id"),
+        ("de", "de-4\ta\tb", "de:4: 'de-4\\ta\\tb'; expected an id"),
         ("en", "de-000000001\ta", "en:5: the id 'de-000000001' "),
         (
             "gold",
             "de-000000001\ten-9",
-            "gold:3: 'de-000000001\\ten-9'; expected two ids with a tab; 'en-9' is",
+            "gold:3: 'de-000000001\\ten-9'; expected two ids … 'en-9'",
         ),
         ("gold", "de-000000001", "gold:3: 'de-000000001'; expected two ids"),
     ],
 )
 def test_a_broken_line_is_said_with_its_place(message, end, line, messages):
     name = f"{PLACE}.{end}"
-    assert f"{name[: -len(end)]}{messages}" in message(
-        Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev"
-    )
+    facts = f"{name[: -len(end)]}{messages}".split(" … ")
+    result = message(Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev")
+    assert [fact for fact in facts if fact not in result] == []
 
 
 def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
@@ -93,7 +93,7 @@ def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
     del files["bucc2018/de-en.test.gold"]
     messages = message(Bucc(), files, "de-en", "test")
     assert "no bucc2018/de-en.test.gold" in messages
-    assert "XTREME's test is the official training data with its gold file" in messages
+    assert "XTREME" in messages
 
 
 @pytest.mark.parametrize(("language", "split"), [("ru-en", "dev"), ("de-en", "train")])

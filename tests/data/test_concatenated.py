@@ -101,7 +101,7 @@ def test_nothing_is_written():
     whole_corpora = corpus("snli+sick")
     assert isinstance(whole_corpora, Concatenated)
     for write in (lambda: whole_corpora.write([], "en"), lambda: whole_corpora.path("en", "train")):
-        with says(DataError, "one of its parts"):
+        with says(DataError, "'snli+sick'", "en"):
             write()
 
 

@@ -149,7 +149,7 @@ def test_old_tag_of_version_1_is_kept_as_found():
     [
         ("2\tw\t_\tNOUN\t_\t_\t1\tnsubj\t_", "9 columns"),
         ("2 w _ NOUN _ _ 1 nsubj _ _", "1 columns"),
-        (word(3, head=1), "word number 3; expected 2, the next of the sentence"),
+        (word(3, head=1), "word number 3; expected 2"),
         (word("²", head=1), "ID '²'; expected a word number"),
         (word("2-", head=1), "ID '2-'"),
         (word(2, form="", head=1), "an empty FORM"),

@@ -84,7 +84,7 @@ def test_numbers_of_pairs_are_read_and_told_with_their_range(own_corpus):
 @pytest.mark.parametrize(
     ("body", "suffix", "text", "message"),
     [
-        (STS, "tsv", "first\tsecond\tlabel\na\tb\tnan\n", "tsv:2: label is 'nan'; expected a number such as"),
+        (STS, "tsv", "first\tsecond\tlabel\na\tb\tnan\n", "tsv:2: label is 'nan'; expected a number"),
         (STS, "tsv", "first\tsecond\tlabel\na\tb\t3,8\n", "tsv:2: label is '3,8'; expected a number"),
         (
             f'{TOLD}tsv"\n{COLUMNS}',
@@ -245,13 +245,10 @@ def test_an_answer_a_row_with_or_without_its_start_and_what_was_found_again_is_t
             "tsv:2: answer 'Ada' at 12, where the passage has ' al'; it has that text 2 times",
         ),
         ("Nairobi\t", "tsv:2: answer 'Nairobi', nowhere"),
-        ("Ada\tx", "tsv:2: start is 'x'; expected a number of characters, counted from 0"),
-        ("Ada\t--3", "tsv:2: start is '--3'; expected a number of characters, counted from 0"),
-        ("Ada\t" + "9" * 5000, "9'; expected a number of characters, counted from 0"),
-        (
-            "\t",
-            "tsv:2: a question without an answer; ",
-        ),
+        ("Ada\tx", "tsv:2: start is 'x'; expected a number"),
+        ("Ada\t--3", "tsv:2: start is '--3'; expected a number"),
+        ("Ada\t" + "9" * 5000, "9'; expected a number"),
+        ("\t", 'tsv:2: … SQuAD 1.1 … skip = [""]'),
     ],
 )
 def test_an_answer_that_is_not_there_is_named_with_its_line(own_corpus, row, message):
@@ -259,8 +256,9 @@ def test_an_answer_that_is_not_there_is_named_with_its_line(own_corpus, row, mes
     if message is None:
         assert len(read(corpus)) == 1
         return
-    with pytest.raises(DataError, match=re.escape(message)):
+    with pytest.raises(DataError) as error:
         read(corpus)
+    assert [fact for fact in message.split(" … ") if fact not in str(error.value)] == []
 
 
 def test_questions_without_an_answer_are_left_out_where_that_is_said(own_corpus):

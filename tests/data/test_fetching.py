@@ -228,8 +228,9 @@ def test_a_file_that_was_changed_is_neither_trusted_nor_overwritten(
     fetch_patiently([release], tmp_path)
     changed_path = tmp_path / (release.to or "xnli/xnli.dev.tsv")
     changed_path.write_text("changed")
+    refusal = rf"^{re.escape(str(changed_path))}: .*SHA-256 [0-9a-f]{{64}}; expected [0-9a-f]{{64}}\).*--to"
     for ask in (lambda: existing(release, tmp_path), lambda: fetch_patiently([release], tmp_path)):
-        with pytest.raises(DataError, match=r"SHA-256 .*; expected [0-9a-f]{64}\) and is not overwritten"):
+        with pytest.raises(DataError, match=refusal):
             ask()
     assert changed_path.read_text() == "changed"
 
@@ -405,7 +406,7 @@ def test_what_is_not_there_is_said_with_the_nearest(names, languages, message):
 
 @pytest.mark.parametrize("name", ["udpos", "bible", "rawtext", "bitext:tico19", "bitext:word-alignment"])
 def test_what_cannot_be_fetched_says_what_to_do(name):
-    with pytest.raises(DataError, match=f"{name}: it cannot be fetched. .*data folder"):
+    with pytest.raises(DataError, match=f"^{name}: .*data folder"):
         select_releases([name])
 
 

@@ -80,7 +80,7 @@ OBJECT = '{"sentence1": "a", "sentence2": "b", "gold_label": "neutral"}\n'
 
 def messages_below(head, row):
     """Messages for a row without a label of the corpus, and for a row that lost its columns."""
-    width = f"1 cell; expected {head.count(chr(9)) + 1} as in the header"
+    width = f"1 cell; expected {head.count(chr(9)) + 1}"
     return (f"{head}\n{row}\n", "2: .*label"), (f"{head}\na\n", f"2: {width}")
 
 
@@ -101,7 +101,7 @@ def messages_below(head, row):
         (
             "xnli/test-en.tsv",
             "a\tb\tneutral\na\t \tneutral\n",
-            r"2: second is ' '; expected a text that is not blank",
+            "2: second is ' '",
         ),
         ("xnli/xnli.dev.tsv", XNLI_DEV, "3: 1 cell; expected 4"),  # in any language
         ("xnli/train-en.tsv", "sentence1\tsentence2\nb\tc\n", "1: a header without 'gold_label' or 'label'"),
@@ -141,7 +141,7 @@ def messages_below(head, row):
             for line, message in (
                 ("{", ".*JSON"),
                 ("[" * 100_000, ".*JSON"),
-                ("[1]", r"'\[1\]'; expected a JSON object\."),
+                ("[1]", r"'\[1\]'"),
                 (
                     '{"sentence1": "a", "gold_label": "neutral"}',
                     "no column 'sentence2' or 'hypo' or 'hypothesis' for",

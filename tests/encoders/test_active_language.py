@@ -137,15 +137,14 @@ def message(saved_value):
 
 def test_a_file_that_is_none_is_damaged(saved_folder):
     (saved_folder / MODULES_FILE).write_bytes(b"\0" * 20)
-    result = message(saved_folder)
-    assert "these added modules are damaged" in result and "Copy the file again" in result
+    assert "(SafetensorError: " in message(saved_folder)
     save_file({"en/x": torch.ones(1)}, saved_folder / MODULES_FILE)
-    assert "damaged (KeyError: 'kind')" in message(saved_folder)
+    assert "(KeyError: 'kind')" in message(saved_folder)
 
 
 CHANGES = {
     "kind": ("kind", "ffn", "no kind of module 'ffn'"),
-    "languages": ("languages", "", "is no language code"),
+    "languages": ("languages", "", "modules: '' "),
     "reduction": ("reduction", "four", "invalid literal"),
     "fallback": ("fallback", "fr", "no language with modules 'fr'"),
 }
@@ -163,15 +162,18 @@ def test_weights_of_another_shape_or_missing_or_too_many_are_anothers(saved_fold
         weights[name] = torch.zeros(3)
 
     rewrite_modules(saved_folder, other)
-    assert "these modules are another encoder's: en/encoder.layer.0" in message(saved_folder)
+    result = message(saved_folder)
+    assert ": en/encoder.layer.0" in result and "(3,)" in result
     rewrite_modules(saved_folder, lambda weights, _: weights.pop(min(weights)))
-    assert "has the shape None, and" in message(saved_folder)
+    result = message(saved_folder)
+    assert ": en/encoder.layer.0" in result and "None" in result
 
 
 def test_a_file_of_another_encoder_is_refused(saved_folder, distilbert_folder, tmp_path):
     copytree(distilbert_folder, tmp_path / "other")
     copyfile(saved_folder / MODULES_FILE, tmp_path / "other" / MODULES_FILE)
-    assert "these modules are another encoder's" in message(tmp_path / "other")
+    result = message(tmp_path / "other")
+    assert ": en/" in result and "None" in result
 
 
 # Maps

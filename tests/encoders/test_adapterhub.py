@@ -23,7 +23,7 @@ from isogloss.encoders.added.adapterhub import (
 )
 from isogloss.encoders.added.language_modules import add_modules, modules_of
 from isogloss.encoders.loading import load_masked_lm
-from says import says
+from says import check_wording, says
 
 MADE = Path(__file__).with_name("adapterhub")
 KINDS = [
@@ -202,9 +202,7 @@ def test_adapters_of_another_encoder_or_kind_are_refused(alter_config):
     wide = read_hub_adapter(alter_config(reduction_factor=2))
     assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
-    assert "the adapters of sw differ in kind from the adapters of en" in refusal(
-        with_hub_adapters, base, two, None, error=ConfigError
-    )
+    check_wording(refusal(with_hub_adapters, base, two, None, error=ConfigError), " sw ", " en ")
 
 
 def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(alter_config):
@@ -223,6 +221,6 @@ def test_a_languages_adapter_is_not_taken_for_a_tasks(kind):
 
 def test_only_adapters_are_written():
     model = load_masked_lm(MADE / "bert" / "base")
-    assert "--adapter: this model has no adapters" in refusal(check_writable, model, error=ConfigError)
+    check_wording(refusal(check_writable, model, error=ConfigError), "--adapter:")
     add_modules(model, Modules(kind="attention"), ("en", "sw"), seed=0)
     assert "attention modules" in refusal(check_writable, model, error=ConfigError)

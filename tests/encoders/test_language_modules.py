@@ -362,12 +362,12 @@ def test_nobody_reads_any_more_when_something_fails(bert_folder):
 
 REFUSED = {
     "kind": (Modules(kind="ffn"), LANGUAGES, "no kind of module 'ffn'"),
-    "twice": (Modules(kind="adapter"), ("en", "en"), "each language has modules once; found en, en"),
-    "none": (Modules(kind="adapter"), (), r"each language has modules once; found \(none\)"),
-    "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
+    "twice": (Modules(kind="adapter"), ("en", "en"), "modules: .*en, en"),
+    "none": (Modules(kind="adapter"), (), r"modules: .*\(none\)"),
+    "no code": (Modules(kind="adapter"), ("English",), "modules: 'English' "),
     "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: no place of adapters"),
     "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "attention modules. "),
-    "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "Choose a reduction from 1 to 32"),
+    "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, r"32 / 64 \(reduction\).*1 to 32"),
     "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "no language with modules 'fr'"),
 }
 

@@ -112,7 +112,8 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translation_records):
     original_bytes = path.read_bytes()
     path.write_bytes(original_bytes.replace(b'"translated": 9', b'"translated": 8'))
     (message,) = quarantine_damage(context.store, [forward_run, back_run]).values()
-    assert f"{path}: this record is damaged (checksum " in message
+    assert f"{path}:" in message
+    assert "(checksum " in message
     make(context, back_run)
     assert path.read_bytes() == original_bytes
 
@@ -156,9 +157,9 @@ def test_a_checkpoint_without_checksums_is_set_aside(translation_records):
     context, forward_run, _ = translation_records
     checkpoint = context.store.folder(forward_run) / WORK / "checkpoint-000000007"
     checkpoint.mkdir(parents=True)
-    assert f"this checkpoint is damaged (it has no {CHECKSUMS})" in quarantine_checkpoints(
-        context.store, forward_run
-    )
+    message = quarantine_checkpoints(context.store, forward_run)
+    assert f"{checkpoint}:" in message
+    assert f"no {CHECKSUMS})" in message
 
 
 def test_what_damaged_files_were_made_from_is_checked_too(translation_records):

@@ -199,11 +199,11 @@ def find_training(path: Path) -> str:
     return next((run for run in sorted(runs) if leases_in(path).holder(run)), "")
 
 
-HEAD_LOST = r"isogloss: the head of the Ray cluster \(\S+:\d+\) has not answered for 20 s: .+\n"
+HEAD_LOST = r"isogloss: .*\(\S+:\d+\) .*\b20 s\b.*\(ray start --head\).*\n"
 """One line."""
 
 
-SUPERVISOR_LOST = r"isogloss: Ray's process on this node \(the raylet, \S+:\d+\) has ended\. .+\n"
+SUPERVISOR_LOST = r"isogloss: .*\(the raylet, \S+:\d+\) .*\(ray start --address \S+:\d+\).*\n"
 """One line."""
 
 

@@ -192,10 +192,10 @@ def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, und
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("127.0.0.1:1", "no connection to a Ray cluster .* Start one "),
-        ("ray://here:10001", "this is for clients outside a cluster. Start isogloss on a machine of "),
+        ("127.0.0.1:1", "ray start --head"),
+        ("ray://here:10001", "--address auto.*ray job submit"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_at_once(tmp_path, address, message):
-    with pytest.raises(ConfigError, match=f"^--address {address}: {message}"):
+    with pytest.raises(ConfigError, match=f"^--address {address}: .*{message}"):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", engine="ray", address=address)

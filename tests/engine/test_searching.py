@@ -1,5 +1,6 @@
 """A search is a row of plans: proposed alike every time, made once, chosen by the source's dev set."""
 
+import re
 from dataclasses import replace
 from statistics import fmean
 
@@ -145,7 +146,9 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
     no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
     assert refusal(tmp_path, text=no_grid).startswith("search:")
     single_part = TINY.replace('"source-only"', '"target-only"').partition('[[grid.method]]\nname = "bil')[0]
-    assert refusal(tmp_path, text=single_part).endswith("Let those of the targets choose by --target-dev.")
+    message = refusal(tmp_path, text=single_part)
+    assert message.startswith("search:")
+    assert "--target-dev" in message
     (tmp_path / "tiny-best.toml").write_text('title = "mine"')
     assert "tiny-best.toml:" in refusal(tmp_path)
     (tmp_path / "tiny-best.toml").write_bytes(b"\xff\xfe")
@@ -163,7 +166,7 @@ def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
         search_request(tmp_path, ranges=changes), lambda plan: Outcome(failed={"id": "it diverged"})
     )
     assert [trial.failed[0][:20] for trial in result.trials[:3]] == ["it diverged"] * 3
-    assert "overlap: windows of 64 subwords cannot overlap by 100" in result.trials[3].failed[0]
+    assert re.search(r"overlap: .*\b64 .*\b100\b", result.trials[3].failed[0])
     assert (result.best, result.recipe) == (None, None)
     assert not (tmp_path / "tiny-best.toml").exists()
 

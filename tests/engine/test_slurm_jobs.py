@@ -80,7 +80,7 @@ def jobs(path: Path) -> list[int]:
             {"partitoin": "gpu"},
             "--slurm: no parameter 'partitoin'. Did you mean 'partition'? Known: account, ",
         ),
-        ({"time": "4h"}, "--slurm time=4h: expected minutes, a whole number."),
+        ({"time": "4h"}, "--slurm time=4h: expected minutes"),
     ],
 )
 def test_parameters_that_slurm_does_not_get_are_refused(parameters, message):

@@ -74,7 +74,7 @@ REFUSED = {
     "a side": (
         lambda loaded_model, _: isogloss.word_distances(*loaded_model, FIRST),
         ConfigError,
-        ("sentences and their translations",),
+        (),
     ),
 }
 

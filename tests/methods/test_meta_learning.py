@@ -222,13 +222,9 @@ def test_options_of_the_released_code_train_and_are_no_part_of_a_run_without_the
 @pytest.mark.parametrize(
     ("modules", "languages", "why"),
     [
-        (None, ("en", "sw"), r'this encoder has none\. Give modules: modules = \{kind = "adapter"\}'),
-        (
-            Modules(kind="shared-adapter"),
-            ("en", "sw"),
-            "a shared-adapter is of all languages. Choose the kind adap",
-        ),
-        (Modules(kind="adapter"), ("en",), r"found one language \(en\)\. Name two or more"),
+        (None, ("en", "sw"), r'modules = \{kind = "adapter"\}'),
+        (Modules(kind="shared-adapter"), ("en", "sw"), "shared-adapter .*adapter, feed-forward or attention"),
+        (Modules(kind="adapter"), ("en",), r"one language \(en\)"),
     ],
 )
 def test_an_encoder_without_modules_of_several_languages_is_refused(setting, modules, languages, why):

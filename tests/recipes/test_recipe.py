@@ -17,7 +17,7 @@ from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml
 from isogloss.recipes.request import parse_change
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
-from says import says
+from says import check_wording, says
 from tiny import TINY, body, lines
 
 
@@ -97,9 +97,7 @@ def test_a_wrong_field_type_or_range_is_refused_by_name(line):
 
 
 def test_a_missing_field_is_named():
-    assert refusal(TINY.replace('title = "Tiny"', "")) == (
-        "r.toml: title: this field is missing. Add it to the recipe."
-    )
+    check_wording(refusal(TINY.replace('title = "Tiny"', "")), "r.toml: title:")
     assert "grid.source:" in refusal(TINY.replace('source = "qaa"', ""))
 
 

@@ -516,7 +516,8 @@ def test_failed_damaged_and_missing_runs_are_named_and_the_rest_is_reported(smal
         warning.startswith(f"Run {folders[0].name} failed: DivergedError") for warning in result.warnings
     )
     assert any(
-        "this record is damaged" in warning and folders[1].name in warning for warning in result.warnings
+        warning.startswith(f"Run {folders[1].name} ") and "record.json: " in warning and "21 bytes" in warning
+        for warning in result.warnings
     )
     html = text_of(small_study_folder)
     for part in ("at step 7", "damaged record", "not run yet", "12 of 15 finished"):

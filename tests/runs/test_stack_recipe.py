@@ -1,7 +1,5 @@
 """MAD-X as a recipe: language adapters trained on a fixed existing encoder, a task adapter on them."""
 
-import re
-
 import pytest
 import torch
 
@@ -18,6 +16,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import identify_encoder, model_folders
 from isogloss.using import load_model
+from says import check_wording
 from tiny import select_kind
 from trained import weights
 
@@ -82,19 +81,19 @@ def test_a_run_that_trains_all_keeps_its_id(plan):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "facts"),
     [
-        ({"encoder__2__pretrain": {"languages": ["qag"]}}, "trained: modules: all else would stay as it was"),
+        ({"encoder__2__pretrain": {"languages": ["qag"]}}, "trained: modules: "),
         (
             {"encoder__2__pretrain__modules": {"reduction": 8}},
-            r"start 'two': modules: this encoder has others already \(kind = adapter, .*reduction = 8, after",
+            "start 'two': modules: … (kind = adapter, … reduction = 8, after",
         ),
-        ({"grid__targets": ["qaf"]}, "'three' .*'qaf'.*modules.fallback"),
-        ({"grid__peft__reduction": 0}, "reduction"),
+        ({"grid__targets": ["qaf"]}, "'three' … 'qaf' … modules.fallback"),
+        ({"grid__peft__reduction": 0}, "grid.peft: reduction: found 0; expected at least 1"),
     ],
 )
-def test_mistakes_are_found_before_anything_is_made(get_refusal, changes, message):
-    assert re.search(message, get_refusal(**changes))
+def test_mistakes_are_found_before_anything_is_made(get_refusal, changes, facts):
+    check_wording(get_refusal(**changes), *facts.split(" … "))
 
 
 @pytest.mark.nightly

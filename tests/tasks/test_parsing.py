@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -96,7 +97,7 @@ def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer)
 
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
 def test_heads_that_are_no_tree_are_named(tokenizer, heads):
-    with pytest.raises(DataError, match=r"example 's0': the heads \[.*\] .*tree: one word must have head 0"):
+    with pytest.raises(DataError, match=rf"example 's0': the heads {re.escape(str(list(heads)))} .*tree"):
         PARSING.encode([make_parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
 
 

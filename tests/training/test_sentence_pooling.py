@@ -162,7 +162,7 @@ def test_texts_are_read_as_the_folder_says(saved_folder):
     ("file", "body", "name"),
     [
         ("modules.json", [module("", "Transformer")], "the list Transformer"),
-        ("modules.json", {"a": 1}, "expected a list of parts"),
+        ("modules.json", {"a": 1}, "type and path"),
         (
             "modules.json",
             [module("", "Transformer"), module("1_Pooling", "Pooling"), module("", "LSTM")],
