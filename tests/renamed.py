@@ -1,9 +1,10 @@
 """Copies of the methods of isogloss under other names, as another package would add them."""
 
+import inspect
 import re
+import sys
 from pathlib import Path
 
-from isogloss import methods
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT
 
 SUFFIX = "-own"
@@ -17,10 +18,10 @@ def write_copies(folder: Path) -> dict[str, str]:
     kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **ADJUSTMENTS}
     copies = {}
     for name, kind in kinds.items():
-        module = kind.__module__.rpartition(".")[2]
+        module = "_".join(kind.__module__.split(".")[2:])
         path = folder / f"own_{module}.py"
         if not path.exists():
-            source = Path(methods.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+            source = inspect.getsource(sys.modules[kind.__module__])
             path.write_text(NAME.sub(rf'\1{SUFFIX}"', source), encoding="utf-8")
         copies[name] = f"own_{module}:{kind.__name__}"
     return copies

@@ -131,7 +131,7 @@ for name in ("mine", "MetaLearner"):
 @pytest.mark.slow
 def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_path) -> None:
     source = tmp_path / "src" / "isogloss"
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT, source)
     for folder in (source / "features").glob("*/"):
         shutil.rmtree(folder)
     process = subprocess.run(
@@ -151,7 +151,7 @@ def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_
 @pytest.mark.slow
 def test_a_report_without_the_claims_lacks_only_them(study_folder, tmp_path) -> None:
     without_claims = tmp_path / "src" / "isogloss"
-    shutil.copytree(ROOT, without_claims, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT, without_claims)
     shutil.rmtree(without_claims / "features" / "claims")
     tables = {}
     for name, source in (("with", ROOT.parent), ("without", without_claims.parent)):

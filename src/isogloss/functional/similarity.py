@@ -26,6 +26,7 @@ from isogloss.functional.states import (
     TEXTS_PER_BLOCK,
     Sentence,
     StatesLike,
+    choose_layer,
     join_words,
     read_both,
     read_layers,
@@ -359,21 +360,6 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: Whole = -1) ->
         "between": language_variance_share(stacked_vectors),
     }
     return frame
-
-
-def choose_layer(
-    vectors: Float[Tensor, "layer item dim"], layer: int, function: str
-) -> Float[Tensor, "item dim"]:
-    """Return the states of one layer, by its position among the layers.
-
-    Raises ConfigError for a layer that the states lack.
-    """
-    if not -len(vectors) <= layer < len(vectors):
-        raise ConfigError(
-            f"{function}: layer {layer} of states of {len(vectors)} layers, which are counted from 0; -1 is "
-            f"the last."
-        )
-    return vectors[layer]
 
 
 def _check_translations(

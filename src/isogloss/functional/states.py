@@ -202,3 +202,18 @@ def read_layers(first_states: States, second_states: States, function: str) -> t
             f"many, which are compared in order. Choose layers, or compare all with all (across=True of cka)."
         )
     return first_states.layers
+
+
+def choose_layer(
+    vectors: Float[Tensor, "layer item dim"], layer: int, function: str
+) -> Float[Tensor, "item dim"]:
+    """Return the states of one layer, by its position among the layers.
+
+    Raises ConfigError for a layer that the states lack.
+    """
+    if not -len(vectors) <= layer < len(vectors):
+        raise ConfigError(
+            f"{function}: layer {layer} of states of {len(vectors)} layers, which are counted from 0; -1 is "
+            f"the last."
+        )
+    return vectors[layer]

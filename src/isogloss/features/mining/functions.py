@@ -6,9 +6,9 @@ from isogloss.core.arguments import checks_arguments
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.features.mining.vectors import Margin
 from isogloss.features.mining.vectors import mine as mine_vectors
-from isogloss.functional.similarity import choose_layer
 from isogloss.functional.states import (
     StatesLike,
+    choose_layer,
     read_states,
 )
 from isogloss.similarity.nearest import directions
