@@ -287,12 +287,20 @@ class RayTasks:
 
         Ray itself ends this process soon after that, without a message.
         """
-        if not _is_reachable(*self._supervisor):
-            host, port = self._supervisor
+        if _is_reachable(*self._supervisor):
+            return
+        head = _find_head()
+        host, port = self._supervisor
+        lost_process = f"Ray's process on this node (the raylet, {host}:{port})"
+        if not _is_reachable(*_split_address(head)):
             raise RunError(
-                f"Ray's process on this node (the raylet, {host}:{port}) has ended. Finished runs are kept. "
-                f"Start this node again (ray start --address {_find_head()}), then run the same command."
+                f"the head of the Ray cluster ({head}) and {lost_process} have ended. Finished runs are "
+                f"kept. Start the cluster again (ray start --head), then run the same command."
             )
+        raise RunError(
+            f"{lost_process} has ended. Finished runs are kept. Start this node again "
+            f"(ray start --address {head}), then run the same command."
+        )
 
     def _head_answers(self) -> bool:
         """Return whether the head of the cluster answers.
