@@ -1,9 +1,11 @@
-"""Judge the first paper's claims by today's rules: `python docs/results/claims/paper_1.py`.
+"""Judge the first paper's claims by today's rules: `python docs/results/claims/paper_1.py [FIRST_SEED]`.
 
 From the rows and facts of docs/results/under_specified, which were recorded before paths kept what each
-example adds to their scores; so its findings are only "on these examples". Writes checks-paper-1.csv.
+example adds to their scores; so its findings are only "on these examples". Writes checks-paper-1.csv. With
+FIRST_SEED, prints the verdicts of the seeds from this one on.
 """
 
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -28,6 +30,7 @@ def frame(name: str, facts: pd.DataFrame) -> pd.DataFrame:
     """Return rows of a kind with the facts of their models."""
     rows = pd.read_csv(ROWS / f"rows-{name}.csv").drop_duplicates()
     first_end, *other_ends = ENDS[name]
+    rows = rows[rows[first_end].isin(facts.index)]
     repeated_columns = [column for column in rows if column in facts]
     rows = rows.join(facts.drop(columns=repeated_columns), on=first_end)
     for other_end in other_ends:
@@ -35,9 +38,10 @@ def frame(name: str, facts: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(corpus=rows["task"].map(CORPORA))
 
 
-def measurements() -> Measurements:
-    """Return the recorded rows as measurements."""
+def measurements(first_seed: int = 0) -> Measurements:
+    """Return the recorded rows of the seeds from ``first_seed`` on as measurements."""
     facts = pd.read_csv(ROWS / "facts.csv", index_col="id", dtype={"seed": "Int64", "encoder.seed": "Int64"})
+    facts = facts[facts["seed"].fillna(first_seed) >= first_seed]
     texts = [*FACTS, *TESTED]
     facts = facts.reindex(columns=list(dict.fromkeys((*texts, *facts.columns))))
     empty_columns = [
@@ -51,12 +55,15 @@ def measurements() -> Measurements:
     return Measurements(runs=[], labels=runs, _frames={name: frame(name, facts) for name in ENDS})
 
 
-def main() -> None:
-    """Write the checks."""
+def main(first_seed: int) -> None:
+    """Write the checks, or print the verdicts of later seeds."""
     claims = [claim for claim in CLAIMS if claim.id in RULES]
-    checks = check_rows(judge(claims, measurements()))
-    checks.to_csv(HERE / "checks-paper-1.csv", index=False)
+    outcomes = judge(claims, measurements(first_seed))
+    if first_seed:
+        sys.stdout.writelines(f"{outcome.claim.id} {outcome.verdict}\n" for outcome in outcomes)
+    else:
+        check_rows(outcomes).to_csv(HERE / "checks-paper-1.csv", index=False)
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if sys.argv[1:] else 0)
