@@ -50,9 +50,11 @@ def as_tuples(row):
     )
 
 
-@given(rows=st.lists(ROWS, max_size=6))
-def test_any_rows_are_what_was_added(rows):
-    table = RowTable(rows)
+@given(rows=st.lists(ROWS, max_size=6), part=st.sampled_from([1, 5, 1_000_000]))
+def test_any_rows_are_what_was_added(rows, part):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_table, "PART", part)
+        table = RowTable(rows)
     assert len(table) == len(rows)
     assert [as_tuples(row) for row in table] == [as_tuples(row) for row in rows]
     for row, added_row in zip(table, rows, strict=True):

@@ -40,6 +40,9 @@ DEFAULTS = {name: () for name in COLUMNS if name != "subwords"} | {"segments": N
 BLOCK = 4096
 """Examples that are encoded together. A block's rows take some 10 MB until they are in the table."""
 
+PART = 1_000_000
+"""Numbers of a column that are collected before they are stored in a smaller type."""
+
 NUMBERS, RANGE, NONE = range(3)
 """How a row's values are stored: as they are, as the ends of a range, or not at all."""
 
@@ -133,7 +136,11 @@ class _Column:
 
 
 class _ColumnBuilder:
+    """Collects the values of a column, and stores full parts of them in the smallest type of integers."""
+
     def __init__(self) -> None:
+        self._parts: list[Integers] = []
+        self._stored = 0
         self._numbers = array("q")
         self._ends = array("q")
         self._kinds = bytearray()
@@ -148,16 +155,25 @@ class _ColumnBuilder:
             kind = NUMBERS
             self._numbers.extend(iter(values))  # An array of another type cannot be added at once.
         self._kinds.append(kind)
-        self._ends.append(len(self._numbers))
+        self._ends.append(self._stored + len(self._numbers))
+        if len(self._numbers) >= PART:
+            self._store_part()
+
+    def _store_part(self) -> None:
+        self._parts.append(_compact(self._numbers))
+        self._stored += len(self._numbers)
+        self._numbers = array("q")
 
     def has_only(self, default: tuple[()] | None) -> bool:
         """Whether all rows have the default of their field."""
-        return not self._numbers and set(self._kinds) <= {NONE if default is None else NUMBERS}
+        has_numbers = bool(self._stored or self._numbers)
+        return not has_numbers and set(self._kinds) <= {NONE if default is None else NUMBERS}
 
     def finish(self) -> _Column:
         kinds = np.frombuffer(bytes(self._kinds), dtype=np.int8)
+        self._store_part()
         return _Column(
-            numbers=_compact(self._numbers),
+            numbers=np.concatenate(self._parts),
             ends=_compact(self._ends),
             kinds=kinds[:1] if len(set(self._kinds)) == 1 else kinds,
         )
