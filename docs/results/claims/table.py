@@ -85,7 +85,8 @@ verdict and detectable effect. It reads:
 
 The number of seeds of 1e, 1h, 3j and 4m was chosen after a first look at six, six, five and four seeds, from
 the last table of this page at that time. Verdicts use all seeds; a second look raises their 5 % to about 8 %.
-The later seeds alone give the first paper's claims the same verdicts (`python docs/results/claims/paper_1.py 6`).
+The later seeds alone give the first paper's claims the same verdicts
+(`python docs/results/claims/paper_1.py 6`).
 
 Claim 2m comes from the study with [eight targets](../x_mixup/eight_targets.toml).
 
