@@ -27,6 +27,7 @@ def test_runs_are_reported_and_compared(tiny_runs, tmp_path):
     assert (runs / "report.html").exists() and compared_fork.stdout
 
 
+@pytest.mark.slow
 def test_predictions_are_compared_and_runs_read(tiny_runs):
     program = (
         "import isogloss, sys; print(isogloss.compare([1, 0], [0, 0]).difference); "
@@ -36,6 +37,7 @@ def test_predictions_are_compared_and_runs_read(tiny_runs):
     assert (fork.stdout.split(), fork.stderr) == (["0.5", "True"], "")
 
 
+@pytest.mark.slow
 def test_help_is_shown_and_a_corpus_checked(tmp_path):
     (tmp_path / "mine.toml").write_text('kind = "text"\nfiles = "{language}.train.tsv"\n')
     (tmp_path / "en.train.tsv").write_text("text\tlabel\na cat\tanimal\nan oak\tplant\n")
@@ -50,6 +52,7 @@ def test_help_is_shown_and_a_corpus_checked(tmp_path):
     assert "Labels: animal, plant." in checked_fork.stdout
 
 
+@pytest.mark.slow
 def test_what_needs_models_says_what_to_install(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "texts.txt").write_text("a text\n")

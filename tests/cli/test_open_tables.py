@@ -190,6 +190,7 @@ def test_a_family_of_a_package_is_loaded_and_measured(tmp_path, bert_folder):
     torch.testing.assert_close(states.layer(2)[0], hidden[0, 1:-1].mean(dim=0))
 
 
+@pytest.mark.slow
 def test_an_engine_of_a_package_makes_the_runs(tmp_path):
     outcome = isogloss.run(
         tiny(tmp_path), out=tmp_path / "runs", engine="here", scale="least", report=False
@@ -199,6 +200,7 @@ def test_an_engine_of_a_package_makes_the_runs(tmp_path):
         Execution(engine="her")
 
 
+@pytest.mark.slow
 def test_tables_of_a_package_are_in_the_report_and_a_broken_one_is_a_note(site, tmp_path):
     isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, scale="least")
     page = (tmp_path / "runs" / "report.html").read_text(encoding="utf-8")

@@ -227,6 +227,8 @@ LOADED = {"cka": 40, "retrieval": 40, "states": 40, "mine": 40, "anisotropy": 40
 """Modules of the package that a name may load."""
 
 
+@pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", LOADED)
 def test_a_function_loads_what_it_needs_alone(name):
     program = (

@@ -28,6 +28,7 @@ def test_sentences_of_the_first_seed_are_parted_where_predictions_change(runs_fo
     assert [tuple(part.predicted) for part in parts] == [("NOUN", "VERB"), ("NOUN", "NOUN")]
 
 
+@pytest.mark.slow
 def test_words_are_text_on_the_page_and_wrong_labels_are_marked(runs_folder):
     html = write_report(runs_folder).html.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and EVIL not in html
