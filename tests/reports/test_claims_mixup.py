@@ -171,7 +171,7 @@ CASES = {
     ("2e", "contradicted"): {"scores": unseen_rows(-0.1)},
     ("2e", "undecided"): {"scores": unseen_rows(UNSURE)},
     ("2f", "supported"): {"mixup_ratio": ratios(0.2)},
-    ("2f", "contradicted"): {"mixup_ratio": ratios(0.01)},
+    ("2f", "differs from print"): {"mixup_ratio": ratios(0.01)},
     ("2f", "undecided"): {"mixup_ratio": ratios(0.1 + UNSURE)},
     ("2g", "supported"): {"scores": bench(0.1) + source(0.0)},
     ("2g", "contradicted"): {"scores": bench(0.0) + source(0.1)},
@@ -194,7 +194,7 @@ CASES = {
     ("2l", "contradicted"): {"representation_map": maps(0.1)},
     ("2l", "undecided"): {"representation_map": maps(UNSURE)},
     ("2m", "supported"): gain_rows([(n * 37) % 101 for n in range(101)]),
-    ("2m", "contradicted"): gain_rows(range(20)),
+    ("2m", "differs from print"): gain_rows(range(20)),
     ("2m", "undecided"): gain_rows(MIXED_UP),
 }
 

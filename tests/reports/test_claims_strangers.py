@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+import pandas as pd
 import pytest
 from made_up_rows import Row, make_measurements
 from test_claims_laws import CASES
 from test_claims_mixup import bench
 
+from isogloss.core.rows import FRAMES
 from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
 from isogloss.features.claims.four_papers import CLAIMS
@@ -19,6 +21,8 @@ from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.x_mixup import XMixup
+from isogloss.reports.comparison import without_strays
+from isogloss.reports.measurements import TESTED
 from isogloss.reports.run_facts import IGNORED
 from isogloss.reports.verdicts import judge
 
@@ -275,12 +279,20 @@ def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[s
     return frames
 
 
+def list_columns(frame: str) -> set[str]:
+    """List the columns of a frame: fields of its rows, and the inputs that were measured."""
+    kind = FRAMES[frame.replace("_", "-")]
+    return {field.name for field in fields(kind)} | set(TESTED)
+
+
 def related_rows() -> Iterator[tuple[str, str, str]]:
     """Yield every claim, each of its frames, and every column of the frame with several possible values."""
     for claim, frames in SUPPORTED.items():
         for frame, rows in frames.items():
             for name, changes in RELATED.items():
                 change = {key: rows[0].get(key) for key in changes if key != "main"}
+                if not set(change) <= list_columns(frame):
+                    continue
                 if all(change.values()) and (name == "on test" or set(change.items()) - set(changes.items())):
                     yield claim, frame, name
 
@@ -299,10 +311,29 @@ def judged_with_related_row(claim: str, frame: str, name: str, factor: float) ->
         ("2b", "cka", "in a deeper layer"),
         ("3c", "word_distance", "by cosine"),
         ("4a", "scores", "on test"),
+        ("1b", "interpolation", "in another language"),
+        ("2c", "cka", "on another corpus"),
+        ("2l", "representation_map", "in a deeper layer"),
+        ("3c", "word_distance", "on another corpus"),
+        ("3d", "word_distance", "on another corpus"),
+        ("4i", "perplexity", "by words"),
+        ("4k", "perplexity", "on test"),
     ],
 )
 def test_one_more_measurement_of_a_model_changes_no_verdict(claim: str, frame: str, name: str) -> None:
     assert judged_with_related_row(claim, frame, name, 1.7) == "supported"
+
+
+def test_measurements_of_less_than_half_of_the_rows_are_strays() -> None:
+    sizes = {("a", "qab"): 4, ("a", "qac"): 2, ("a", "qad"): 1, ("b", "qad"): 1}
+    rows = pd.DataFrame(
+        [{"way": way, "language": language} for (way, language), size in sizes.items() for _ in range(size)]
+    )
+    kept_rows = without_strays(rows, ["way", "not a column"], ["language"])
+    assert dict(kept_rows.value_counts(sort=False)) == {
+        key: size for key, size in sizes.items() if key != ("a", "qad")
+    }
+    assert without_strays(rows[:0], ["way"], ["language"]).empty
 
 
 @pytest.mark.nightly

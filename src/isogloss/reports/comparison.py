@@ -290,6 +290,22 @@ def without_pilots(
     return rows[(units >= FEWEST) | (most_units < FEWEST)]
 
 
+def without_strays(rows: pd.DataFrame, columns: Sequence[str], measured_on: Sequence[str]) -> pd.DataFrame:
+    """Return the rows without rare measurements: another language, split, corpus or layer of a few models.
+
+    Within a group of equal ``columns``, values of ``measured_on`` need half as many rows as the most frequent
+    values. A measurement that the other models of a comparison lack can decide nothing.
+    """
+    if rows.empty:
+        return rows
+    columns = [name for name in columns if name in rows]
+    measured_on = [name for name in measured_on if name in rows]
+    keys = row_keys(rows, [*columns, *measured_on])
+    sizes = keys.groupby(keys).transform("size")
+    largest_sizes = sizes.groupby(row_keys(rows, columns)).transform("max")
+    return rows[2 * sizes >= largest_sizes]
+
+
 def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
     """Return scores of models without targets on all languages, of others on their sources and targets."""
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import TEST_SET, filter_rows, nearest, row_keys
+from isogloss.reports.comparison import TEST_SET, filter_rows, nearest, row_keys, without_strays
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names
@@ -96,12 +96,24 @@ def plain_scores(measurements: Measurements) -> pd.DataFrame:
     return rows[(rows["inputs"] == "") & (rows["method"] == PLAIN)]
 
 
+MEASURED_ON = ["corpus", "inputs"]
+
+
 def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
     """Return distances of words by some measures. ``prefer_distance`` selects the deciding ones."""
     rows = measurements.frame("word-distance")
     rows = _with_role(measurements, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
+    rows = without_strays(rows, ["task", "encoder.original", "trained", "role", "method"], MEASURED_ON)
+    rows = _measured_as_models(rows)
     return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
+
+
+def _measured_as_models(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without measurements of encoders on bitext on which no model of them was measured."""
+    keys = row_keys(rows, ["encoder.original", *(name for name in MEASURED_ON if name in rows)])
+    shared = keys.isin(set(keys[rows["kind"] == "model"]))
+    return rows[shared | ~rows["encoder.original"].isin(set(rows.loc[shared, "encoder.original"]))]
 
 
 def prefer_distance(rows: pd.DataFrame, measures: Sequence[str]) -> list[float]:

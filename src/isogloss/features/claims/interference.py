@@ -22,8 +22,8 @@ from isogloss.features.claims.interference_rows import (
     bilingual,
     closer_pairs,
     memorised_encoders,
-    paper_encoders,
     paper_scores,
+    perplexity_rows,
     reading,
     similar_parts,
     steps_times,
@@ -186,7 +186,7 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
 
 def compare_learning_speed(measurements: Measurements) -> list[Check]:
     """Compare held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
-    rows = paper_encoders(measurements.frame("perplexity"))
+    rows = perplexity_rows(measurements)
     matching_columns = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
     logs = np.log(rows.groupby(["role", *matching_columns])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])

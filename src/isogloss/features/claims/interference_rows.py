@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import filter_rows, nearest, row_keys
+from isogloss.reports.comparison import filter_rows, nearest, row_keys, without_strays
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.run_facts import FACTS
@@ -147,9 +147,15 @@ def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
     )
 
 
+def perplexity_rows(measurements: Measurements) -> pd.DataFrame:
+    """Return the perplexity of the paper's encoders by step, without measurements of single steps."""
+    rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
+    return without_strays(rows, ["encoder", "encoder.run"], ["corpus", "language", "split", "metric"])
+
+
 def memorised_encoders(measurements: Measurements) -> set[str]:
     """Return the encoders with little text whose perplexity ends above its lowest: with every seed."""
-    rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
+    rows = perplexity_rows(measurements)
     ends = rows[rows["lines"] != ""].groupby(CURVE)["score"]
     rises = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
     return set(rises[rises].index)
@@ -157,7 +163,7 @@ def memorised_encoders(measurements: Measurements) -> set[str]:
 
 def stopped_encoders(measurements: Measurements) -> dict[str, bool]:
     """Return for each encoder with a curve of perplexity whether it has stopped learning."""
-    rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
+    rows = perplexity_rows(measurements)
     has_stopped: dict[str, list[bool]] = {}
     for (encoder, *_), curve in rows.groupby(CURVE):
         late = curve.loc[curve["step"] >= LATE * curve["step"].iloc[-1], "score"]

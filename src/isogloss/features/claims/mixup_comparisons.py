@@ -25,6 +25,7 @@ from isogloss.reports.comparison import (
     rows_of,
     unlike_settings,
     where_any,
+    without_strays,
 )
 from isogloss.reports.frames import list_columns, list_rows, split_by
 from isogloss.reports.measurements import Measurements, cache_result
@@ -51,6 +52,9 @@ NO_MIXUP = ABLATIONS["ratio"][0]
 
 MIXING_ALONE = "without mixup, read paired"
 """Ablation of mixup only in training. It is stricter than the paper, whose baseline reads no translations."""
+
+OF_SYSTEM = ["task", "source", "target", "encoder", "way"]
+"""Columns of a system, to find measurements of a few of its models."""
 
 FIXED: Mapping[str, object] = {
     **{"method.residual": "normed", "method.attends": None, "method.mixed": None},
@@ -244,7 +248,7 @@ def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(measurements.frame("cka"))
     rows = filter_rows(rows, _is_source, "first", "source")
-    rows = rows.dropna(subset="cka")
+    rows = without_strays(rows.dropna(subset="cka"), OF_SYSTEM, ["corpus", "inputs"])
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from isogloss.features.claims.path_examples import ExampleTerms, Weights, examples_of
 from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
-from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
+from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots, without_strays
 from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, cache_result
 
@@ -22,6 +22,10 @@ DIGITS = 6
 """α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
 
 MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
+
+SYSTEM = ["corpus", "task", "source", "encoder", "way", "start.way", "part", "role"]
+TEST_SET = ["treebank", "language", "split", "metric"]
+"""Columns of a system, and of what it was measured on, to find measurements of a few seeds."""
 
 WHOLE = {"part": "all"}
 
@@ -42,7 +46,7 @@ def path_rows(measurements: Measurements) -> pd.DataFrame:
         ["start", "end", "part", "role", *MEASURED_ON], dropna=False
     )
     shapes = [_path_row(measurements, path) for _, path in paths]
-    return _with_unit(pd.DataFrame(shapes) if shapes else rows)
+    return _with_unit(without_strays(pd.DataFrame(shapes), SYSTEM, TEST_SET) if shapes else rows)
 
 
 def _path_row(measurements: Measurements, path: pd.DataFrame) -> dict[str, object]:
@@ -143,7 +147,7 @@ def plane_rows(measurements: Measurements) -> pd.DataFrame:
         slope: Weights = {(1.0, 0.0): -scale, (nearest, 0.0): scale}
         terms = examples_of(measurements, group.iloc[0]).list_terms({"slope": slope})
         surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": terms})
-    return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
+    return _with_unit(without_strays(pd.DataFrame(surfaces), SYSTEM, TEST_SET) if surfaces else rows)
 
 
 def _surface(grid: pd.DataFrame) -> dict[str, float]:

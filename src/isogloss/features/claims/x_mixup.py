@@ -13,6 +13,7 @@ from isogloss.features.claims.mixup_comparisons import (
     CLASSIFICATION,
     MIXING_ALONE,
     NO_MIXUP,
+    OF_SYSTEM,
     MixupComparison,
     ablations,
     cka_of,
@@ -42,6 +43,7 @@ from isogloss.reports.comparison import (
     labelled_groups,
     model_languages,
     replicates,
+    without_strays,
 )
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.states import with_map_languages
@@ -268,6 +270,7 @@ def compare_centroids(measurements: Measurements) -> list[Check]:
     rows = paper_systems(measurements.frame("representation-map"))
     rows = with_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
+    rows = without_strays(rows, OF_SYSTEM, ["corpus", "inputs", "layer"])
     first_sources = rows["source"].str.split("+").str[0]
     rows = rows.assign(score=rows["between"], language=first_sources, metric="between", split="")
     checks = list[Check]()
