@@ -1,7 +1,4 @@
-"""Recorded wordings belong to existing tests. The helper misses neither facts nor wordings.
-
-Outside the snapshot no test repeats the wording of a message.
-"""
+"""Tests name facts of error messages. Only the snapshot contains wordings, and only of existing tests."""
 
 import ast
 import re
@@ -109,7 +106,7 @@ def is_error(function: ast.expr) -> bool:
 
 
 def find_repetitions(program: ast.Module, messages: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield consecutive words that messages have, too, with the line of their text."""
+    """Yield the line and the words of each text that repeats consecutive words of a message."""
     for line, text in find_texts(program):
         for words in split_words(text.replace("\\ ", " ")):
             if words in messages:

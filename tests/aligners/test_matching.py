@@ -102,10 +102,8 @@ def test_distortion_is_by_relative_places(batch, weight):
 
 
 def test_cosines_are_between_zero_and_one():
-    first_states, second_states = (
-        torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]),
-        torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]]),
-    )
+    first_states = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    second_states = torch.tensor([[[1.0, 0.0], [-1.0, 0.0]]])
     similarities = cosine_similarities(first_states, second_states, (torch.tensor([2]), torch.tensor([1])))
     assert similarities.values.tolist() == [[[1.0, 0.0], [0.5, 0.5]]]
     assert similarities.real.tolist() == [[[True, False], [True, False]]]

@@ -252,7 +252,8 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
     (tmp_path / "transfer_beside.py").write_text(CODE.replace('"label-smoothing"', '"beside"'))
     text = RECIPE.partition("[[measure]]")[0].replace('"label-smoothing"', '"transfer_beside:LabelSmoothing"')
     own_run = next(run for run in models(tmp_path, text) if run.method.name == "beside")
-    original_id, digest = identity(own_run), content(own_run.method)["package"]
+    original_id = identity(own_run)
+    digest = content(own_run.method)["package"]
     assert re.fullmatch("[0-9a-f]{12}", digest)
     with (tmp_path / "transfer_beside.py").open("a") as file:
         file.write("# changed")

@@ -220,7 +220,8 @@ def test_several_recipes_share_a_folder_a_plan_and_what_both_make(command, tmp_p
     second_recipe.write_text(
         second_recipe.read_text(encoding="utf-8").replace("[0, 1]", "[1, 2]"), encoding="utf-8"
     )
-    first_recipe, options = tiny(tmp_path), ("--out", tmp_path / "runs", "--dry-run", "--json")
+    first_recipe = tiny(tmp_path)
+    options = ("--out", tmp_path / "runs", "--dry-run", "--json")
     *first_lines, _ = command("run", first_recipe, *options).lines
     *second_lines, _ = command("run", second_recipe, *options).lines
     *all_lines, summary = command("run", first_recipe, second_recipe, *options).lines
@@ -246,7 +247,8 @@ def test_the_report_of_several_recipes_is_about_all(command, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_report_shows_what_was_found_again(command, tiny_runs):
-    text_output, json_output = command("report", tiny_runs), command("report", tiny_runs, "--json")
+    text_output = command("report", tiny_runs)
+    json_output = command("report", tiny_runs, "--json")
     assert (text_output.status, json_output.status) == (0, 0)
     assert f"{RUNS} of {RUNS} finished" in text_output.out
     assert json_output.lines[0]["summary"]["runs"] == f"{RUNS} of {RUNS} finished"

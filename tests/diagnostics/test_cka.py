@@ -23,7 +23,8 @@ def related_points(seed, dim=4):
 
 
 def stream_blocks(x, y, cuts=()):
-    streamed_cka, edges = StreamedCka(), [0, *sorted(cuts), x.shape[-2]]
+    streamed_cka = StreamedCka()
+    edges = [0, *sorted(cuts), x.shape[-2]]
     for start, stop in pairwise(edges):
         if stop > start:
             streamed_cka.add(

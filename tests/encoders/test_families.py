@@ -79,7 +79,8 @@ def test_hidden_states_are_those_of_hugging_face_to_the_bit(encoder_folder, batc
 
 def test_inputs_and_outputs_of_blocks_are_the_hidden_states(encoder_folder, batch):
     encoder = fresh(encoder_folder)
-    family, seen_states = family_of(encoder), []
+    family = family_of(encoder)
+    seen_states = []
     places = [site.module(encoder, "block") for site in family.sites(encoder)]
     handles = [
         place.register_forward_hook(lambda _, __, output: seen_states.append(tensor(output)))

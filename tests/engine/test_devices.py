@@ -388,7 +388,8 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
     for folder in (store.root / key for key in outcome.made):
         assert (folder / RECORD).read_bytes() == (tiny_runs / folder.name / RECORD).read_bytes()
 
-    running, trainings = set(), {identity(run) for run in fine_tunings}
+    running = set()
+    trainings = {identity(run) for run in fine_tunings}
     for event, gpu, key in store.log():
         assert gpu == "5"
         if key in trainings:

@@ -140,7 +140,8 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
 @pytest.mark.slow
 def test_a_holder_that_cannot_be_seen_waits_and_goes_on_if_nobody_took_its_run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
-    leases, progress_events = Leases(FolderBoard(tmp_path / "leases"), duration=0.06), []
+    leases = Leases(FolderBoard(tmp_path / "leases"), duration=0.06)
+    progress_events = []
     with leases.lease_run("run") as lease:
         (tmp_path / "leases").rename(tmp_path / "away")
         while not lease.silent:

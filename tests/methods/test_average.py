@@ -100,7 +100,8 @@ def test_whole_numbers_are_kept_where_they_are_equal_and_refused_elsewhere():
 
 
 def test_a_sum_of_vectors_is_weighted():
-    first_vector, second_vector = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
+    first_vector = torch.tensor([1.0, 2.0])
+    second_vector = torch.tensor([3.0, -1.0])
     assert sum_weighted([1.0, -0.5], [first_vector, second_vector]).tolist() == [-0.5, 2.5]
 
 

@@ -223,7 +223,8 @@ def gold_links(path, script):
 def test_links_are_scored_as_by_the_script_of_awesome_align(clone, clone_path, pair, aer):
     script = clone("neulab+awesome-align", "tools/aer.py")
     draw = random.Random(2)
-    sure_links, possible_links = random_links(draw, 60), random_links(draw, 60)
+    sure_links = random_links(draw, 60)
+    possible_links = random_links(draw, 60)
     predicted_links = random_links(draw, 60)
     if pair:
         folder = clone_path("neulab+awesome-align", "examples")

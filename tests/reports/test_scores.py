@@ -151,7 +151,8 @@ def test_rows_in_another_order_give_the_same_tables(several_systems):
 @pytest.mark.slow
 def test_every_number_is_that_of_its_own_models(several_systems):
     m = make_measurements(*several_systems)
-    scores, cells = m.frame("scores"), data(m)
+    scores = m.frame("scores")
+    cells = data(m)
     count = 0
     for row in cells[cells["column"].isin(["en", "de", "fr"])].to_dict("records"):
         shared_columns = [
@@ -221,10 +222,8 @@ def test_mean_gap_and_unseen_are_means_of_the_columns():
 
 @pytest.mark.slow
 def test_another_corpus_changes_no_table(several_systems):
-    old_tables, new_tables = (
-        tables(make_measurements(*several_systems)),
-        tables(make_measurements(*several_systems, models(corpus="other", gain=0.3))),
-    )
+    old_tables = tables(make_measurements(*several_systems))
+    new_tables = tables(make_measurements(*several_systems, models(corpus="other", gain=0.3)))
     assert len(new_tables) == len(old_tables) + 1
     for name, table in old_tables.items():
         if name != "significance":

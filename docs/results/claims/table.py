@@ -83,9 +83,9 @@ verdict and detectable effect. It reads:
   third language takes a third of them), and the NER part of 3j (papers/adjustment/claims-ner with twelve
   seeds, an hour).
 
-The number of seeds of 1e, 1h, 3j and 4m was chosen after a first look at six, six, five and four seeds, from
-the last table of this page at that time. Verdicts use all seeds; a second look raises their 5 % to about 8 %.
-The later seeds alone give the first paper's claims the same verdicts
+Claims 1e, 1h, 3j and 4m were first judged with six, six, five and four seeds. The number of further seeds was
+then taken from the last table of this page. Verdicts use all seeds; a second look raises their 5 % to about
+8 %. The later seeds alone give the first paper's claims the same verdicts
 (`python docs/results/claims/paper_1.py 6`).
 
 Claim 2m comes from the study with [eight targets](../x_mixup/eight_targets.toml).

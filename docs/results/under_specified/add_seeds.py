@@ -13,7 +13,7 @@ from isogloss.reports.measurements import Measurements, read_measurements
 
 HERE = Path(__file__).parent
 ENDS = {"interpolation": "end", "plane": "origin", "deltas": "origin", "scores": "model"}
-"""The model whose seed a row has, by kind of row."""
+"""Column with the model that determines the seed of a row, by kind of row."""
 
 MODEL = ["task", "source", "target", "seed", "method", "encoder.method.steps"]
 """What identifies a model in both folders, whose ids may differ."""

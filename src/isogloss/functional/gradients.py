@@ -1,7 +1,7 @@
 """Languages in one model: do their gradients conflict?
 
-"On Negative Interference in Multilingual Models", Sections 3.1 and 3.4, Fig. 1. Also what all functions of
-languages' gradients need: their batches, and the loss of a model.
+"On Negative Interference in Multilingual Models", Sections 3.1 and 3.4, Fig. 1. The module also has the
+batches and the loss that all functions of languages' gradients use.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -120,7 +120,7 @@ def _cka(measurements: Measurements, row: Row) -> pd.DataFrame:
     rows = _rows(measurements, measurements.frame("cka"), row, row["encoder"])
     if len(rows[["corpus", "task"]].drop_duplicates()) > 1:
         rows = rows[:0]
-    last_rows = deepest_layer(rows).astype({"cka": float})
+    last_rows = select_deepest_layer(rows).astype({"cka": float})
     return last_rows.groupby(["seed", "second"])["cka"].mean().unstack("second")
 
 
@@ -255,6 +255,6 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
     return [text_table(words, 3, texts, rows)]
 
 
-def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
+def select_deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the deepest layer measured of each corpus, task and encoder."""
     return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]

@@ -158,7 +158,7 @@ def distances_by_stage(measurements: Measurements) -> pd.DataFrame:
 
 def map_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the share of variance between languages on each map, with the map's languages."""
-    rows = with_map_languages(rows).dropna(subset=["between"])
+    rows = add_map_languages(rows).dropna(subset=["between"])
     return rows.drop_duplicates(["run", "model", "layer"])
 
 
@@ -167,7 +167,7 @@ def map_figures(measurements: Measurements) -> list[Figure]:
     rows = measurements.frame("representation-map")
     if rows.empty:
         return []
-    rows = name_systems(with_map_languages(rows), measurements.display_names)
+    rows = name_systems(add_map_languages(rows), measurements.display_names)
     groups = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == groups["seed"].transform("min")).to_numpy()]
     encoder_rows = rows[rows["way"] == ""]
@@ -210,7 +210,7 @@ def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
 
 
-def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
+def add_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the languages of each map: the more, the larger the share of variance between them."""
     columns = ["run", "model", "layer"]
     centroids = rows[rows["what"] == "centroid"]

@@ -21,7 +21,7 @@ PAPERS = {
 """Subject and title of each paper, by the first character of its claims' ids."""
 
 RULES = {**transfer.RULES, **x_mixup.RULES, **adjustment.RULES, **interference.RULES}
-"""Rule of each claim by its id."""
+"""Rules by claim id."""
 
 TEXTS = Path(__file__).with_name("claims.toml")
 

@@ -46,7 +46,7 @@ from isogloss.reports.comparison import (
     without_strays,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import with_map_languages
+from isogloss.reports.states import add_map_languages
 from isogloss.reports.verdicts import Rule
 
 LEAST_SPREAD = 0.1
@@ -268,7 +268,7 @@ def compare_centroids(measurements: Measurements) -> list[Check]:
     The share depends on the languages, so only maps of the same languages are compared.
     """
     rows = paper_systems(measurements.frame("representation-map"))
-    rows = with_map_languages(rows[rows["what"] == "centroid"])
+    rows = add_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
     rows = without_strays(rows, OF_SYSTEM, ["corpus", "inputs", "layer"])
     first_sources = rows["source"].str.split("+").str[0]

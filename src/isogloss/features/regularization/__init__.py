@@ -1,1 +1,1 @@
-"""R3F and L2-SP: auxiliary losses that keep a fine-tuned encoder near its start."""
+"""Regularized fine-tuning: R3F smooths predictions around inputs, L2-SP keeps weights near their start."""
