@@ -105,12 +105,12 @@ def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
     rows = _with_role(measurements, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
     rows = without_strays(rows, ["task", "encoder.original", "trained", "role", "method"], MEASURED_ON)
-    rows = _measured_as_models(rows)
+    rows = _drop_bitext_of_encoders_only(rows)
     return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
 
 
-def _measured_as_models(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without measurements of encoders on bitext on which no model of them was measured."""
+def _drop_bitext_of_encoders_only(rows: pd.DataFrame) -> pd.DataFrame:
+    """Drop measurements of encoders on bitext that none of their models was measured on."""
     keys = row_keys(rows, ["encoder.original", *(name for name in MEASURED_ON if name in rows)])
     shared = keys.isin(set(keys[rows["kind"] == "model"]))
     return rows[shared | ~rows["encoder.original"].isin(set(rows.loc[shared, "encoder.original"]))]

@@ -54,7 +54,7 @@ MIXING_ALONE = "without mixup, read paired"
 """Ablation of mixup only in training. It is stricter than the paper, whose baseline reads no translations."""
 
 OF_SYSTEM = ["task", "source", "target", "encoder", "way"]
-"""Columns of a system, to find measurements of a few of its models."""
+"""Columns that identify a system, to find measurements of only a few of its models."""
 
 FIXED: Mapping[str, object] = {
     **{"method.residual": "normed", "method.attends": None, "method.mixed": None},

@@ -25,7 +25,7 @@ MEASURED_ON = ["corpus", "treebank", "language", "split", "metric"]
 
 SYSTEM = ["corpus", "task", "source", "encoder", "way", "start.way", "part", "role"]
 TEST_SET = ["treebank", "language", "split", "metric"]
-"""Columns of a system, and of what it was measured on, to find measurements of a few seeds."""
+"""Columns that identify a system and its test set, to find measurements of only a few seeds."""
 
 WHOLE = {"part": "all"}
 
