@@ -27,7 +27,7 @@ from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.adjustments import CrossLingualAdjustment
+from isogloss.features.adjustment.methods import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material
 from turns import run_in_turns, now, peak_above, resident

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModelForTokenClassification
 
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.encoders.folders import shipped_folder
-from isogloss.using.explorer import Route, load_models
+from isogloss.features.explorer.explorer import Route, load_models
 
 TEXT = "Tuki mirne baboza fos mefoslu vuve fujin gerfus yagangun ditedon gupenpe ."
 

@@ -14,18 +14,25 @@ import pytest
 
 import isogloss
 from each import each
+from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
+from isogloss.engine.engines import ENGINES
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, PRETRAINING
 from isogloss.reports.report import CLAIMS
+from isogloss.reports.sections import PARTS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
+    "adjustments": ADJUSTMENTS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
     "diagnostics": DIAGNOSTICS,
+    "engines": ENGINES,
     "functions": isogloss.__all__,
     "pretraining": PRETRAINING,
+    "report-parts": PARTS,
+    "verbs": VERBS,
 }
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))
 

@@ -10,12 +10,12 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.sources import Sources
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
+from isogloss.features.explorer.explorer import Explorer
 from isogloss.planning.plan import plan_recipe
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import write_report
 from isogloss.runs.fine_tune import FineTune
 from isogloss.using import EvaluateOptions, PredictOptions, evaluate, predict_file
-from isogloss.using.explorer import Explorer
 from says import says
 from tiny import select_kind
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from isogloss.similarity.geometry import mean_cosine
+from isogloss.features.representations.geometry import mean_cosine
 from isogloss.training.distributed import rank
 from isogloss.training.sides import Sides
 from shapes import states_shapes

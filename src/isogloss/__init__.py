@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
+    from isogloss.features.adjustment.functions import AlignmentLoss, adjust
+    from isogloss.features.gradient_conflict.functions import gradient_conflict
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
-    from isogloss.functional.adjusting import AlignmentLoss, adjust
+    from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
+    from isogloss.features.word_distance.functions import word_distances
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
-    from isogloss.functional.gradients import gradient_conflict
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import Comparison, compare
-    from isogloss.functional.similarity import anisotropy, cka, representation_map, retrieval
     from isogloss.functional.states import States, states
     from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
     from isogloss.functional.word_order import reorder_questions
-    from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.expected_score import (
         ExpectedScore,
         LabelConsistency,
@@ -91,18 +91,14 @@ _NAMES = {
     ),
     "encoders.mixup": "MixingTrace",
     "engine.searching": "Search Trial",
-    "functional.adjusting": "AlignmentLoss adjust",
     "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
-    "functional.gradients": "gradient_conflict",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "Comparison compare",
-    "functional.similarity": "anisotropy cka representation_map retrieval",
     "functional.states": "States states",
     "functional.weights": "average deltas move path plane random_direction",
     "functional.word_order": "reorder_questions",
-    "functional.word_pairs": "word_distances",
     "metrics.expected_score": "ExpectedScore LabelConsistency consistency expected_score score_bound",
     "metrics.source_choice": "SourceCandidate rank_sources",
     "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",

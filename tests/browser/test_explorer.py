@@ -13,8 +13,8 @@ import torch
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.features.explorer.explorer import Explorer
 from isogloss.training.states import word_states
-from isogloss.using.explorer import Explorer
 
 RECIPE = {
     "title": "To be explored",
@@ -171,7 +171,7 @@ def test_what_cannot_be_answered_is_refused_in_a_line(explorer, path):
 def server(explorer):
     """Serve the page with the command and a separate token. Return the host."""
     uvicorn = pytest.importorskip("uvicorn")
-    from isogloss.using.explorer.server import application
+    from isogloss.features.explorer.server import application
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))

@@ -209,7 +209,7 @@ ELSEWHERE = {
     "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
     "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
-    "engine/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
+    "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "features/claims/four_papers.py": {"read_text"},  # A file of the package.
     "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.
     "methods/presets.py": {"read_text"},  # A file of the package.
@@ -226,7 +226,7 @@ ELSEWHERE = {
     "using/onnx_scores.py": {"write_text"},
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
-    "using/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
+    "features/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
 }
 """Calls for files outside shared folders, with the reason."""
 

@@ -5,8 +5,8 @@ import torch
 from measuring import load, measure_setting, translations
 
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.anisotropy import Anisotropy
-from isogloss.similarity.geometry import mean_cosine
+from isogloss.features.representations.anisotropy import Anisotropy
+from isogloss.features.representations.geometry import mean_cosine
 from isogloss.training.states import sentence_states
 
 TEXTS = ["ba du", "du", "ba ba du du"]

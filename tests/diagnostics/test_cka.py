@@ -11,8 +11,8 @@ from measuring import WORDS, measure_setting, points, rotation, subject, transla
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.diagnostics import parallel_states
-from isogloss.diagnostics.cka import Cka
-from isogloss.similarity.linear_cka import StreamedCka
+from isogloss.features.representations.cka import Cka
+from isogloss.features.representations.linear_cka import StreamedCka
 from isogloss.training.states import sentence_states
 
 SEEDS = st.integers(0, 10_000)

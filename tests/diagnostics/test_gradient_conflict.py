@@ -13,7 +13,7 @@ from measuring import load, measure_setting, subject
 import isogloss
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
+from isogloss.features.gradient_conflict.diagnostic import GradientConflict, TaskGradientConflict, overlap
 from isogloss.tasks.batch import EncodedRow, group_by_example
 from isogloss.training.gradient_conflict import sample_apart
 from made_up import SPANS

@@ -14,12 +14,12 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
 from isogloss.core.rows.encoders import MaskPerplexityRow
-from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
+from isogloss.features.gradient_conflict.diagnostic import GradientConflict
 from isogloss.features.language_gates.diagnostic import (
     LanguageGates,
     correlation,

@@ -9,15 +9,15 @@ from measuring import measure_setting, modular
 
 import in_translation
 from aligned import translations
-from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.landscapes import Deltas, Interpolation, Plane
-from isogloss.diagnostics.representation_map import RepresentationMap
-from isogloss.diagnostics.retrieval import Retrieval
-from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.mining.diagnostic import Mining
+from isogloss.features.representations.cka import Cka
+from isogloss.features.representations.representation_map import RepresentationMap
+from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.word_distance.diagnostic import WordDistance
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 

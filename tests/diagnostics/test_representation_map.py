@@ -9,8 +9,8 @@ from measuring import WORDS, measure_setting, points, rotation, subject, transla
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.representation_map import RepresentationMap, map_points, space_evenly
-from isogloss.similarity.geometry import language_variance_share, principal_components
+from isogloss.features.representations.geometry import language_variance_share, principal_components
+from isogloss.features.representations.representation_map import RepresentationMap, map_points, space_evenly
 from isogloss.training.states import sentence_states
 
 SEEDS = st.integers(0, 10_000)

@@ -7,8 +7,8 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import RetrievalRow
-from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.representations.retrieval import Retrieval
 from isogloss.similarity import nearest as module
 from isogloss.similarity.nearest import directions, mean_nearest, retrieval_accuracy
 from isogloss.tasks import TASKS

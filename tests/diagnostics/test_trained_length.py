@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from measuring import load, measure_setting
 
-from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
+from isogloss.features.gradient_conflict.diagnostic import GradientConflict
 from made_up import TEXT
 
 

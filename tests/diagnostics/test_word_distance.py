@@ -12,10 +12,9 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows.encoders import DimensionShareRow, WordDistanceRow
 from isogloss.data.examples import Translation
-from isogloss.diagnostics.word_distance import WordDistance, distance_rows
-from isogloss.metrics.ranks import FineCounts
-from isogloss.similarity import word_pairs as module
-from isogloss.similarity.word_pairs import (
+from isogloss.features.word_distance import word_pairs as module
+from isogloss.features.word_distance.diagnostic import WordDistance, distance_rows
+from isogloss.features.word_distance.word_pairs import (
     compute_share_of_largest,
     cosine,
     count,
@@ -23,6 +22,7 @@ from isogloss.similarity.word_pairs import (
     drawn_unrelated,
     l2,
 )
+from isogloss.metrics.ranks import FineCounts
 from isogloss.training.states import word_states
 
 SEEDS = st.integers(0, 10_000)

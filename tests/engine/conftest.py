@@ -29,7 +29,7 @@ def cluster() -> Iterator[None]:
 def local_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Jobs of Slurm as processes of this machine, submitit's "local" cluster."""
     pytest.importorskip("submitit")
-    from isogloss.engine.slurm_jobs import work_in_jobs
+    from isogloss.features.cluster.slurm_jobs import work_in_jobs
 
     def start(execution, *arguments):
         work_in_jobs(*arguments, jobs=execution.jobs, parameters=execution.slurm, cluster="local")

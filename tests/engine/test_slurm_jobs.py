@@ -20,7 +20,7 @@ from tiny import as_precise_as
 
 pytest.importorskip("submitit")
 
-from isogloss.engine.slurm_jobs import FOLDER, private_folder
+from isogloss.features.cluster.slurm_jobs import FOLDER, private_folder
 
 
 @pytest.mark.nightly

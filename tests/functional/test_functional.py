@@ -18,13 +18,13 @@ import isogloss
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
 from isogloss.core.registry import feature_entries
 from isogloss.data.examples import Translation
-from isogloss.diagnostics.cka import Cka
-from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_masked_lm, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.representations.cka import Cka
+from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.word_distance.diagnostic import WordDistance
 from isogloss.training.parallel_text import BitextSentences
 from made_up import TEXT
 
@@ -32,17 +32,15 @@ WORDS = TEXT.split()
 FIRST = [" ".join(WORDS[start : start + 5]) for start in range(12)]
 SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(12)]
 LINKS = [[(word, 4 - word) for word in range(5)]] * 12
-FUNCTIONS = (
-    "adjusting",
-    "alignment",
-    "gradients",
-    "models",
-    "mixup",
-    "predictions",
-    "similarity",
-    "states",
-    "weights",
-    "word_pairs",
+HOMES = {
+    **isogloss._HOMES,
+    **{name: place.partition(":")[0] for name, place in feature_entries("functions").items()},
+}
+"""The module of each public name."""
+
+TYPES = "isogloss.functional.given_models"
+MODULES = sorted(
+    {home for home in HOMES.values() if ".functional." in home or home.endswith(".functions")} - {TYPES}
 )
 
 
@@ -72,10 +70,10 @@ def run_diagnostic(encoder, diagnostic):
     return pd.DataFrame(diagnostic.measure(setting))
 
 
-@pytest.mark.parametrize("module", FUNCTIONS)
+@pytest.mark.parametrize("module", MODULES)
 def test_each_function_has_an_example_that_holds(module):
-    home = import_module(f"isogloss.functional.{module}")
-    public = [name for name, path in isogloss._HOMES.items() if path == home.__name__]
+    home = import_module(module)
+    public = [name for name, path in HOMES.items() if path == module]
     examples = {test.name.rpartition(".")[2]: test for test in doctest.DocTestFinder().find(home)}
     assert public
     assert all(examples[name].examples for name in public)
@@ -250,7 +248,7 @@ def test_ties_keeps_the_largest_changes_of_the_elected_sign(three):
 
 
 def test_adjustment_equals_the_method_on_a_folder(bert_folder, encoder, tmp_path):
-    from isogloss.methods.adjustments import CrossLingualAdjustment
+    from isogloss.features.adjustment.methods import CrossLingualAdjustment
     from isogloss.training.setting import AdjustSetting
 
     bitext = [

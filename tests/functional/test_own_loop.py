@@ -17,8 +17,8 @@ from isogloss.core.run_parts import Modules, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.meta_learning.method import MetaLearning
-from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS

@@ -5,7 +5,7 @@ import torch
 
 import isogloss
 from any_models import make_model
-from isogloss.methods.alignment_loss import AlignmentTerm
+from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.methods.presets import preset_fields
 from made_up import SPANS
 

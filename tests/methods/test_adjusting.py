@@ -18,8 +18,13 @@ from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.adjustments import ContrastiveAlignment, CrossLingualAdjustment
-from isogloss.training.aligned_batches import aligned_batch, alignment_terms, frozen_copy, states_of
+from isogloss.features.adjustment.aligned_batches import (
+    aligned_batch,
+    alignment_terms,
+    frozen_copy,
+    states_of,
+)
+from isogloss.features.adjustment.methods import ContrastiveAlignment, CrossLingualAdjustment
 from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
 from isogloss.training.setting import AdjustSetting
 from trained import equal, weights

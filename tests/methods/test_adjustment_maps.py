@@ -12,8 +12,8 @@ from isogloss.encoders.added.active_language import active_language, language_ma
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.adjustment.methods import Centring, ContrastiveAlignment, LevelEncoding, Procrustes
 from isogloss.methods import ADJUSTMENTS
-from isogloss.methods.adjustments import Centring, ContrastiveAlignment, LevelEncoding, Procrustes
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states
 

@@ -13,7 +13,7 @@ from isogloss.data.examples import Translation
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.alignment_loss import AlignmentTerm, sampled_rows
+from isogloss.features.adjustment.term import AlignmentTerm, sampled_rows
 from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate

@@ -9,9 +9,9 @@ from aligned import Slowly, load_in_float64, translations
 from isogloss.core.run_parts import with_fields
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.adjustments import ContrastiveAlignment
+from isogloss.features.adjustment.aligned_batches import aligned_batch, bidirectional_contrast
+from isogloss.features.adjustment.methods import ContrastiveAlignment
 from isogloss.similarity.nearest import directions, retrieval_accuracy
-from isogloss.training.aligned_batches import aligned_batch, bidirectional_contrast
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting
 from isogloss.training.states import sentence_states

@@ -19,11 +19,16 @@ from isogloss.encoders.initial import set_dropout
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.adjustment.methods import (
+    Centring,
+    ContrastiveAlignment,
+    CrossLingualAdjustment,
+    Procrustes,
+)
+from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.multi_task.term import MultiTask
 from isogloss.features.regularization.terms import L2SP, R3F
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
-from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency, ModelConsistency
 from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter

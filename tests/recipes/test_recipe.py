@@ -7,9 +7,9 @@ from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
-from isogloss.diagnostics.retrieval import Retrieval
-from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.word_distance.diagnostic import WordDistance
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice

@@ -15,11 +15,11 @@ from test_claims_mixup import bench
 
 from isogloss.core.rows import FRAMES
 from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
+from isogloss.features.adjustment.methods import CrossLingualAdjustment
+from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.meta_learning.method import MetaLearning
-from isogloss.methods.adjustments import CrossLingualAdjustment
-from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.x_mixup import XMixup
 from isogloss.reports.comparison import without_strays
 from isogloss.reports.measurements import TESTED

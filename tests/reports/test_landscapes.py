@@ -16,7 +16,7 @@ from isogloss.reports.landscapes import (
     plane_levels,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.summaries import SUMMARIES
+from report_entries import find_entry
 
 Study = Callable[[str], Measurements]
 
@@ -97,7 +97,7 @@ def test_planes_are_as_they_were(study: Study) -> None:
 
 def test_deltas_are_as_they_were(study: Study) -> None:
     (drawn_delta_figure,) = delta_figures(study("transfer"))
-    (table,) = SUMMARIES["deltas-by-pair"].show(study("transfer"))
+    (table,) = find_entry("deltas-by-pair").show(study("transfer"))
     data_before = golden("transfer")["figures"]["deltas"]["data"]
     numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
     for data in (drawn_delta_figure.data, table.data):
@@ -178,7 +178,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     rows = [{**plane(first_name)[0], **norms} for first_name in ("source-only", "few-shot")]
     measurements = make_measurements(deltas=rows)
     assert [len(drawn_delta_figure.data) for drawn_delta_figure in delta_figures(measurements)] == [1, 1]
-    assert [line[-1].text for line in SUMMARIES["deltas-by-pair"].show(measurements)[0].rows] == ["1", "1"]
+    assert [line[-1].text for line in find_entry("deltas-by-pair").show(measurements)[0].rows] == ["1", "1"]
 
 
 @pytest.mark.slow

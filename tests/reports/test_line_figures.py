@@ -7,8 +7,9 @@ import pytest
 from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from made_up_rows import make_measurements
 
-from isogloss.reports.line_figures import LINE_FIGURES, seed_figures
+from isogloss.reports.line_figures import LineFigure, seed_figures
 from isogloss.reports.measurements import Measurements
+from report_entries import list_entries
 
 Study = Callable[[str], Measurements]
 
@@ -16,8 +17,8 @@ Study = Callable[[str], Measurements]
 def figures(measurements: Measurements, name: str) -> list:
     return [
         samples
-        for line_figure in LINE_FIGURES
-        if line_figure.name == name
+        for line_figure in list_entries()
+        if line_figure.name == name and isinstance(line_figure, LineFigure)
         for samples in line_figure.show(measurements)
     ]
 

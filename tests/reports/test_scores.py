@@ -23,7 +23,7 @@ from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.opening import write_opening
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import GAP, key_of, reference_of, scored_sets, values_of
-from isogloss.reports.summaries import SUMMARIES
+from report_entries import find_entry
 
 EXAMPLES = 60
 
@@ -718,7 +718,7 @@ def _means_of_all_targets(m):
 
 
 def test_interference_is_one_line_an_encoder(study):
-    (table,) = SUMMARIES["interference"].show(study("interference"))
+    (table,) = find_entry("interference").show(study("interference"))
     assert [cell.text for cell in table.header] == [
         "encoder",
         "upos qaa within",
@@ -728,7 +728,7 @@ def test_interference_is_one_line_an_encoder(study):
     ]
     old_encoders = {row["encoder"] for rows in _score_rows(golden("interference")) for row in rows}
     assert {row[0].text for row in table.rows} == old_encoders
-    assert SUMMARIES["interference"].show(study("transfer")) == []
+    assert find_entry("interference").show(study("transfer")) == []
 
 
 def test_bitext_sizes_are_those_of_before(study):

@@ -10,33 +10,42 @@ from hand_made import golden, plain, the_same
 from made_up_rows import MIXES, cka, make_measurements, score
 
 from isogloss.data.result_files import write_tensors
+from isogloss.features.gradient_conflict.report import smooth
+from isogloss.features.representations.report import transfer_correlations
+from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements, PlannedRun
-from isogloss.reports.similarity import (
-    CKA_FIGURE,
-    CKA_TABLE,
-    CORRELATION_TABLE,
-    GATE_TABLES,
-    GATES_FIGURE,
-    SIMILARITY_FIGURES,
-    SIMILARITY_TABLES,
-    noise_corrected,
-    smooth,
-    transfer_correlations,
-)
+from isogloss.reports.similarity import noise_corrected
+from isogloss.reports.tables import Summary
+from report_entries import find_entry, list_entries
 
 Study = Callable[[str], Measurements]
+
+RANKED = "language-gates-ranked"
+GATE_TABLES = ("language-gates-perplexity", "language-gates-kept", "language-gates-specific")
+
+
+def find_cka(kind: type[Summary | LineFigure]) -> Summary | LineFigure:
+    """Return the table or the figure of CKA, which have one name."""
+    (entry,) = [entry for entry in list_entries() if entry.name == "cka" and isinstance(entry, kind)]
+    return entry
 
 
 def similarity_figures(measurements: Measurements) -> list:
     return [
         samples
-        for similarity_figure in SIMILARITY_FIGURES
-        for samples in similarity_figure.show(measurements)
+        for entry in list_entries()
+        if entry.section == "similarity" and isinstance(entry, LineFigure) and entry.name != RANKED
+        for samples in entry.show(measurements)
     ]
 
 
 def similarity_tables(measurements: Measurements) -> list:
-    return [table for similarity_table in SIMILARITY_TABLES for table in similarity_table.show(measurements)]
+    return [
+        table
+        for entry in list_entries()
+        if entry.section == "similarity" and isinstance(entry, Summary) and entry.name not in GATE_TABLES
+        for table in entry.show(measurements)
+    ]
 
 
 CONFLICT = {
@@ -94,7 +103,7 @@ def test_perplexity_under_masks_and_specific_gates_are_as_they_were(study: Study
     measurements = study("interference")
     old_tables = golden("interference")["tables"]
     perplexity, kept_table, specific = (
-        table for gate_table in GATE_TABLES for table in gate_table.show(measurements)
+        table for name in GATE_TABLES for table in find_entry(name).show(measurements)
     )
     mean_before = (
         pd.DataFrame(old_tables["gates-perplexity-joint"]["data"])
@@ -130,7 +139,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
             PlannedRun(id="gone", state="finished", folder=tmp_path / "x"),
         ],
     )
-    (drawn_text,) = GATES_FIGURE.show(measurements)
+    (drawn_text,) = find_entry(RANKED).show(measurements)
     lines = {
         key: own_group.sort_values("rank")["pi"].tolist()
         for key, own_group in drawn_text.data.groupby(["by", "whose"])
@@ -141,7 +150,7 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
         ("bb", "bb"): [-2.0, 0.0, 1.0],
         ("bb", "aa"): [0.5, 3.0, -2.0],
     }
-    assert GATES_FIGURE.show(make_measurements(language_gates_kept=[fields])) == []
+    assert find_entry(RANKED).show(make_measurements(language_gates_kept=[fields])) == []
 
 
 @pytest.mark.slow
@@ -162,7 +171,9 @@ def test_conflict_in_training_is_as_it_was(study: Study) -> None:
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_cka_is_as_it_was(study: Study, task: str) -> None:
     (samples,) = [
-        field for field in CKA_FIGURE.show(study("mixup")) if field.name == f"cka-bitext-shipped-{task}"
+        field
+        for field in find_cka(LineFigure).show(study("mixup"))
+        if field.name == f"cka-bitext-shipped-{task}"
     ]
     rows_before = [dict(row) for row in golden("mixup")["figures"][f"cka-bitext-{task}-shipped"]["data"]]
     for row in rows_before:
@@ -177,7 +188,7 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
         )
         == 60
     )
-    (table,) = CKA_TABLE.show(study("mixup"))
+    (table,) = find_cka(Summary).show(study("mixup"))
     assert (table.data["second"] != "mean").sum() == 114
 
 
@@ -185,7 +196,7 @@ def test_cka_is_as_it_was(study: Study, task: str) -> None:
 def test_correlations_of_cka_and_transfer_are_as_they_were(study: Study) -> None:
     data_before = golden("mixup")["tables"]["likeness-and-transfer"]["data"]
     keys = {**plain("corpus", "task", "source", "states", "layer", "languages"), "way": "method"}
-    (table,) = CORRELATION_TABLE.show(study("mixup"))
+    (table,) = find_entry("likeness-and-transfer").show(study("mixup"))
     rows = transfer_correlations(study("mixup")).assign(way="source-only")
     assert (
         the_same(rows, data_before, keys, plain("points", "rho", "p_value", "low", "high"))

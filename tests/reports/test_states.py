@@ -8,10 +8,11 @@ import pytest
 from hand_made import golden, plain, same_rows, the_same
 from made_up_rows import make_measurements
 
+from isogloss.features.representations.report import map_figures
+from isogloss.features.word_distance.report import distance_figures, pool_shares, with_stages
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import distance_figures, map_figures, pool_shares, with_stages
-from isogloss.reports.summaries import SUMMARIES
+from report_entries import find_entry
 
 Study = Callable[[str], Measurements]
 
@@ -31,7 +32,7 @@ def adjusted_facts(pairs: str, size: int | None = None, encoder: str = "adjusted
 
 @pytest.mark.parametrize("kind", ["l2", "cosine"])
 def test_aucs_are_as_they_were_stage_by_stage(study: Study, kind: str) -> None:
-    (table,) = SUMMARIES["word-distance-auc"].show(study("adjustment"))
+    (table,) = find_entry("word-distance-auc").show(study("adjustment"))
     rows = table.data[table.data["distance"] == kind].groupby(["stage", "pair"])
     rows = rows.agg(auc=("auc", "mean"), change=("change", "mean"), models=("auc", "count")).reset_index()
     state_before = [
@@ -67,7 +68,7 @@ def test_maps_are_as_they_were(study: Study, task: str) -> None:
         )
         == 99
     )
-    (table,) = SUMMARIES["representation-map"].show(study("mixup"))
+    (table,) = find_entry("representation-map").show(study("mixup"))
     assert len(table.rows) == 5
 
 
@@ -137,7 +138,7 @@ def test_maps_of_other_languages_are_no_seeds_of_one() -> None:
         for language in codes.split()
     ]
     measurements = make_measurements(representation_map=points)
-    (table,) = SUMMARIES["representation-map"].show(measurements)
+    (table,) = find_entry("representation-map").show(measurements)
     assert [[cell.text for cell in row][1:4] for row in table.rows] == [
         ["aa bb", "4", "10.0"],
         ["aa bb cc", "4", "30.0"],

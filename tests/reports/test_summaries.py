@@ -10,7 +10,6 @@ from made_up_rows import make_measurements
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.summaries import (
-    SUMMARIES,
     gaps,
     last_and_lowest,
     parameter_counts,
@@ -18,14 +17,13 @@ from isogloss.reports.summaries import (
     sweep_ends,
     unshown_gaps,
 )
+from report_entries import find_entry
 
 Study = Callable[[str], Measurements]
 
 
 def table(measurements: Measurements, name: str):
-    (result,) = [
-        table for summary in SUMMARIES.values() for table in summary.show(measurements) if table.name == name
-    ]
+    (result,) = find_entry(name).show(measurements)
     return result
 
 

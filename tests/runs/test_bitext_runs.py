@@ -15,7 +15,7 @@ from isogloss.data.formats.word_links import read_pharaoh
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.engine.single import BitextToAlign, align_bitext
-from isogloss.methods.adjustments import CrossLingualAdjustment
+from isogloss.features.adjustment.methods import CrossLingualAdjustment
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.align import LINKS, Align
 from isogloss.runs.execute import make

@@ -9,9 +9,9 @@ from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
+from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.methods import ADJUSTMENTS, PEFT
-from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.peft import LoRA
 from isogloss.methods.plain import SourceOnly

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from isogloss.training.aligned_batches import bidirectional_contrast, squared_distance
+from isogloss.features.adjustment.aligned_batches import bidirectional_contrast, squared_distance
 
 
 def test_the_sum_is_that_of_squared_norms_and_the_mean_is_mse():

@@ -30,7 +30,7 @@ class Answers:
 
 def send_body(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
     """Send a request to the application as a server does. Return status and body of its answer."""
-    from isogloss.using.explorer.server import application
+    from isogloss.features.explorer.server import application
 
     app = application(questions or Answers(), TOKEN, frozenset({HOST}))
     headers = [(b"host", HOST.encode()), (b"x-token", TOKEN.encode())]
@@ -89,8 +89,8 @@ class Questions:
     """Questions that fail where an argument is not of the type that the explorer's own questions state."""
 
     def __init__(self) -> None:
-        from isogloss.using.explorer import Explorer
-        from isogloss.using.explorer.server import QUESTIONS
+        from isogloss.features.explorer.explorer import Explorer
+        from isogloss.features.explorer.server import QUESTIONS
 
         for name in QUESTIONS:
             setattr(self, name, self.checking(getattr(Explorer, name)))

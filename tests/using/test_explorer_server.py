@@ -18,7 +18,7 @@ from forked import Forked
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
-from isogloss.using.explorer import server as module
+from isogloss.features.explorer import server as module
 
 HOST = "there"
 QUESTIONS = ("study", "sentences", "answer", "answers", "disagreements", "words", "neighbours")
@@ -26,7 +26,7 @@ SERVES = """
 from types import SimpleNamespace
 from isogloss import cli
 from isogloss.cli import model_verbs
-from isogloss.using.explorer import server
+from isogloss.features.explorer import server
 
 def explore(words, **_):
     server.serve(SimpleNamespace(**dict.fromkeys({questions}, lambda: {{}})), browser=False)

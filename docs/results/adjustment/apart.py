@@ -20,7 +20,7 @@ import isogloss
 from isogloss.data.languages import BuiltInTranslator, examples
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.similarity.word_pairs import drawn_unrelated, l2
+from isogloss.features.word_distance.word_pairs import drawn_unrelated, l2
 from isogloss.training.states import word_states
 
 SENTENCES = 300

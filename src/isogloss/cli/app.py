@@ -25,6 +25,7 @@ from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.plug_ins import find_plug_in, package_named, plugged_names
+from isogloss.core.registry import Registry
 from isogloss.recipes.recipe_text import QUICKSTART
 
 
@@ -51,6 +52,12 @@ claims_app = typer.Typer(
 app.add_typer(claims_app, name="claims", rich_help_panel=STUDY)
 app.add_typer(recipe_verbs)
 app.add_typer(data_app)
+
+VERBS: Registry[typer.Typer] = Registry({}, features="verbs")
+"""Commands of features."""
+
+for _name in VERBS:
+    app.add_typer(VERBS[_name])
 
 
 @app.callback()

@@ -185,25 +185,3 @@ def push_model(
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)
     push_to(local_model(run), options, dry_run=dry_run, target=to, quiet=quiet)
-
-
-@verb(model_verbs, MODELS, "isogloss explore runs/quickstart")
-@with_groups
-def explore(
-    runs: str,
-    data: str | None = None,
-    port: int = 0,
-    browser: bool = True,
-    *,
-    quiet: bool = False,
-) -> None:
-    """Explore paths and planes between models in the browser, with predictions for your own sentences.
-
-    The page is only available on this machine, and its address contains a token. Ctrl-C ends it.
-    """
-    from isogloss.study import read
-    from isogloss.using.explorer import Explorer
-    from isogloss.using.explorer.server import serve
-
-    explorer = Explorer(read(runs).measurements, runs, data or "")
-    serve(explorer, port=port, browser=browser, quiet=quiet)

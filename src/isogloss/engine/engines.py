@@ -23,6 +23,10 @@ Starter: TypeAlias = "Callable[[Execution, RunContext, Sequence[Run], Report], N
 """Starts processes that work on the runs of a plan, and returns when they have ended."""
 
 
+OPTIONS_OF_ENGINES = ("address", "gpu_share", "slurm")
+"""Fields of ``Execution`` that single engines use."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Execution:
     """Options of execution. Records do not depend on them, except on ``threads`` in the last digits."""
@@ -65,23 +69,22 @@ class Execution:
                 f"--engine {self.engine}: the package {package} is not installed. Install it: "
                 f'pip install "isogloss[{self.engine}]".'
             )
-        if self.slurm:
-            from isogloss.engine.slurm_jobs import check_parameters
-
-            check_parameters(self.slurm)
+        if check := ENGINES[self.engine].check:
+            check(self)
         if self.track:
             from isogloss.training.tracking import check_trackers
 
             check_trackers(self.track)
 
     def _check_options(self) -> None:
-        for name in ENGINES.places:
-            for option in ENGINES[name].options:
-                if getattr(self, option) not in (None, "", {}) and self.engine != name:
-                    raise ConfigError(
-                        f"--{option.replace('_', '-')} is for --engine {name}; found --engine {self.engine}. "
-                        f"Change either."
-                    )
+        for option in OPTIONS_OF_ENGINES:
+            if getattr(self, option) in (None, "", {}) or option in ENGINES[self.engine].options:
+                continue
+            owners = [name for name in ENGINES.places if option in ENGINES[name].options]
+            raise ConfigError(
+                f"--{option.replace('_', '-')} is for --engine {' or '.join(owners) or '(none installed)'}; "
+                f"found --engine {self.engine}. Change either."
+            )
         if self.engine == "serial" and self.jobs > 1:
             raise ConfigError(
                 f"--jobs {self.jobs}: --engine serial makes one run after the other. Remove either."
@@ -145,38 +148,17 @@ class Engine:
     options: tuple[str, ...] = ()
     """Fields of ``Execution`` that only this engine uses."""
     start: "Starter | None" = None
-
-
-def _ray(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
-    from isogloss.engine.ray_workers import work_on_cluster
-
-    work_on_cluster(
-        context,
-        runs,
-        report,
-        address=execution.address,
-        jobs=execution.jobs,
-        gpu_share=execution.gpu_share,
-    )
-
-
-def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
-    from isogloss.engine.slurm_jobs import work_in_jobs
-
-    work_in_jobs(context, runs, report, jobs=execution.jobs or 1, parameters=execution.slurm)
+    check: Callable[[Execution], None] | None = None
+    """Raises ConfigError for options that the engine cannot use."""
 
 
 SERIAL = Engine(about="one run after the other")
 PROCESSES = Engine(about="side by side on this machine")
-RAY = Engine(about="on a Ray cluster", package="ray", options=("address", "gpu_share"), start=_ray)
-SLURM = Engine(about="in jobs of Slurm", package="submitit", options=("slurm",), start=_slurm)
 
 ENGINES: Registry[Engine] = Registry(
     {
         "serial": f"{__name__}:SERIAL",
         "processes": f"{__name__}:PROCESSES",
-        "ray": f"{__name__}:RAY",
-        "slurm": f"{__name__}:SLURM",
     },
     group="engines",
     interface=f"{__name__}:Engine",

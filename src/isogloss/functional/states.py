@@ -7,7 +7,7 @@ weights. Other threads may use the model meanwhile. In bfloat16 the copy needs h
 matrices in addition. A tokenizer is not safe to share: a thread that calls it at the same time needs a copy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,3 +217,24 @@ def choose_layer(
             f"the last."
         )
     return vectors[layer]
+
+
+DEFAULTS: Mapping[str, object] = {
+    "languages": ("first", "second"),
+    "layers": (),
+    "limit": 128,
+    "pooling": None,
+    "precision": "float32",
+    "words": "average",
+}
+"""Values of the arguments of functions that read states or compute them."""
+
+
+def refuse_settings(function: str, **settings: object) -> None:
+    """Raise ConfigError for a setting of the computation of states, where states are given."""
+    for name, value in settings.items():
+        if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]
+            raise ConfigError(
+                f"{function}: {name} says how states are made of a model's sentences, and states are given. "
+                f"Set it where they are made: isogloss.states(…, {name}=…)."
+            )

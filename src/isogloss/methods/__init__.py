@@ -26,7 +26,6 @@ METHODS: "Registry[type[Method]]" = Registry(
 
 AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
     {
-        "alignment-loss": "isogloss.methods.alignment_loss:AlignmentTerm",
         "model-consistency": "isogloss.methods.consistency:ModelConsistency",
     },
     features="auxiliary-losses",
@@ -54,14 +53,7 @@ PRETRAINING: "Registry[type[Pretraining]]" = Registry(
 )
 """[encoder.pretrain]: how an encoder learns from text."""
 
-ADJUSTMENTS: "Registry[type[Adjustment]]" = Registry(
-    {
-        "cross-lingual-adjustment": "isogloss.methods.adjustments:CrossLingualAdjustment",
-        "contrastive-alignment": "isogloss.methods.adjustments:ContrastiveAlignment",
-        "procrustes": "isogloss.methods.adjustments:Procrustes",
-        "centring": "isogloss.methods.adjustments:Centring",
-    }
-)
+ADJUSTMENTS: "Registry[type[Adjustment]]" = Registry({}, features="adjustments")
 """[[adjust]]: how an encoder learns from aligned bitext."""
 
 TRANSLATION_TRAINING: "Registry[type[TranslationModelling]]" = Registry(

@@ -22,3 +22,11 @@ def split_by(
     """Yield each combination of values of columns with texts, and the rows that have it."""
     groups = table.groupby(list(columns), sort=sort, dropna=dropna)
     return cast("Iterator[tuple[tuple[str, ...], pd.DataFrame]]", iter(groups))
+
+
+def add_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the languages of each map: the more, the larger the share of variance between them."""
+    columns = ["run", "model", "layer"]
+    centroids = rows[rows["what"] == "centroid"]
+    codes = centroids.sort_values("language").groupby(columns)["language"].agg(" ".join)
+    return rows.join(codes.rename("languages"), on=columns)

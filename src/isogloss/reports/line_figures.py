@@ -89,19 +89,6 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
-def _retrieval_by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one similarity, and chance as a further line. Empty for a single layer."""
-    similarity_rows = rows[rows["centred"].astype(bool) & (rows["similarity"] == "cosine")]
-    rows = similarity_rows if len(similarity_rows) else rows[rows["similarity"] == rows["similarity"].iloc[0]]
-    # Layers counted from the last stand after those counted from the first.
-    last_layer = rows["layer"].clip(lower=-1).max() + 1
-    position = rows["layer"].mask(rows["layer"] < 0, last_layer + rows["layer"] - rows["layer"].min())
-    accuracy = (rows["accuracy_forward"] + rows["accuracy_backward"]) / 2
-    rows = rows.assign(pair=rows["first"] + "–" + rows["second"], place=position, accuracy=accuracy)
-    chance = rows.assign(pair="chance", accuracy=rows["chance"])
-    return pd.concat([rows, chance], ignore_index=True) if position.nunique() > 1 else rows[:0]
-
-
 def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
     return rows.assign(whose=rows["language"].astype(object).fillna("").replace("", "all languages"))
@@ -157,16 +144,6 @@ def _select_adjusted(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 LINE_FIGURES = (
-    LineFigure(
-        section="retrieval",
-        frame="retrieval",
-        name="retrieval",
-        title="Translation retrieval by layer",
-        caption="How often the nearest sentence is the translation, mean of both directions and over seeds.",
-        panels=("corpus", "name", "task", "source", "target"),
-        lines=replace(SCORE, x="place", y="accuracy", color="pair", labels=("layer", "accuracy, percent")),
-        choose=_retrieval_by_layer,
-    ),
     LineFigure(
         section="training",
         frame="training-steps",

@@ -5,7 +5,7 @@ add its entry; the sections follow.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,16 +13,16 @@ from typing import Protocol
 from isogloss.core.errors import ConfigError, one_line
 from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.core.processes import is_of_code
+from isogloss.core.registry import Registry
 from isogloss.core.rows import ROWS
-from isogloss.reports import choosing, landscapes, line_figures, published, score_tables, similarity, states
+from isogloss.reports import choosing, landscapes, line_figures, published, score_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.language_groups import group_tables
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import slug
+from isogloss.reports.parts import Part, Show
 from isogloss.reports.summaries import SUMMARIES
 from isogloss.reports.tables import Summary, Table, plain_table
-
-Show = Callable[[Measurements], Sequence[Table | Figure]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +124,13 @@ OTHERS = "others"
 OF_ONE_FRAME: Sequence[Summary | line_figures.LineFigure] = (
     *SUMMARIES.values(),
     *(*line_figures.LINE_FIGURES, line_figures.BITEXT_SIZE),
-    *(similarity.CKA_FIGURE, similarity.CORRELATION_TABLE, similarity.CKA_TABLE),
-    *(*similarity.SIMILARITY_FIGURES, similarity.GATES_FIGURE),
-    *(*similarity.SIMILARITY_TABLES, *similarity.GATE_TABLES),
 )
 
-ENTRIES: Sequence[tuple[str, Show]] = (
+PARTS: Registry[Sequence[Part]] = Registry({}, features="report-parts")
+"""Tables and figures of features, each by its section."""
+
+ENTRIES: Sequence[Part] = (
+    *(part for name in PARTS for part in PARTS[name]),
     ("scores", score_tables.score_tables),
     ("published", published.published_tables),
     ("language-groups", group_tables),
@@ -139,8 +140,6 @@ ENTRIES: Sequence[tuple[str, Show]] = (
     ("plane", landscapes.plane_figures),
     ("deltas", landscapes.delta_figures),
     ("seeds", line_figures.seed_figures),
-    ("word-distance", states.distance_figures),
-    ("maps", states.map_figures),
     *((entry.section, entry.show) for entry in OF_ONE_FRAME),
     (OTHERS, other_tables),
 )

@@ -16,7 +16,6 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import ZERO_SHOT, fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
-from isogloss.reports.states import distances_by_stage, map_shares
 from isogloss.reports.tables import summaries_of
 
 ONE_MODEL = ["model", *TEST_SET, "inputs", "inputs.translator"]
@@ -192,8 +191,6 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
     "interference": {"choose": _select_transfers},
     "deltas-by-pair": {"frame": named_deltas},
-    "word-distance-auc": {"frame": distances_by_stage},
-    "representation-map": {"choose": map_shares},
 }
 """Functions that build the frame of a table of ``summaries.toml``, or select its rows."""
 

@@ -45,8 +45,8 @@ from isogloss.reports.comparison import (
     replicates,
     without_strays,
 )
+from isogloss.reports.frames import add_map_languages
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import add_map_languages
 from isogloss.reports.verdicts import Rule
 
 LEAST_SPREAD = 0.1

@@ -19,11 +19,14 @@ from isogloss.encoders.shared_weights import differentiable_copy
 from isogloss.features.language_gates.diagnostic import similarity_rows
 from isogloss.features.language_gates.gate_training import GATE_UPDATES, Drawn, GateTraining, learn_gates_on
 from isogloss.features.language_gates.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
+from isogloss.functional.batches import GivenBatch, list_batches, model_loss
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel
-from isogloss.functional.gradients import MIN_LANGUAGES, GivenBatch, list_batches, model_loss
 from isogloss.functional.preparing import require_layers
 from isogloss.training.fit import Callbacks
+
+MIN_LANGUAGES = 2
+"""Languages that are compared."""
 
 
 @checks_arguments

@@ -24,8 +24,8 @@ from isogloss.encoders.shared_weights import copy_sharing_weights, keep_activati
 from isogloss.features.meta_learning import algorithm as meta_learning
 from isogloss.features.meta_learning.algorithm import InnerStep, Learning, MetaBatch, Order
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.functional.batches import GivenBatch, model_loss
 from isogloss.functional.given_models import TextTokenizer
-from isogloss.functional.gradients import GivenBatch, model_loss
 from isogloss.functional.preparing import refuse_parallel, require_layers, unwrap_torch
 
 META = MetaLearning()

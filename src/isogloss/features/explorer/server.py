@@ -20,7 +20,7 @@ from typing import Any, get_type_hints
 
 from isogloss.core.errors import ConfigError, IsoglossError, one_line
 from isogloss.core.untrusted import convert_json, parse_json
-from isogloss.using.explorer import Explorer
+from isogloss.features.explorer.explorer import Explorer
 
 HOST = "127.0.0.1"
 
@@ -111,7 +111,7 @@ def _check_arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict
 
 def page() -> tuple[str, str]:
     """Return the page and its content security policy: one script and one style sheet, by their hashes."""
-    folder = files("isogloss.using.explorer")
+    folder = files("isogloss.features.explorer")
     style, script, body = (
         (folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
     )

@@ -20,14 +20,7 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Whole
 from isogloss.data.formats.word_links import pair_words
-from isogloss.functional.alignment import Links, align, translations
-from isogloss.functional.beginning import showing_progress
-from isogloss.functional.given_models import TextModel, TextTokenizer
-from isogloss.functional.preparing import prepare
-from isogloss.functional.similarity import refuse_settings
-from isogloss.functional.states import Sentence, States, read_layers
-from isogloss.metrics.ranks import separation
-from isogloss.similarity.word_pairs import (
+from isogloss.features.word_distance.word_pairs import (
     Counts,
     Distance,
     LinkedSentence,
@@ -37,6 +30,12 @@ from isogloss.similarity.word_pairs import (
     count_linked,
     count_word_distances,
 )
+from isogloss.functional.alignment import Links, align, translations
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
+from isogloss.functional.preparing import prepare
+from isogloss.functional.states import Sentence, States, read_layers, refuse_settings
+from isogloss.metrics.ranks import separation
 from isogloss.training.precision import Precision
 from isogloss.training.states import Words, layers_once
 

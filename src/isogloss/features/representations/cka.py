@@ -52,7 +52,7 @@ class Cka(Diagnostic):
         DataError for fewer than four sentences.
         """
         from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, parallel_states
-        from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka
+        from isogloss.features.representations.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka
         from isogloss.training.states import StateOptions
 
         name = "-".join(languages)

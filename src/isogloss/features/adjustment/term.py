@@ -26,7 +26,7 @@ from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setti
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isogloss.training.aligned_batches import AlignedBatch
+    from isogloss.features.adjustment.aligned_batches import AlignedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class AlignmentTerm(AuxiliaryLoss):
 
     def draws(self, bitext: AlignedBitext, seed: int) -> Callable[[int], AlignedBatch]:
         """Return the batch of each step as a function of its number."""
-        from isogloss.training.aligned_batches import aligned_batch
+        from isogloss.features.adjustment.aligned_batches import aligned_batch
 
         def draw(step: int) -> AlignedBatch:
             rows = sampled_rows(len(bitext), self.pairs, step=step, seed=derive(seed, "replay"))
@@ -130,7 +130,7 @@ class AlignmentTerm(AuxiliaryLoss):
         """Return f⁰: the encoder as this training starts, or as it was before it was adjusted."""
         from isogloss.encoders.computation import fastest_attention
         from isogloss.encoders.loading import load_model
-        from isogloss.training.aligned_batches import frozen_copy
+        from isogloss.features.adjustment.aligned_batches import frozen_copy
 
         if self.reference is None:
             return frozen_copy(model)
@@ -143,7 +143,7 @@ class AlignmentTerm(AuxiliaryLoss):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return the second term of Eq. 2, α·L_align."""
-        from isogloss.training.aligned_batches import alignment_terms
+        from isogloss.features.adjustment.aligned_batches import alignment_terms
 
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
         return self.alpha * terms.aligned + self.anchor * terms.anchored

@@ -1,9 +1,11 @@
-"""Word distances by stage of training, and maps of sentence states.
+"""Word distances by stage of training.
 
 "… Cross-Lingual Adjustment …", Figs 1 and 2: original, adjusted, fine-tuned, adjusted and fine-tuned, and
-fine-tuned in continual mode. X-Mixup, Figs 1 and 4.
+fine-tuned in continual mode.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +13,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
-from isogloss.reports.frames import split_by
+from isogloss.reports.drawing import PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
+from isogloss.reports.names import distinguishing_names, name_systems, original_names, slug
+from isogloss.reports.parts import Part
 from isogloss.reports.run_facts import ZERO_SHOT
+from isogloss.reports.tables import summaries_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,63 +159,12 @@ def distances_by_stage(measurements: Measurements) -> pd.DataFrame:
     return rows.join(original, on=keys).assign(change=lambda frame: frame["auc"] - frame["before"])
 
 
-def map_shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of variance between languages on each map, with the map's languages."""
-    rows = add_map_languages(rows).dropna(subset=["between"])
-    return rows.drop_duplicates(["run", "model", "layer"])
+TABLES = summaries_of(
+    Path(__file__).with_name("summaries.toml"), {"word-distance-auc": {"frame": distances_by_stage}}
+)
 
-
-def map_figures(measurements: Measurements) -> list[Figure]:
-    """Return for each encoder and task maps of the encoder and of each method's first model."""
-    rows = measurements.frame("representation-map")
-    if rows.empty:
-        return []
-    rows = name_systems(add_map_languages(rows), measurements.display_names)
-    groups = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
-    rows = rows[(rows["seed"].fillna(0) == groups["seed"].transform("min")).to_numpy()]
-    encoder_rows = rows[rows["way"] == ""]
-    models = rows[rows["way"] != ""]
-    figures = []
-    keys = ["corpus", "encoder", "task", "encoder.label"]
-    for key, group in split_by(models if len(models) else rows, keys, sort=False):
-        encoder = encoder_rows[(encoder_rows[["corpus", "encoder"]] == list(key[:2])).all(axis=1)]
-        figures.append(_maps([key[0], *key[2:]], pd.concat([encoder, group[group["way"] != ""]])))
-    return figures
-
-
-def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
-    system = rows["system"].mask(rows["way"] == "", "before fine-tuning")
-    about_panel = ["system", "target", "languages", "layer"]
-    rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), about_panel))
-    codes = list(rows["language"].drop_duplicates())
-    colour = drawing.colours(codes)
-    limit = 1.05 * rows[["x", "y"]].abs().max().max()
-
-    def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        for (label, language_code), marks in split_by(group, ["what", "language"], sort=False):
-            marker_style = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": language_code}
-            look = marker_style if label == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
-            marker = MARKERS[codes.index(language_code) % len(MARKERS)]
-            axis.scatter(marks["x"], marks["y"], color=colour[language_code], marker=marker, **look)
-        axis.set(xlim=(-limit, limit), ylim=(-limit, limit))
-
-    subtitles = rows.groupby("panel", sort=False)["between"].first()
-    shares = [f"{name} {percent(value)}" for name, value in subtitles.dropna().items()]
-    words = {
-        "name": slug("map", *words_of),
-        "title": f"Map of sentences: {' '.join(word for word in words_of if word)}",
-        "caption": (
-            "Mean-pooled states of parallel sentences on their first two principal components; large: the "
-            "languages' centroids; first seed of each method. Distances compare, directions do not."
-        ),
-        "alt": f"Dots; percent of the variance between languages: {and_list(shares) or 'not recorded'}.",
-    }
-    return drawing.panel_figure(words, rows, draw, labels=("first principal component", "second"), height=2.1)
-
-
-def add_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the languages of each map: the more, the larger the share of variance between them."""
-    columns = ["run", "model", "layer"]
-    centroids = rows[rows["what"] == "centroid"]
-    codes = centroids.sort_values("language").groupby(columns)["language"].agg(" ".join)
-    return rows.join(codes.rename("languages"), on=columns)
+PARTS: Sequence[Part] = (
+    ("word-distance", distance_figures),
+    *((table.section, table.show) for table in TABLES.values()),
+)
+"""Figures and tables of this feature, by the section of a report that shows them."""

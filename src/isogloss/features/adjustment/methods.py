@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from isogloss.encoders.added.active_language import LanguageMaps
     from isogloss.encoders.added.language_layers import Kind, LanguageMap
-    from isogloss.training.aligned_batches import AlignedBatch
+    from isogloss.features.adjustment.aligned_batches import AlignedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ class CrossLingualAdjustment(Adjustment):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return Eq. 1: Σ‖f(s)−f(t)‖² over aligned pairs + Σ‖f(s)−f⁰(s)‖² over all source words."""
-        from isogloss.training.aligned_batches import alignment_terms
+        from isogloss.features.adjustment.aligned_batches import alignment_terms
 
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
         return terms.aligned + self.stay * terms.anchored
@@ -205,7 +205,11 @@ class ContrastiveAlignment(Adjustment):
 
     def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return the contrast of translations in both directions, and the distance moved by its weight."""
-        from isogloss.training.aligned_batches import bidirectional_contrast, distance_moved, states_of
+        from isogloss.features.adjustment.aligned_batches import (
+            bidirectional_contrast,
+            distance_moved,
+            states_of,
+        )
 
         states = states_of(model, batch.passes, layer=self.layer)
         source, target = batch.source.of(states), batch.target.of(states)
@@ -249,7 +253,7 @@ def adjust_model(
     on_progress: OnProgress = no_progress,
 ) -> list[dict[str, Value]]:
     """Train a model on encoded bitext, with checkpoints in a folder, and return the rows of its training."""
-    from isogloss.training.aligned_batches import aligned_batch, frozen_copy
+    from isogloss.features.adjustment.aligned_batches import aligned_batch, frozen_copy
     from isogloss.training.batching import Bucketed
     from isogloss.training.checkpoints import Checkpoints
     from isogloss.training.fit import Callbacks, fit, precision_of
@@ -386,7 +390,7 @@ def language_maps(
 
 def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> LanguageMap:
     from isogloss.encoders.added.language_layers import Moments, language_map
-    from isogloss.training.aligned_batches import aligned_batch, states_of
+    from isogloss.features.adjustment.aligned_batches import aligned_batch, states_of
     from isogloss.training.precision import device
 
     moments, rows = Moments(model.config.hidden_size), bitext.groups[languages]

@@ -19,6 +19,16 @@ from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.features.representations.geometry import (
+    language_variance_share,
+    mean_cosine,
+    principal_components,
+)
+from isogloss.features.representations.linear_cka import (
+    MIN_UNBIASED_SENTENCES,
+    StreamedCka,
+    compute_linear_cka,
+)
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import has_own_pooling, prepare
@@ -31,10 +41,9 @@ from isogloss.functional.states import (
     read_both,
     read_layers,
     read_states,
+    refuse_settings,
     states,
 )
-from isogloss.similarity.geometry import language_variance_share, mean_cosine, principal_components
-from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, compute_linear_cka
 from isogloss.similarity.nearest import directions, retrieval_accuracy
 from isogloss.training.precision import Precision
 from isogloss.training.states import (
@@ -370,23 +379,3 @@ def _check_translations(
             f"{function}: {len(sentences)} sentences, {len(sentence_translations)} translations; expected "
             f"equal numbers."
         )
-
-
-DEFAULTS: Mapping[str, object] = {
-    "languages": ("first", "second"),
-    "layers": (),
-    "limit": 128,
-    "pooling": None,
-    "precision": "float32",
-    "words": "average",
-}
-
-
-def refuse_settings(function: str, **settings: object) -> None:
-    """Raise ConfigError for a setting of the computation of states, where states are given."""
-    for name, value in settings.items():
-        if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]
-            raise ConfigError(
-                f"{function}: {name} says how states are made of a model's sentences, and states are given. "
-                f"Set it where they are made: isogloss.states(…, {name}=…)."
-            )

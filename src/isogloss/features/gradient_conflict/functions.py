@@ -1,15 +1,12 @@
 """Languages in one model: do their gradients conflict?
 
-"On Negative Interference in Multilingual Models", Sections 3.1 and 3.4, Fig. 1. The module also has the
-batches and the loss that all functions of languages' gradients use.
+"On Negative Interference in Multilingual Models", Sections 3.1 and 3.4, Fig. 1.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from isogloss.core.arguments import checks_arguments
@@ -17,13 +14,11 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.encoders.parameter_groups import parts_of
 from isogloss.encoders.shared_weights import differentiable_copy
+from isogloss.functional.batches import list_batches, model_loss
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel
 from isogloss.functional.preparing import unwrap
 from isogloss.training.gradient_conflict import conflict_rows
-
-MIN_LANGUAGES = 2
-"""Languages that are compared."""
 
 MIN_BATCHES = 2
 """Batches of a language: its own two gradients are the control."""
@@ -82,35 +77,3 @@ def gradient_conflict(
 
         rows = conflict_rows(network_copy, list(batches), losses, parts_of(network_copy), layers=layers)
     return pd.DataFrame(rows)
-
-
-def list_batches(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:
-    """Return the batches of each language as a list: a DataLoader has them one after the other."""
-    return {
-        language: language_batches if isinstance(language_batches, Sequence) else list(language_batches)
-        for language, language_batches in batches.items()
-    }
-
-
-@dataclass(frozen=True)
-class GivenBatch:
-    """A caller's batch, which is on the model's device already."""
-
-    inputs: Any
-    language: str = ""
-
-    def to(self, device: torch.device) -> "GivenBatch":  # noqa: ARG002
-        """Return the batch as it is."""
-        return self
-
-
-def model_loss(model: Any, batch: Mapping[str, Any]) -> Tensor:
-    """Return the loss that a model returns for a batch with labels."""
-    loss = getattr(model(**batch), "loss", None)
-    if loss is None:
-        raise ConfigError(
-            f"{type(model).__name__} returns no loss for a batch of {', '.join(batch)}. Add labels to it, or "
-            f"give loss=function(model, batch)."
-        )
-    value: Tensor = loss
-    return value

@@ -20,15 +20,15 @@ from isogloss.core.run_parts import Positive, Rate, Weight, Whole, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.family import Tokenizer, check_layers
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
+from isogloss.features.adjustment import term as methods
+from isogloss.features.adjustment.aligned_batches import frozen_copy
+from isogloss.features.adjustment.methods import CrossLingualAdjustment, adjust_model
 from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
-from isogloss.methods import alignment_loss as methods
-from isogloss.methods.adjustments import CrossLingualAdjustment, adjust_model
 from isogloss.methods.presets import Preset, preset_fields
-from isogloss.training.aligned_batches import frozen_copy
 from isogloss.training.bitext import AlignedBitext, Form, PairEncoding, Word, read_bitext
 
 Adjusted = TypeVar("Adjusted", bound=TextModel)

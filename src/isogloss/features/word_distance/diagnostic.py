@@ -24,7 +24,7 @@ from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetti
 from isogloss.metrics.ranks import histogram, separation
 
 if TYPE_CHECKING:
-    from isogloss.similarity.word_pairs import Counts, SquaredDifferences
+    from isogloss.features.word_distance.word_pairs import Counts, SquaredDifferences
 
 Row = WordDistanceRow | DistanceBinRow | DimensionShareRow
 
@@ -64,7 +64,7 @@ class WordDistance(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
-        from isogloss.similarity.word_pairs import DISTANCES
+        from isogloss.features.word_distance.word_pairs import DISTANCES
         from isogloss.training.states import WORDS
 
         check_named(f"{self.name}: words", "way to make a word of its subwords", WORDS, self.words)
@@ -75,7 +75,7 @@ class WordDistance(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[Row]:
         """Return means, AUC, bins and shares for each pair of the first language with a further one."""
-        from isogloss.similarity.word_pairs import SquaredDifferences
+        from isogloss.features.word_distance.word_pairs import SquaredDifferences
 
         subject = setting.subjects[0]
         encoder = setting.encoder(subject)
@@ -117,7 +117,7 @@ class WordDistance(Diagnostic):
         ``pair`` names the two languages (en-fr); ``squares`` collects the differences by dimension. DataError
         where fewer than two translations have links.
         """
-        from isogloss.similarity.word_pairs import LinkedSentence, WordPairs, count_word_distances
+        from isogloss.features.word_distance.word_pairs import LinkedSentence, WordPairs, count_word_distances
         from isogloss.training.states import layers_once
 
         with add_location(self.name):
@@ -155,7 +155,7 @@ def make_share_rows(
     ids: tuple[str, str, str], squares: SquaredDifferences, dimensions: Iterable[int]
 ) -> Iterator[DimensionShareRow]:
     """Yield a row for each layer and number of dimensions."""
-    from isogloss.similarity.word_pairs import compute_share_of_largest
+    from isogloss.features.word_distance.word_pairs import compute_share_of_largest
 
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
     for layer, (related_squares, unrelated_squares) in squares.sums.items():

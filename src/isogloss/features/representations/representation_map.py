@@ -95,7 +95,7 @@ def map_points(
     frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
 ) -> Iterator[MapPointRow]:
     """Yield the languages' centroids, then at most ``points`` items of each. ``about`` is model and layer."""
-    from isogloss.similarity.geometry import language_variance_share, principal_components
+    from isogloss.features.representations.geometry import language_variance_share, principal_components
 
     states = states.double()
     flat = states.flatten(0, 1)

@@ -25,7 +25,7 @@ class Anisotropy(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
         """Return a row for each language and layer, on sentences of its bitext with the first one."""
-        from isogloss.similarity.geometry import mean_cosine
+        from isogloss.features.representations.geometry import mean_cosine
         from isogloss.training.states import StateOptions, layers_once
 
         encoder = setting.encoder(setting.subjects[0])

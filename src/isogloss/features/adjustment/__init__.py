@@ -1,0 +1,1 @@
+"""Adjustment: an encoder learns from aligned translations, alone or while it learns a task."""

@@ -1,0 +1,1 @@
+"""The explorer: models on paths and planes answer any text, in a browser."""

@@ -1,0 +1,1 @@
+"""Gradient conflict: whether the gradients of two languages point the same way."""
