@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from foreign import trainer
 from isogloss.diagnostics import weight_space
-from isogloss.diagnostics.landscapes import COARSE, Interpolation
+from isogloss.features.landscapes.diagnostic import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_model

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
+    from isogloss.features.averaging.functions import average
     from isogloss.features.gradient_conflict.functions import gradient_conflict
+    from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import Comparison, compare
     from isogloss.functional.states import States, states
-    from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
     from isogloss.functional.word_order import reorder_questions
     from isogloss.metrics.expected_score import (
         ExpectedScore,
@@ -97,7 +98,6 @@ _NAMES = {
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "Comparison compare",
     "functional.states": "States states",
-    "functional.weights": "average deltas move path plane random_direction",
     "functional.word_order": "reorder_questions",
     "metrics.expected_score": "ExpectedScore LabelConsistency consistency expected_score score_bound",
     "metrics.source_choice": "SourceCandidate rank_sources",

@@ -72,12 +72,12 @@ class Study:
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: folder, states of runs, frames, main scores, a figure of paths."""
-        from isogloss.reports.landscapes import path_figures
+        from isogloss.reports.sections import section_figures
 
         frames = self.measurements.frames
         rows = [("folder", str(self.out)), ("runs", _states(self.runs)), ("frames", ", ".join(frames))]
         scores = self.scores().to_html(float_format="{:.3f}".format) if "scores" in frames else ""
-        figures = path_figures(self.measurements) if "interpolation" in frames else []
+        figures = section_figures("paths", self.measurements)
         return _html(rows) + scores + "".join(figure.svg for figure in figures[:1])
 
 

@@ -9,10 +9,10 @@ from measuring import measure_setting, modular
 
 import in_translation
 from aligned import translations
-from isogloss.diagnostics.landscapes import Deltas, Interpolation, Plane
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes.diagnostic import Deltas, Interpolation, Plane
 from isogloss.features.mining.diagnostic import Mining
 from isogloss.features.representations.cka import Cka
 from isogloss.features.representations.representation_map import RepresentationMap

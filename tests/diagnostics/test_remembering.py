@@ -9,10 +9,10 @@ from measuring import measure_setting
 
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import weight_space
-from isogloss.diagnostics.landscapes import Interpolation, Plane
 from isogloss.diagnostics.weight_space import parameter_names, weights_of
 from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes.diagnostic import Interpolation, Plane
 from isogloss.training.evaluation import evaluation
 from task_examples import SMALL_TASKS, examples_of
 

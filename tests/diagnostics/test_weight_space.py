@@ -19,7 +19,6 @@ from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Choice, LabelledText, ParsedSentence, Question, SentencePair
 from isogloss.data.result_files import path_sentence
-from isogloss.diagnostics.landscapes import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
 from isogloss.diagnostics.point_records import labels_of, units_of
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
@@ -31,6 +30,7 @@ from isogloss.diagnostics.weight_space import (
     weights_of,
 )
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes.diagnostic import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS

@@ -15,8 +15,14 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import content, identity
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.average import Average
-from isogloss.methods.weight_arithmetic import LargestChanges, drop_changes, elect_signs, mean, sum_weighted
+from isogloss.features.averaging.method import Average
+from isogloss.features.averaging.weight_arithmetic import (
+    LargestChanges,
+    drop_changes,
+    elect_signs,
+    mean,
+    sum_weighted,
+)
 from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
@@ -181,7 +187,7 @@ def test_rows_hold_the_dev_scores_of_the_parts_and_of_the_average(parts, make_se
 
 
 def test_an_average_that_is_worse_than_all_its_models_is_warned_of():
-    from isogloss.methods.weight_arithmetic import _warnings
+    from isogloss.features.averaging.weight_arithmetic import _warnings
 
     def row(score):
         return {"language": "en", "metric": "accuracy", "score": score}

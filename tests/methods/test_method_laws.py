@@ -26,10 +26,10 @@ from isogloss.features.adjustment.methods import (
     Procrustes,
 )
 from isogloss.features.adjustment.term import AlignmentTerm
+from isogloss.features.averaging.method import Average
 from isogloss.features.multi_task.term import MultiTask
 from isogloss.features.regularization.terms import L2SP, R3F
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency, ModelConsistency
 from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import (

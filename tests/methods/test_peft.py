@@ -14,7 +14,6 @@ import in_translation
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
-from isogloss.diagnostics.landscapes import Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.adapters import merge_adapters
@@ -26,6 +25,7 @@ from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes.diagnostic import Interpolation
 from isogloss.methods import PEFT
 from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import Bilingual, SourceOnly

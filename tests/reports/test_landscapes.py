@@ -7,14 +7,14 @@ import pytest
 from hand_made import MODEL, golden, plain, the_same
 from made_up_rows import make_measurements
 
-from isogloss.reports.drawing import PAGE
-from isogloss.reports.landscapes import (
+from isogloss.features.landscapes.report import (
     curves,
     delta_figures,
     path_figures,
     plane_figures,
     plane_levels,
 )
+from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
 from report_entries import find_entry
 

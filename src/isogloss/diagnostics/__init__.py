@@ -10,9 +10,6 @@ if TYPE_CHECKING:
 DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
     {
         "scores": "isogloss.diagnostics.scores:Scores",
-        "interpolation": "isogloss.diagnostics.landscapes:Interpolation",
-        "plane": "isogloss.diagnostics.landscapes:Plane",
-        "deltas": "isogloss.diagnostics.landscapes:Deltas",
         "run-variance": "isogloss.diagnostics.scores:RunVariance",
         "transfer-gap": "isogloss.diagnostics.scores:TransferGap",
         "label-free": "isogloss.diagnostics.label_free:LabelFree",

@@ -19,8 +19,8 @@ METHODS: "Registry[type[Method]]" = Registry(
         "consistency": "isogloss.methods.consistency:Consistency",
         "x-mixup": "isogloss.methods.x_mixup:XMixup",
         "given": "isogloss.methods.plain:GivenWeights",
-        "average": "isogloss.methods.average:Average",
-    }
+    },
+    features="methods",
 )
 """[[grid.method]]: what a fine-tuning trains on, and its loss."""
 

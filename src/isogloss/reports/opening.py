@@ -1,7 +1,6 @@
 """The opening of a page: the answer, what the experiment was, and the paths between models to move along."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,26 +8,17 @@ import pandas as pd
 
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.reports.checks import UNITS
-from isogloss.reports.comparison import SYSTEM, main_scores, row_keys
+from isogloss.reports.comparison import SYSTEM, main_scores
 from isogloss.reports.frames import list_rows
-from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, list_languages, percent
-from isogloss.reports.path_sentences import (
-    ComparedSentence,
-    ShownSentence,
-    compare_seeds,
-    sentences_of_seeds,
-    shown_sentences,
-)
+from isogloss.reports.opening_figure import PathFigure, opening_paths
 from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
 MOST_OTHER_BASELINES = 2
 """Maximum number of further baselines whose sentences open a page. The tables have all comparisons."""
 
-MOST_PANELS = 4
-"""Maximum number of pairs of languages whose paths open a page. The section on paths has all."""
 
 TASK_NAMES = {
     **{
@@ -60,71 +50,6 @@ CORPUS_NAMES = {"ud": "Universal Dependencies", "xnli": "XNLI", "panx": "WikiANN
 
 ARTIFICIAL = "of a family of nine that comes with isogloss, generated from a seed"
 """The built-in languages, in a clause."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The scores of one seed along a path, in percent, at the values of α that were measured."""
-
-    alphas: Sequence[float]
-    scores: Sequence[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """The scores in one language along a path: a curve for each seed, and their mean by α."""
-
-    role: str
-    name: str
-    curves: Sequence[Curve]
-    means: Mapping[float, float]
-    """Scores of 0 to 1."""
-
-    def range_at(self, alpha: float) -> str:
-        """Return the lowest and the highest score of several curves in percent. Empty for one curve."""
-        scores = [curve.scores[curve.alphas.index(alpha)] for curve in self.curves if alpha in curve.alphas]
-        ends = list(dict.fromkeys(percent(end / 100) for end in (min(scores), max(scores)))) if scores else []
-        return "–".join(ends) if len(ends) > 1 else ""
-
-    def mean_at(self, alpha: float) -> str:
-        """Return the mean over seeds in percent. A dash without a measurement."""
-        return percent(self.means.get(alpha, math.nan))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathPanel:
-    """The paths of one pair of languages. The first side is the one that ends higher."""
-
-    title: str
-    alt: str
-    sides: Sequence[Side]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathFigure:
-    """Paths from one method's models to another's, with a panel per pair of languages and shared axes."""
-
-    start: str
-    end: str
-    metric: str
-    split: str
-    alphas: Sequence[float]
-    """Every α at which a panel was measured. Other panels may lack it."""
-    zero: float
-    """The α nearest to 0, the initial position of the figure."""
-    low: int
-    """Lower end of the axis in percent, a multiple of ten."""
-    high: int
-    """Upper end of the axis in percent, a multiple of ten."""
-    pairs: int
-    """Pairs of languages measured. Those with the lowest target scores have panels."""
-    panels: Sequence[PathPanel]
-    sentences: Sequence[ShownSentence]
-    """Some whose predictions change, where their path stored them."""
-    of_seeds: Sequence[ShownSentence]
-    """One of each further seed."""
-    compared: Sequence[ComparedSentence]
-    """One of each panel that several seeds stored."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +92,7 @@ def write_opening(measurements: Measurements) -> Opening:
         headline=_headline(transfer, rows),
         experiment=_experiment(transfer),
         results=_write_findings(transfer),
-        figure=_figure_of(measurements, rows),
+        figure=opening_paths().draw(measurements, rows),
     )
 
 
@@ -238,7 +163,7 @@ def _opening_paths(measurements: Measurements, transfer: Transfer) -> pd.DataFra
     If there are several splits, the split of the scores is preferred.
     """
     set_facts, base = transfer.scored.about, transfer.base
-    rows = _merged_paths(measurements)
+    rows = opening_paths().points(measurements)
     if rows.empty:
         return rows
     same_test = rows[["corpus", "task", "metric"]].eq(
@@ -249,7 +174,7 @@ def _opening_paths(measurements: Measurements, transfer: Transfer) -> pd.DataFra
     )
     preferred_rows = rows[starts_at_base] if starts_at_base.any() else rows
     same_split = preferred_rows["split"] == set_facts["split"]
-    return _first_setting(preferred_rows[same_split] if same_split.any() else preferred_rows)
+    return opening_paths().choose(preferred_rows[same_split] if same_split.any() else preferred_rows)
 
 
 def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[HeadlinePart]:
@@ -431,87 +356,6 @@ def _gain_over(baseline: str, other_systems: pd.DataFrame) -> str:
 
 def path_figure(measurements: Measurements) -> PathFigure | None:
     """Return the paths of the first setting, preferably from source-only models. None without paths."""
-    rows = _merged_paths(measurements)
-    return _figure_of(measurements, rows if rows.empty else _first_setting(rows))
-
-
-def _merged_paths(measurements: Measurements) -> pd.DataFrame:
-    """Return the points of paths on which encoder and head move together."""
-    points = path_points(measurements)
-    return points.loc[points["part"] == "all"] if len(points) else points
-
-
-def _first_setting(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the points of the first setting and ends, preferably from source-only models."""
-    preferred_rows = rows[rows["start.reference"] == ZERO_SHOT]
-    rows = preferred_rows if len(preferred_rows) else rows
-    keys = row_keys(rows, [*SETTING, *ENDS])
-    setting_rows: pd.DataFrame = rows[keys == keys.iloc[0]]
-    return setting_rows
-
-
-def _figure_of(measurements: Measurements, rows: pd.DataFrame) -> PathFigure | None:
-    """Return the figure of paths, lowest target first. None without points."""
-    if rows.empty:
-        return None
-    alphas = sorted(rows["alpha"].unique())
-    first_row = rows.iloc[0]
-    zero = min(alphas, key=abs)
-    pair_groups = [group for _, group in rows.groupby(["source", "target"], sort=False)]
-    pairs = sorted(pair_groups, key=lambda pair: _target_score(pair, zero))[:MOST_PANELS]
-    scores = pd.concat(pairs)["score"]
-    return PathFigure(
-        **{name: first_row[f"{name}.name"] for name in ("start", "end")},
-        **{name: first_row[name] for name in ("metric", "split")},
-        alphas=alphas,
-        zero=zero,
-        low=10 * math.floor(10 * min(0.9, scores.min())),
-        high=10 * math.ceil(10 * max(0.1, scores.max())),
-        pairs=len(pair_groups),
-        panels=[_panel(pair) for pair in pairs],
-        sentences=shown_sentences(measurements, pairs, alphas),
-        of_seeds=sentences_of_seeds(measurements, pairs, alphas),
-        compared=compare_seeds(measurements, pairs, alphas),
-    )
-
-
-def _target_score(pair: pd.DataFrame, alpha: float) -> float:
-    """Return the mean score in the target at a point. Infinite without a measurement."""
-    scores = pair[(pair["alpha"] == alpha) & (pair["role"] == "target")]["score"]
-    return float(scores.mean()) if len(scores) else math.inf
-
-
-def _panel(pair: pd.DataFrame) -> PathPanel:
-    """Return the curves of a pair of languages."""
-    curves = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
-    scores = curves.groupby(["role", "language", "curve", "alpha"])["score"].mean()
-    groups = cast("Iterator[tuple[tuple[str, str], pd.Series[float]]]", iter(scores.groupby(level=[0, 1])))
-    sides = [_side(role, language_code, side_scores) for (role, language_code), side_scores in groups]
-    sides = sorted(sides, key=lambda side: list(side.means.values())[-1], reverse=True)
-    names = [
-        language_name(language_code) for language_code in pair.iloc[0][["source", "target"]] if language_code
-    ]
-    texts = [f"{side.name} ({side.role}) {_ends(side)}" for side in sides]
-    alt = f"Line plot, a line per seed and language: {'; '.join(texts)}."
-    return PathPanel(title=" → ".join(names), alt=alt, sides=sides)
-
-
-def _side(role: str, language_code: str, scores: "pd.Series[float]") -> Side:
-    """Return the curves in one language from its scores by curve and α."""
-    wide = scores.droplevel([0, 1]).unstack("alpha")
-    curves = [
-        Curve(list(curve.index), list(100 * curve)) for curve in (row.dropna() for _, row in wide.iterrows())
-    ]
-    return Side(
-        role=role,
-        name=language_name(language_code),
-        curves=curves,
-        means=cast("dict[float, float]", wide.mean().to_dict()),
-    )
-
-
-def _ends(side: Side) -> str:
-    """Write the means at both models, or at the ends of a path that reaches neither."""
-    end_alphas = [alpha for alpha in (0.0, 1.0) if alpha in side.means]
-    alphas = end_alphas or [min(side.means), max(side.means)]
-    return ", ".join(f"{side.mean_at(alpha)} at α {alpha:g}" for alpha in alphas)
+    paths = opening_paths()
+    rows = paths.points(measurements)
+    return paths.draw(measurements, rows if rows.empty else paths.choose(rows))

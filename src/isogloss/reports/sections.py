@@ -15,7 +15,7 @@ from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.core.processes import is_of_code
 from isogloss.core.registry import Registry
 from isogloss.core.rows import ROWS
-from isogloss.reports import choosing, landscapes, line_figures, published, score_tables
+from isogloss.reports import choosing, line_figures, published, score_tables
 from isogloss.reports.drawing import Figure
 from isogloss.reports.language_groups import group_tables
 from isogloss.reports.measurements import Measurements
@@ -109,6 +109,12 @@ def show_section(
     )
 
 
+def section_figures(section: str, measurements: Measurements) -> list[Figure]:
+    """Return the figures of a section, by its name. Empty if nothing was measured that it shows."""
+    parts = [part for name, show in ENTRIES if name == section for part in show(measurements)]
+    return [part for part in parts if isinstance(part, Figure)]
+
+
 def other_tables(measurements: Measurements) -> list[Table]:
     """Return the rows of diagnostics without a section, as recorded."""
     return [
@@ -136,9 +142,6 @@ ENTRIES: Sequence[Part] = (
     ("language-groups", group_tables),
     ("choice", choosing.choice_tables),
     ("choice", choosing.regret_tables),
-    ("paths", landscapes.path_figures),
-    ("plane", landscapes.plane_figures),
-    ("deltas", landscapes.delta_figures),
     ("seeds", line_figures.seed_figures),
     *((entry.section, entry.show) for entry in OF_ONE_FRAME),
     (OTHERS, other_tables),

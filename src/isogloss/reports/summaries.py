@@ -11,7 +11,6 @@ import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
 from isogloss.reports.frames import list_columns
-from isogloss.reports.landscapes import named_deltas
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import ZERO_SHOT, fields_of
@@ -190,7 +189,6 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "word-alignment": {"frame": partial(data_runs, kind="align", part="aligner"), "choose": with_gold},
     "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
     "interference": {"choose": _select_transfers},
-    "deltas-by-pair": {"frame": named_deltas},
 }
 """Functions that build the frame of a table of ``summaries.toml``, or select its rows."""
 

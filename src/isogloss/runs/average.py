@@ -10,10 +10,9 @@ from isogloss.core.errors import ConfigError, add_location, unknown_name
 from isogloss.core.identity import content, identity
 from isogloss.core.run_parts import with_fields
 from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.methods.average import TOLERANCE
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder
-from isogloss.training.setting import Combination
+from isogloss.training.setting import WEIGHT_TOLERANCE, Combination
 
 
 class WeightedRun(NamedTuple):
@@ -54,7 +53,7 @@ def build_average(request: AverageRequest) -> FineTune:
         runs = _runs(request, label)
         parts += [WeightedRun(run, weight / len(runs)) for run in runs]
     parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
-    equal = all(abs(part.weight * len(parts) - 1) < TOLERANCE for part in parts)
+    equal = all(abs(part.weight * len(parts) - 1) < WEIGHT_TOLERANCE for part in parts)
     method = with_fields(request.method, weights=None if equal else tuple(part.weight for part in parts))
     with add_location("of"):
         _check_models(request, method, parts)
@@ -94,7 +93,7 @@ def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
 
 def _check_models(request: AverageRequest, method: Combination, parts: Sequence[WeightedRun]) -> None:
     models = fine_tuned(part.run for part in parts)
-    if abs(fsum(part.weight for part in parts if part.run in models)) < TOLERANCE:
+    if abs(fsum(part.weight for part in parts if part.run in models)) < WEIGHT_TOLERANCE:
         finding = "methods whose weights sum to 0" if models else "no method"
         raise ConfigError(
             f"{list(request.of)} has {finding}, and a head is the mean of models' heads. Add a method, "

@@ -317,6 +317,10 @@ class GivenModel(Method, Protocol):
         """Folder of the model, or its name on the hub."""
 
 
+WEIGHT_TOLERANCE = 1e-6
+"""Tolerance of weights that sum to 1: 0.1 has no exact floating-point number."""
+
+
 @runtime_checkable
 class Combination(Method, Protocol):
     """A method that combines the weights of other models (``weights_from`` is "parts").

@@ -5,8 +5,9 @@ variance over seeds are divided by the mean score of the model at α = 1, in the
 Paths, planes and deltas of different models, parts or test sets never share a line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from isogloss.reports.drawing import (
 )
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
+from isogloss.reports.parts import Part
+from isogloss.reports.tables import summaries_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -379,3 +382,14 @@ def _name_corners(measurements: Measurements, frame: str, ways: Mapping[str, str
     return rows.assign(
         **names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, measurements.display_names))}
     )
+
+
+TABLES = summaries_of(Path(__file__).with_name("summaries.toml"), {"deltas-by-pair": {"frame": named_deltas}})
+
+PARTS: Sequence[Part] = (
+    ("paths", path_figures),
+    ("plane", plane_figures),
+    ("deltas", delta_figures),
+    *((table.section, table.show) for table in TABLES.values()),
+)
+"""Figures and tables of this feature, by the section of a report that shows them."""

@@ -1,83 +1,18 @@
 """Sentences whose predictions change along the paths that open a page."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, zip_longest
 
 import pandas as pd
 
 from isogloss.core.languages import language_name
 from isogloss.data.result_files import PathSentence, path_sentence
-from isogloss.reports.landscapes import DIGITS
+from isogloss.features.landscapes.report import DIGITS
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.opening_figure import ComparedSentence, ComparedStretch, ShownSentence, Stretch
 
 MOST_SENTENCES = 3
 """Maximum number of sentences on a page. The pairs of languages take turns."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stretch:
-    """Neighbouring values of α at which the predictions for a sentence are the same."""
-
-    first: float
-    last: float
-    predicted: Sequence[str]
-    """Empty where the sentence was not measured."""
-
-    @property
-    def alphas(self) -> str:
-        """The range of α in words."""
-        return " to ".join(dict.fromkeys(f"{alpha:g}" for alpha in (self.first, self.last)))
-
-    @property
-    def between(self) -> bool:
-        """Whether it has a point between the two models."""
-        return self.first <= 1 and self.last >= 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShownSentence:
-    """A sentence as a table: units and gold labels, then a row for each stretch of the path."""
-
-    title: str
-    units: Sequence[str]
-    gold: Sequence[str]
-    stretches: Sequence[Stretch]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedStretch:
-    """Neighbouring values of α at which no seed's predictions for a sentence change."""
-
-    first: float
-    last: float
-    by_seed: Sequence[Sequence[str]]
-    """The predictions of each seed. Empty where the sentence was not measured."""
-
-    @property
-    def alphas(self) -> str:
-        """The range of α in words."""
-        return " to ".join(dict.fromkeys(f"{alpha:g}" for alpha in (self.first, self.last)))
-
-    @property
-    def between(self) -> bool:
-        """Whether it has a point between the two models."""
-        return self.first <= 1 and self.last >= 0
-
-    def differs(self, unit: int) -> bool:
-        """Return whether seeds predict different labels for a unit."""
-        return len({labels[unit] for labels in self.by_seed if labels}) > 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedSentence:
-    """A sentence as all seeds that stored it predict it: a table for each stretch of the path."""
-
-    title: str
-    seeds: Sequence[str]
-    units: Sequence[str]
-    gold: Sequence[str]
-    stretches: Sequence[ComparedStretch]
 
 
 def shown_sentences(

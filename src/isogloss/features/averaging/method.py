@@ -10,10 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from isogloss.core.errors import ConfigError
-from isogloss.training.setting import Method, Reads, Setting, Trained, WeightsFrom
-
-TOLERANCE = 1e-6
-"""Tolerance of weights that sum to 1: 0.1 has no exact floating-point number."""
+from isogloss.training.setting import WEIGHT_TOLERANCE, Method, Reads, Setting, Trained, WeightsFrom
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +65,7 @@ class Average(Method):
 
     def needs_origin(self, count: int) -> bool:
         """Return whether the pretrained encoder has a part in it."""
-        return self.is_sparse or abs(1 - fsum(self.weights_of(count))) > TOLERANCE
+        return self.is_sparse or abs(1 - fsum(self.weights_of(count))) > WEIGHT_TOLERANCE
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source's dev sets, which select nothing, to show the loss by averaging."""
@@ -76,7 +73,7 @@ class Average(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
-        from isogloss.methods.weight_arithmetic import Trimming, average_models
+        from isogloss.features.averaging.weight_arithmetic import Trimming, average_models
 
         weights = self.weights_of(len(setting.parts))
         return average_models(

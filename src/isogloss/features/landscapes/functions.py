@@ -7,12 +7,10 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from math import fsum
 from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Strict
 from torch import Tensor, nn
 
@@ -21,7 +19,6 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
-from isogloss.diagnostics.landscapes import COARSE, FINE
 from isogloss.diagnostics.mixed_parts import HEAD
 from isogloss.diagnostics.weight_space import (
     delta_between,
@@ -36,10 +33,10 @@ from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.parameter_groups import parts_of
 from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.features.landscapes.diagnostic import COARSE, FINE
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.comparable_models import check_alike, is_encoder_of
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
-from isogloss.methods.average import Average
-from isogloss.methods.weight_arithmetic import Trimming, WeightedModel, combine, shapes_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
 
@@ -47,9 +44,6 @@ MATRIX = 2
 """Dimensions from which on a parameter has rows."""
 
 Finite = Annotated[float, Strict()]
-Density = Annotated[float, Strict(), Gt(0), Le(1)]
-Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
-"""Ranges of numbers: any, and the ranges of the fields of ``Average``."""
 
 Part = Literal["all", "encoder", "head"]
 """The parameters that move."""
@@ -246,81 +240,6 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
 
 
 @checks_arguments
-def average(
-    models: Iterable[AnyModel],
-    weights: Iterable[Finite] | None = None,
-    *,
-    origin: nn.Module | None = None,
-    density: Density | None = None,
-    scale: Finite | None = None,
-    dropped: Dropped = 0.0,
-    seed: Whole = 0,
-) -> AnyModel:
-    """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
-
-    ``weights`` Default: equal weights that sum to 1. What they lack to 1 is the weight of ``origin``, the
-    pretrained model: (1, 1) adds two task vectors to it (Ilharco et al. 2023). Where ``origin`` is an encoder
-    and the models have heads, the head is the mean of theirs by ``weights``. Adapters of peft that are not
-    merged are averaged as they are, both factors of LoRA by themselves. ``density`` is the share of
-    each vector's changes that TIES keeps (Yadav et al. 2023, Eqs 2 to 4), ``dropped`` the share that DARE
-    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``. ``scale`` is λ of TIES, by which
-    the merged vector is multiplied. Default: the sum of the weights, so that weights (1, 1) of two models
-    double it; mergekit and peft take 1.
-
-    ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
-
-    Device: as the first model. Cost: the memory of one more model; with ``density`` also the memory
-    of one vector of changes.
-
-    >>> import torch, isogloss
-    >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
-    >>> mean = isogloss.average([first, second])
-    >>> bool(torch.allclose(mean.bias, (first.bias + second.bias) / 2))
-    True
-    """
-    models = list(models)
-    weights = None if weights is None else tuple(weights)
-    if not models or (weights is not None and len(weights) != len(models)):
-        raise ConfigError(
-            f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
-            f"Give one model or more, and as many weights or none."
-        )
-    models = [unwrap_torch(model) for model in models]
-    check_labels("average", {f"model {index}": model for index, model in enumerate(models)})
-    method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
-    trimming = Trimming(density=density, dropped=dropped, scale=scale)
-    shares = method.weights_of(len(models))
-    parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
-    if method.needs_origin(len(models)):
-        if origin is None:
-            raise ConfigError(
-                f"average: the weights sum to {fsum(shares):g}, density is {density}, dropped {dropped}. "
-                f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
-            )
-        parts.append(_origin(unwrap_torch(origin), models[0], 1 - fsum(shares)))
-    result = deepcopy(models[0])
-    with torch.no_grad():
-        combine(result.state_dict(), parts, len(models), trimming, seed=seed)
-    return result
-
-
-def _origin(origin: nn.Module, model: nn.Module, weight: float) -> WeightedModel:
-    """Return the part of an origin: a model like the others, or the encoder of such a model."""
-    if not is_encoder_of(origin, model):
-        return _part("origin", origin, weight)
-    prefix = f"{model.base_model_prefix}."
-    tensors = {f"{prefix}{key}": tensor.detach() for key, tensor in origin.state_dict().items()}
-    return WeightedModel(
-        "origin", weight, has_head=False, shapes=shapes_of(tensors), read=tensors.__getitem__
-    )
-
-
-def _part(name: str, model: nn.Module, weight: float) -> WeightedModel:
-    tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
-    return WeightedModel(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
-
-
-@checks_arguments
 def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bool = True) -> pd.DataFrame:
     """Return the lengths of two models' differences from an origin, their ratio and angle, by part.
 
@@ -353,65 +272,3 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
     columns = ("norm_first", "norm_second", "ratio", "angle")
     values = {part: {name: getattr(row, name) for name in columns} for part, row in rows.items()}
     return pd.DataFrame.from_dict(values, orient="index", dtype=float).rename_axis("part")
-
-
-def is_encoder_of(origin: nn.Module, model: nn.Module) -> bool:
-    """Return whether a model has a head and another is an encoder without one."""
-    has_head = getattr(model, "base_model", model) is not model
-    return has_head and getattr(origin, "base_model", None) is origin
-
-
-def check_alike(function: str, models: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError where models have other parameters, buffers that do not move, or labels."""
-    (first_name, start), *further_models = models.items()
-    parameters = {name: weight.shape for name, weight in start.named_parameters()}
-    for name_of_model, model in further_models:
-        shapes = {name: weight.shape for name, weight in model.named_parameters()}
-        for name in sorted(parameters.keys() ^ shapes.keys()):
-            having, lacking = (
-                (first_name, name_of_model) if name in parameters else (name_of_model, first_name)
-            )
-            raise ModelError(
-                f"{function}: {having} has the parameter {name}, and {lacking} has none of that name. Give "
-                f"models of one class, with the same heads."
-            )
-        _check_buffers(function, {first_name: start, name_of_model: model})
-    check_labels(function, models)
-
-
-def _check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
-    buffers = [_saved_buffers(model) for model in models.values()]
-    for name, values in buffers[0].items():
-        other_values = buffers[1].get(name)
-        if other_values is None or not torch.equal(values.cpu(), other_values.cpu()):
-            raise ModelError(
-                f"{function}: the buffer {name} differs between {' and '.join(models)}, and only parameters "
-                f"are moved. Make it equal in all models, or score statistics that are computed anew."
-            )
-
-
-def _saved_buffers(model: nn.Module) -> dict[str, Tensor]:
-    names = model.state_dict().keys()
-    return {
-        name: values for name, values in model.named_buffers() if name in names and values.is_floating_point()
-    }
-
-
-def check_labels(function: str, models: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError where heads name their classes differently. Default names are ignored."""
-    labels_of_models = {
-        name: {int(index): str(label) for index, label in labels.items()}
-        for name, model in models.items()
-        if getattr(model, "base_model", model) is not model
-        and (labels := getattr(getattr(model, "config", None), "id2label", None))
-        and not all(str(label).startswith("LABEL_") for label in labels.values())
-    }
-    for name, labels in labels_of_models.items():
-        first_name, expected = next(iter(labels_of_models.items()))
-        for index in sorted(labels.keys() | expected.keys()):
-            if labels.get(index) != expected.get(index):
-                raise ModelError(
-                    f"{function}: class {index} is {expected.get(index)!r} in {first_name} and "
-                    f"{labels.get(index)!r} in {name} (config.id2label). Give models with the same "
-                    f"labels in one order."
-                )

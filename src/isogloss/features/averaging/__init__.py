@@ -1,0 +1,1 @@
+"""Averaging: means of models, and sums of task and language vectors."""

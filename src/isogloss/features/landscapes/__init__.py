@@ -1,0 +1,1 @@
+"""Landscapes: scores along paths and on planes between models, and the differences between models."""
