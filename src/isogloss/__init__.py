@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from isogloss.functional.gradients import gradient_conflict
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
+    from isogloss.functional.nearest_sources import NearestSource, rank_sources_by_states
     from isogloss.functional.predictions import Comparison, compare
     from isogloss.functional.similarity import anisotropy, cka, representation_map, retrieval
     from isogloss.functional.states import States, states
@@ -97,6 +98,7 @@ _NAMES = {
     "functional.gradients": "gradient_conflict",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
+    "functional.nearest_sources": "NearestSource rank_sources_by_states",
     "functional.predictions": "Comparison compare",
     "functional.similarity": "anisotropy cka representation_map retrieval",
     "functional.states": "States states",
@@ -143,6 +145,7 @@ __all__ = [
     "MixupLoss",
     "Model",
     "ModelError",
+    "NearestSource",
     "Outcome",
     "ParsedSentence",
     "PlannedRun",
@@ -194,6 +197,7 @@ __all__ = [
     "project_labels",
     "random_direction",
     "rank_sources",
+    "rank_sources_by_states",
     "read",
     "reorder_questions",
     "representation_map",
