@@ -16,6 +16,7 @@ WRITING = {
     "claims/from_rows.py": ["claims/checks-rows.csv"],
     "claims/paper_1.py": ["claims/checks-paper-1.csv"],
     "claims/table.py": ["claims/README.md", "claims/verdicts.csv"],
+    "choosing/nearest.py": ["choosing/nearest-tags-regret.csv"],
     "combinations/table.py upos": ["combinations/upos/effects.csv", "combinations/upos/correlations.csv"],
     "combinations/table.py ner": ["combinations/ner/effects.csv", "combinations/ner/correlations.csv"],
     "x_mixup/mixing.py": ["x_mixup/mixing/effects.csv"],

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from isogloss.functional.given_models import TextModel, TextTokenizer
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
+    from isogloss.functional.nearest_sources import NearestSource, rank_sources_by_states
     from isogloss.functional.predictions import Comparison, compare
     from isogloss.functional.states import States, states
     from isogloss.functional.word_order import reorder_questions
@@ -96,6 +97,7 @@ _NAMES = {
     "functional.given_models": "TextModel TextTokenizer",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
+    "functional.nearest_sources": "NearestSource rank_sources_by_states",
     "functional.predictions": "Comparison compare",
     "functional.states": "States states",
     "functional.word_order": "reorder_questions",
@@ -139,6 +141,7 @@ __all__ = [
     "MixupLoss",
     "Model",
     "ModelError",
+    "NearestSource",
     "Outcome",
     "ParsedSentence",
     "PlannedRun",
@@ -190,6 +193,7 @@ __all__ = [
     "project_labels",
     "random_direction",
     "rank_sources",
+    "rank_sources_by_states",
     "read",
     "reorder_questions",
     "representation_map",

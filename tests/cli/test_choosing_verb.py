@@ -84,3 +84,22 @@ def test_texts_of_a_described_corpus_rank_sources_too(command, tmp_path):
     rows = command("choose", *candidates, "--corpus", "sib200", "--data", tmp_path, "--json").lines
     assert [row["language"] for row in rows] == ["zu", "yo"]
     assert rows[0]["trigrams"] > rows[1]["trigrams"]
+
+
+@pytest.mark.slow
+def test_an_encoder_ranks_sources_by_their_nearest_words(command):
+    words = ("choose", "--source", "qab,qaf,qaa", "--language", "qad", "--corpus", "ud")
+    rows = command(*words, "--encoder", "shipped", "--json").lines
+    assert [row["language"] for row in rows] == ["qaa", "qab", "qaf"]
+    assert sum(row["neighbours"] for row in rows) == pytest.approx(1)
+    assert rows[0]["behind"] == 0 and rows[0]["error"] is None and rows[1]["error"] > 0
+    assert 0 < rows[0]["trigrams"] < 1
+    output = command(*words, "--encoder", "shipped").out
+    assert "Source languages for Dunar (qad), the nearest first" in output
+    assert output.index("Ansa (qaa)") < output.index("Fileo (qaf)")
+
+
+def test_an_encoder_without_a_corpus_or_sources_is_refused(command):
+    message = command("choose", "--source", "en,ar", "--language", "sw", "--encoder", "shipped").message
+    assert "shipped" in message and "--corpus" in message
+    assert "either" in command("choose", "--language", "sw", "--encoder", "shipped").message

@@ -36,6 +36,7 @@ SUBJECTS = {
     "parallel",
     "comparable",
     "words",
+    "examples",
     "text",
 }
 LINES = [" ".join(WORDS[index : index + 4]) for index in range(16)]
@@ -67,6 +68,7 @@ def setting_of(diagnostic, folder):
         encoder=lambda _: (masked_lm, tokenizer),
         masked_lm=lambda _: (masked_lm, tokenizer),
         text=lambda _: iter(LINES),
+        examples=lambda language: sentences(language, 12),
         paired=pair_language,
         mixup=lambda _: mixup,
         precision="float32",

@@ -427,6 +427,8 @@ HELD_BY = {
     "WordLinks": "test_links_are_of_the_words_that_come_with_them",
     "Comparison": "test_intervals_and_equivalence_are_those_of_student_over_examples",
     "States": "test_arrays_and_lists_are_states",
+    "NearestSource": "test_the_error_is_over_sentences",
+    "rank_sources_by_states": "test_shares_are_those_of_brute_force",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
     "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",

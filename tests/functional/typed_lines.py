@@ -43,6 +43,9 @@ comparison = isogloss.compare(np.array([1, 0]), torch.tensor([0, 0]), [1, 0], ma
 difference: float = comparison.difference
 frame = isogloss.compare("ours.jsonl", "theirs.jsonl").frame
 ranked_sources: list[isogloss.SourceCandidate] = isogloss.rank_sources("sw", ["en", "fr"])
+nearest_sources: list[isogloss.NearestSource] = isogloss.rank_sources_by_states(
+    word_states, {"fr": word_states, "en": torch.rand(3, 4)}, neighbours=3
+)
 
 tagger: isogloss.Model[list[str]] = isogloss.load_model("runs/x")
 tags: list[str] = tagger.predict("the cat")

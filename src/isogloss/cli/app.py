@@ -247,6 +247,7 @@ def choose(
     source: list[str] | None = None,
     corpus: str = "",
     data: str | None = None,
+    encoder: str = "",
     *,
     output: OutputOptions,
 ) -> None:
@@ -255,12 +256,15 @@ def choose(
     Where languages of four families have labels, it prints the score to expect with an 80 % interval.
     It also prints the score of the choice in other languages that have labels, and the command that
     predicts with all models together. Labels, where available, show what such choices lose.
-    With --source the choice is among source languages, by family, script and what texts have in common.
+    With --source the choice is among source languages, by family, script and what texts have in common, or
+    with --encoder by the nearest neighbours of the target's words among those of all sources.
     """
-    from isogloss.cli.comparing import print_choices, print_sources
+    from isogloss.cli.comparing import print_choices
+    from isogloss.cli.source_languages import SourceChoice, print_sources
 
-    if source:
-        print_sources(source, languages or (), corpus, data or "", folder, output=output)
+    if source or encoder:
+        choice = SourceChoice(source or (), languages or (), corpus, data or "", encoder)
+        print_sources(choice, folder, output=output)
     else:
         print_choices(folder, languages or (), output=output)
 

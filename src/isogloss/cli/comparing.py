@@ -1,22 +1,15 @@
 """Printing comparisons of systems, with a legend, and choices of models for languages without labels."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby, product
-from math import isnan
 from operator import itemgetter
 from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import OutputOptions
-from isogloss.core.errors import ConfigError, DataError, check_named
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
-from isogloss.data.corpus import SPLITS
-from isogloss.data.projection.label_projection import texts_of
-from isogloss.data.sources import Sources
-from isogloss.metrics.source_choice import describe_doubt, rank_sources
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import (
     choice_data,
@@ -35,7 +28,7 @@ from isogloss.reports.comparison_cells import (
 )
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.names import count, language, percent, test_set_name
+from isogloss.reports.names import count, percent, test_set_name
 from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
 
@@ -214,72 +207,6 @@ def _print_ranked(
         _show_candidates(test_set, target)
     for test_set in candidates:
         _show_ensembles(test_set, languages or measured_languages, address)
-
-
-TEXTS = 1000
-"""Texts per language that are compared."""
-
-
-def print_sources(
-    sources: Sequence[str],
-    targets: Sequence[str],
-    corpus: str,
-    data: str,
-    address: str | None,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Print the source languages ranked for each target, the best first, with the facts behind the ranking.
-
-    Raises ConfigError with a folder of runs, or without targets.
-    """
-    if address is not None or not targets:
-        raise ConfigError(EITHER)
-    source_codes = languages_named(sources)
-    target_codes = languages_named(targets)
-    codes = dict.fromkeys((*source_codes, *target_codes)) if corpus else ()
-    corpus = register_corpus(corpus, data)
-    texts = {code_of_language: _texts(Sources(data), corpus, code_of_language) for code_of_language in codes}
-    for target in target_codes:
-        ranking = rank_sources(target, source_codes, texts)
-        doubt = describe_doubt(ranking)
-        rows = [{"target": target, **candidate._asdict(), "doubt": doubt or None} for candidate in ranking]
-        if output.as_json:
-            for row in rows:
-                emit({name: or_none(value) for name, value in row.items()})
-            continue
-        choice = f"don't know, as {doubt}" if doubt else "the rule's choice first"
-        show_line(f"Source languages for {language(target)}, {choice}")
-        Display().table(
-            ("source", "same family", "same script", "same word order", "trigrams in common", "rule"),
-            [
-                (
-                    language(candidate.language),
-                    *(_yes_or_no(fact) for fact in (candidate.family, candidate.script, candidate.order)),
-                    percent(candidate.trigrams),
-                    f"{candidate.rule:+.2f}" if candidate.is_known else "–",
-                )
-                for candidate in ranking
-            ],
-        )
-
-
-def _texts(sources: Sources, corpus: str, language: str) -> list[str]:
-    for split in SPLITS:
-        with suppress(DataError):
-            return [
-                " ".join(texts_of(example))
-                for example in sources.examples(corpus, language, split, examples=TEXTS)
-            ]
-    raise DataError(
-        f"{corpus}: no split of language {language!r} was found. Remove the language, or --corpus."
-    )
-
-
-def _yes_or_no(fact: float) -> str:
-    if isnan(fact):
-        return "–"
-    return "yes" if fact else "no"
 
 
 def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, with_ranking: bool) -> None:

@@ -14,7 +14,7 @@ from isogloss.core.records import Row, Value
 from isogloss.core.rows.models import ByMeasure, ScoreRow
 from isogloss.core.run_parts import Named
 from isogloss.data.corpus import Split
-from isogloss.data.examples import ComparableText, Translation
+from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.task import Task
@@ -97,6 +97,8 @@ class MeasureSetting:
     """Return the comparable text of a pair such as en-fr, of one split."""
     parallel: ParallelText
     """Parallel text in several languages: bitext, or the examples of parallel test sets."""
+    examples: Callable[[str], list[Example]] = _not_given
+    """Return the examples of one language, without looking at their labels."""
     text: Callable[[str], Iterator[str]] = _not_given
     """Iterate over the lines of one language's raw text. Each call starts at the first line."""
     masked_lm: Callable[[Subject], LoadedEncoder] = _not_given
@@ -142,8 +144,8 @@ class Diagnostic(Named, Protocol):
     """Subject of one measurement. "model"; "cell": the models of a cell (its field ``between``); "scores":
     the scores of a model; "seeds": the scores of all seeds; "encoder". The following measure each encoder and
     each model's encoder: "states" on bitext, "parallel" on bitext or labelled test sets, "comparable" on
-    comparable text, and "words" on word-aligned bitext. "text": each encoder with its masked-LM head, on raw
-    text."""
+    comparable text, and "words" on word-aligned bitext. "examples": each encoder, on labelled corpora.
+    "text": each encoder with its masked-LM head, on raw text."""
 
     needs_labels: ClassVar[bool] = True
     """Whether it reads the labels of the examples that it is taken on."""

@@ -253,6 +253,24 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
     return _on_examples(request, subjects, corpus)
 
 
+def labelled_examples(request: MeasureRequest, subjects: Measured) -> Measure:
+    """Read the examples of a corpus with labels. Default: the grid's corpus."""
+    cell = next(iter(request.cells), None)
+    corpus = request.choice.corpus or (cell.corpus if cell else "")
+    if not corpus:
+        raise ConfigError(f"{request.diagnostic.name} needs labelled examples: name a corpus.")
+    with add_location("corpus"):
+        if not tasks_of(corpus):
+            raise ConfigError(
+                f"{corpus!r} has text without labels, and {request.diagnostic.name} reads examples "
+                f"of a task. Name a corpus of the task, as in wikiann."
+            )
+        treebanks = _treebanks(request, corpus, subjects._replace(cell=cell))
+        run = request.measure(subjects, corpus, subjects.languages, treebanks)
+    request.check_languages(subjects.encoder, subjects.languages)
+    return replace(run, treebanks=tuple(pair for pair in treebanks if pair[0] in subjects.languages))
+
+
 def raw_text(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read raw text. Default: the corpus of the encoder's pretraining."""
     corpus = request.choice.corpus or "+".join(subjects.encoder.original.training_corpora)
@@ -361,6 +379,11 @@ SUBJECTS: Mapping[str, SubjectKind] = {
         f"{_WITHIN}, on bitext or parallel test sets",
         _MODELS,
         _make_builder(encoders_and_models, parallel_text),
+    ),
+    "examples": SubjectKind(
+        "encoder, on examples of a labelled corpus",
+        (*_ENCODERS, "treebanks"),
+        _make_builder(encoders, labelled_examples),
     ),
     "text": SubjectKind(
         "encoder with its masked-LM head, on raw text", _ENCODERS, _make_builder(masked_lms, raw_text)

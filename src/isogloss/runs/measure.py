@@ -184,6 +184,7 @@ class Measure(Run):
                 list[ComparableText], context.sources.examples(self.corpus, pair, cast(Split, split))
             ),
             parallel=_parallel_text(context, self, warn),
+            examples=partial(self.read, context),
             text=partial(text_of, context, self),
             masked_lm=loads(masked_lm_of),
             precision=context.precision,

@@ -43,6 +43,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "label-free": (models.LabelFreeRow,),
     "retrieval": (encoders.RetrievalRow,),
     "mining": (encoders.MiningRow,),
+    "nearest-sources": (encoders.NearestSourceRow,),
     "anisotropy": (encoders.AnisotropyRow,),
     "word-distance": (encoders.WordDistanceRow, encoders.DistanceBinRow, encoders.DimensionShareRow),
     "cka": (encoders.CkaRow,),

@@ -46,6 +46,27 @@ class MiningRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearestSourceRow:
+    """Share of a candidate's words (or texts) among the nearest neighbours of a target's, in one layer."""
+
+    frame: ClassVar[str] = "nearest-sources"
+    model: str
+    language: str
+    """The target."""
+    candidate: str
+    layer: int
+    neighbours: int
+    centred: bool
+    items: int
+    """Words or texts of the target."""
+    share: float
+    behind: float
+    """Share of the target's first candidate less this one."""
+    chosen: bool
+    """Whether it is the first, and more than chance puts it before the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnisotropyRow:
     """Mean cosine between different sentences of one language, in one layer."""
 

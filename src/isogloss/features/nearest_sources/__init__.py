@@ -1,0 +1,1 @@
+"""Nearest sources: which languages have the words that an encoder represents most like the target's?"""
