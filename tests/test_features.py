@@ -19,6 +19,7 @@ from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entr
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING
+from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import PARTS
@@ -32,6 +33,7 @@ TABLES = {
     "engines": ENGINES,
     "functions": isogloss.__all__,
     "methods": METHODS,
+    "next-steps": NEXT_STEPS,
     "opening-figures": OPENING_PATHS,
     "pretraining": PRETRAINING,
     "report-parts": PARTS,

@@ -47,7 +47,7 @@ KNOWN_TO = {
     "huggingface_hub": {"data", "encoders", "using"},
     "accelerate": {"training"},
     "mlflow": {"training"},
-    "optuna": {"engine", "recipes"},
+    "optuna": {"features", "recipes"},
     "ray": {"features"},
     "submitit": {"features"},
     "typer": {"cli", "features"},
@@ -69,7 +69,7 @@ KNOWN_TO = {
     "systran_align": {"aligners"},
 }
 WALL_CLOCKS = {
-    "reports/exchange.py": {"time"},  # when a record was written, for its readers
+    "features/result_formats/exchange.py": {"time"},  # when a record was written, for its readers
     "data/fetching/downloading.py": {"time"},  # For a server that does not report its time.
     "store/leases.py": {"now"},  # In the log, for people.
 }

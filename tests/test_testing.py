@@ -13,7 +13,7 @@ from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import About
 from isogloss.data.formats.word_links import Aligned
 from isogloss.data.projection.label_projection import Translated
-from isogloss.diagnostics.label_free import LabelFree
+from isogloss.features.choosing.label_free import LabelFree
 from isogloss.functional.models import load_corpus
 from isogloss.methods.plain import SourceOnly
 from isogloss.reports.checks import HELPS, check_of

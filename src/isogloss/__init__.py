@@ -10,7 +10,7 @@ from isogloss.core import VERSION as __version__
 from isogloss.core.errors import explaining_missing_models
 
 if TYPE_CHECKING:
-    from isogloss.api import compare_outputs, compare_runs, corpus, run, search
+    from isogloss.api import corpus, run
     from isogloss.core.errors import (
         ConfigError,
         DataError,
@@ -36,32 +36,34 @@ if TYPE_CHECKING:
         Translation,
     )
     from isogloss.encoders.mixup import MixingTrace
-    from isogloss.engine.searching import Search, Trial
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
     from isogloss.features.averaging.functions import average
-    from isogloss.features.gradient_conflict.functions import gradient_conflict
-    from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
-    from isogloss.features.language_gates.functions import language_gates
-    from isogloss.features.meta_learning.learner import MetaLearner
-    from isogloss.features.mining.functions import mine
-    from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
-    from isogloss.features.word_distance.functions import word_distances
-    from isogloss.functional.alignment import WordLinks, align, project_labels
-    from isogloss.functional.given_models import TextModel, TextTokenizer
-    from isogloss.functional.mixup import MixupLoss, mixing
-    from isogloss.functional.models import load_corpus, load_encoder
-    from isogloss.functional.nearest_sources import NearestSource, rank_sources_by_states
-    from isogloss.functional.predictions import Comparison, compare
-    from isogloss.functional.states import States, states
-    from isogloss.functional.word_order import reorder_questions
-    from isogloss.metrics.expected_score import (
+    from isogloss.features.choosing.expected_score import (
         ExpectedScore,
         LabelConsistency,
         consistency,
         expected_score,
         score_bound,
     )
-    from isogloss.metrics.source_choice import SourceCandidate, rank_sources
+    from isogloss.features.choosing.nearest_sources import NearestSource, rank_sources_by_states
+    from isogloss.features.choosing.source_choice import SourceCandidate, rank_sources
+    from isogloss.features.comparing.functions import compare_outputs, compare_runs
+    from isogloss.features.comparing.predictions import Comparison, compare
+    from isogloss.features.gradient_conflict.functions import gradient_conflict
+    from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
+    from isogloss.features.language_gates.functions import language_gates
+    from isogloss.features.meta_learning.learner import MetaLearner
+    from isogloss.features.mining.functions import mine
+    from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
+    from isogloss.features.searching.functions import search
+    from isogloss.features.searching.search import Search, Trial
+    from isogloss.features.word_distance.functions import word_distances
+    from isogloss.functional.alignment import WordLinks, align, project_labels
+    from isogloss.functional.given_models import TextModel, TextTokenizer
+    from isogloss.functional.mixup import MixupLoss, mixing
+    from isogloss.functional.models import load_corpus, load_encoder
+    from isogloss.functional.states import States, states
+    from isogloss.functional.word_order import reorder_questions
     from isogloss.recipes.recipe import (
         AdjustTable,
         EncoderTable,
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
     from isogloss.using.models import Model, load_model
 
 _NAMES = {
-    "api": "compare_outputs compare_runs corpus run search",
+    "api": "corpus run",
     "core.errors": (
         "ConfigError DataError DivergedError InputError IsoglossError MissingPackageError ModelError "
         "RunError StorageError"
@@ -92,17 +94,12 @@ _NAMES = {
         "SentencePair TaggedSentence TextLine Translation"
     ),
     "encoders.mixup": "MixingTrace",
-    "engine.searching": "Search Trial",
     "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
-    "functional.nearest_sources": "NearestSource rank_sources_by_states",
-    "functional.predictions": "Comparison compare",
     "functional.states": "States states",
     "functional.word_order": "reorder_questions",
-    "metrics.expected_score": "ExpectedScore LabelConsistency consistency expected_score score_bound",
-    "metrics.source_choice": "SourceCandidate rank_sources",
     "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",
     "reports.comparison": "Compared",
     "reports.measurements": "PlannedRun",

@@ -12,9 +12,8 @@
 What needs torch or pandas is imported where it is used.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -22,21 +21,18 @@ from isogloss.core.arguments import checks_arguments, do_nothing
 from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import is_launched
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.run_parts import Positive, Rate, Weight, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.engine.fork_server import start_early
-from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
+from isogloss.recipes.recipe_text import Source, folder_for, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
-from isogloss.store import local_folder, store_at
+from isogloss.store import store_at
 from isogloss.store.store import Outcome
-from isogloss.study import Result, Study, read, report, report_alone, write_report_of
+from isogloss.study import Result, Study, read, report, report_alone
 
 if TYPE_CHECKING:
     from isogloss.data.corpus import Corpus
-    from isogloss.engine.searching import Search, Trial
     from isogloss.planning.plan import Announce
     from isogloss.recipes.described_rows import Rows
-    from isogloss.reports.comparison import Compared
 
 
 @explaining_missing_models()
@@ -100,154 +96,6 @@ def run(
     return Result(
         plan.store.root, outcome=outcome, ids=tuple(identity(planned_run) for planned_run in plan.runs)
     )
-
-
-@checks_arguments
-def compare_runs(
-    runs: str | Path | Sequence[str | Path],
-    *,
-    against: str,
-    measure: str = "",
-    split: str = "",
-    points: Rate = 1.0,
-    margin: Weight | None = None,
-    folder: str | Path = QUICKSTART,
-    on_progress: OnProgress = no_progress,
-) -> "Compared":
-    """Compare the systems of runs with a baseline, each with all its seeds, on every test set and language.
-
-    ``runs`` are folders of runs, folders of single runs, their URLs, or (prefixes of) ids of runs in
-    ``folder``. ``against`` is a method as the report names it (each encoder's own), an encoder (each
-    method's own), "ENCODER / METHOD", or the id of a run. ``measure`` is each task's main metric and
-    ``split`` its test split (else dev), unless named.
-
-    The ``frame`` of the result has a row for each system and language: ``difference`` (0 to 1), its 95 %
-    interval (``low``, ``high``), Cohen's d (``effect``), p over seeds (``p_units``), examples
-    (``p_examples``), both (``p_value``) and corrected (``p_holm``), and the seeds that would detect
-    ``points`` percentage points (``seeds_needed``). With a ``margin`` (0.01 is one point) it has the p of the
-    test that both are equivalent within it (``p_equivalence``). ConfigError if nothing can be compared.
-
-    Device: none. Cost: reads the records, and the predictions of the runs compared.
-
-    >>> compared = isogloss.compare_runs("runs/quickstart", against="source-only")   # doctest: +SKIP
-    >>> compared.frame[["language", "method", "difference", "p_holm"]]          # doctest: +SKIP
-    """
-    from isogloss.reports import compared_runs
-
-    default = local_folder(folder, on_progress)
-    names_of = [runs] if isinstance(runs, str | Path) else runs
-    folders, names = compared_runs.folders_and_runs(
-        [local_folder(name, on_progress) for name in names_of], default
-    )
-    if default not in folders and folder != QUICKSTART:
-        raise ConfigError(f"--in {folder}: whatever is compared has its own folder. Remove it.")
-    request = compared_runs.ComparisonRequest(
-        against=against, measure=measure, split=split, points=points, margin=margin
-    )
-    return compared_runs.compare_runs(folders, names, request, on_progress)
-
-
-@checks_arguments
-def compare_outputs(
-    files: str | Path | Sequence[str | Path],
-    *,
-    against: str | Path = "",
-    gold: str | Path = "",
-    by: str = "",
-    measure: str = "",
-    margin: Weight | None = None,
-) -> "Compared":
-    """Compare files of outputs, of isogloss or other programs, with a baseline's, by language, over examples.
-
-    ``files`` have a JSON object for each example, as ``isogloss predict`` (with ``--json``) and
-    lm-evaluation-harness write them; ``against`` is one of them (default: the last). ``gold`` is a file
-    of gold answers, where the outputs have none. ``by`` pairs examples by "id" or by "order". Default: by
-    id, where all have one. ``measure`` is the main one of the answers' task, unless named; the column
-    ``task`` says which task the answers were taken for.
-
-    The ``frame`` of the result has a row for each file and language, and for the mean of several: both
-    scores, the ``difference`` (0 to 1) with its 95 % interval over examples (``low_examples``,
-    ``high_examples``), p over examples (``p_examples``, corrected ``p_examples_holm``), answers that became
-    right (``gained``), wrong (``lost``) and other (``changed``), and with a ``margin`` the p of the test that
-    both are equivalent within it (``p_equivalence``). DataError, with file and line, where files do not fit
-    or a sample has no finite number; ConfigError for a single file or an unknown measure.
-
-    Device: none. Cost: one pass over the files; the permutation test of F1 has 1,000 rounds.
-
-    >>> compared = isogloss.compare_outputs(["ours.jsonl", "theirs.jsonl"])     # doctest: +SKIP
-    >>> compared.frame[["system", "language", "difference", "p_examples_holm"]] # doctest: +SKIP
-    """
-    from isogloss.data.files import disk_file
-    from isogloss.reports.compared_outputs import compare_outputs as compare_files
-
-    names = [files] if isinstance(files, str | Path) else list(files)
-    baseline = str(against or next(reversed(names), ""))
-    systems = [disk_file(Path(name)) for name in names if str(name) != baseline]
-    if not systems:
-        raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
-    right = disk_file(Path(gold)) if gold else None
-    return compare_files(
-        systems, disk_file(Path(baseline)), gold=right, by=by, measure=measure, margin=margin
-    )
-
-
-@explaining_missing_models()
-@checks_arguments
-def search(
-    recipe: Source,
-    *,
-    over: Mapping[str, str | Sequence[object]],
-    trials: Positive = 20,
-    by: str = "",
-    target_dev: bool = False,
-    seed: Whole = 0,
-    to: str | Path | None = None,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    changes: Mapping[str, object] | None = None,
-    scale: str = "",
-    on_progress: OnProgress = no_progress,
-    announce: "Announce" = do_nothing,
-    on_trial: "Callable[[Trial], None]" = do_nothing,
-    command: str = "isogloss search (in Python)",
-    **execution: Unpack[ExecutionOptions],
-) -> "Search":
-    """Search for the setting of a recipe whose models score highest on the source's dev set.
-
-    ``over`` maps dotted keys of the recipe to a range ("1e-5..1e-3:log") or a list of values; ``by`` is a
-    measure (default: the task's metric). A trial's score is the mean over the recipe's seeds. With
-    ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are ordinary runs in
-    the folder, so the same call, or one with more ``trials``, goes on where it was. The best one's recipe is
-    written ``to`` a file that extends the recipe. The other arguments are as for ``run``.
-
-    ConfigError for a key of ``over`` that the recipe lacks, or a range without values.
-
-    Device: chosen by ``devices``, as of ``run``. Cost: ``trials`` times the runs of the recipe, without
-    those that have a record.
-    """
-    options = parse_execution(**execution)
-    start_early(options.processes)
-    from isogloss.engine.engine import make_planned
-    from isogloss.engine.searching import SearchRequest
-    from isogloss.engine.searching import search as search_plans
-
-    refuse_several_processes()
-    request = SearchRequest(
-        recipe=recipe,
-        over=over,
-        trials=trials,
-        by=by,
-        target_dev=target_dev,
-        seed=seed,
-        out=out or folder_for(recipe),
-        data=data,
-        changes=changes or {},
-        scale=scale,
-    )
-    make = partial(make_planned, execution=options, announce=announce, on_progress=on_progress)
-    result = search_plans(request, make, to=Path(to) if to else None, command=command, on_trial=on_trial)
-    write_report_of(store_at(out or folder_for(recipe)), on_progress)
-    return result
 
 
 @checks_arguments
@@ -339,12 +187,9 @@ def refuse_several_processes() -> None:
 __all__ = [
     "Result",
     "Study",
-    "compare_outputs",
-    "compare_runs",
     "corpus",
     "read",
     "report",
     "report_alone",
     "run",
-    "search",
 ]

@@ -39,7 +39,10 @@ VERBS = {
         *("runs", "--against", "--predictions", "--by", "--gold"),
         *("--measure", "--split", "--points", "--margin", "--in", "--quiet -q", "--json", "--debug"),
     ],
-    "choose": ["folder", "--language", "--source", "--corpus", "--data", "--quiet -q", "--json", "--debug"],
+    "choose": [
+        *("folder", "--language", "--source", "--corpus", "--data", "--encoder"),
+        *("--quiet -q", "--json", "--debug"),
+    ],
     "show": ["identity", "--in", "--quiet -q", "--json", "--debug"],
     "list": ["what", "--in", "--language", "--quiet -q", "--json", "--debug"],
     "predict": [

@@ -208,7 +208,7 @@ ELSEWHERE = {
     "core/atomic_files.py": {"rglob", "chmod"},  # In a new folder of this process.
     "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
-    "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
+    "features/searching/search.py": {"read_bytes"},  # The recipe that the user named.
     "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "features/claims/four_papers.py": {"read_text"},  # A file of the package.
     "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.

@@ -13,8 +13,8 @@ from in_translation import without_tags
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.examples import LabelledText, ParsedSentence
-from isogloss.diagnostics.label_free import LabelFree, estimated_by_threshold, moved_weights
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.choosing.label_free import LabelFree, estimated_by_threshold, moved_weights
 from isogloss.tasks import TASKS, find_task
 from isogloss.training.evaluation import evaluation
 

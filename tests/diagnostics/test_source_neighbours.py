@@ -8,7 +8,7 @@ from measuring import WORDS, measure_setting
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
-from isogloss.features.nearest_sources.diagnostic import NearestSources
+from isogloss.features.choosing.nearest_sources_diagnostic import NearestSources
 from isogloss.runs.measure import Measure
 from says import says
 

@@ -11,8 +11,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.engine import engines
-from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
 from isogloss.engine.work import Work
+from isogloss.features.searching.search import SearchRequest, _plan, _proposals, search
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import recipe_text
 from isogloss.recipes.request import Choices, Range, parse_over, space_of
@@ -156,7 +156,7 @@ def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
     (tmp_path / "tiny-best.toml").unlink()
     (tmp_path / "tiny-best.toml").mkdir()
     assert "tiny-best.toml:" in refusal(tmp_path)
-    monkeypatch.setattr("isogloss.engine.searching.find_spec", lambda _: None)
+    monkeypatch.setattr("isogloss.features.searching.search.find_spec", lambda _: None)
     assert refusal(tmp_path).endswith('Install: pip install "isogloss[search]"')
 
 
@@ -175,7 +175,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
     def score_trial(trial, request, plan, outcome):
         return replace(trial, score=float(trial.values["grid.optimization.epochs"]), seeds=1)
 
-    monkeypatch.setattr("isogloss.engine.searching._score_trial", score_trial)
+    monkeypatch.setattr("isogloss.features.searching.search._score_trial", score_trial)
     methods = '"grid.method" = [{ name = "source-only" }, { name = "bilingual" }]'
     text = (
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale also has a searched field.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.functional.nearest_sources import NearestSource, explain_doubt, states_of_examples
+from isogloss.features.choosing.nearest_sources import NearestSource, explain_doubt, states_of_examples
 from isogloss.functional.states import States
 from says import says
 

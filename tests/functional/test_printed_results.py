@@ -11,7 +11,7 @@ import isogloss
 from any_models import make_model
 from isogloss.core.progress import Progress
 from isogloss.data.corpora.described import KNOWN
-from isogloss.engine.searching import Search, Trial
+from isogloss.features.searching.search import Search, Trial
 from isogloss.reports.report import Report
 from isogloss.store.store import Outcome
 from isogloss.using.formats import Prediction

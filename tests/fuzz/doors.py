@@ -212,7 +212,7 @@ def predictions() -> Iterator[Door]:
 
 def outputs() -> Iterator[Door]:
     """Yield what other tools write of answers, compared with each other."""
-    from isogloss.reports.compared_outputs import compare_outputs
+    from isogloss.features.comparing.compared_outputs import compare_outputs
 
     def compare(folder: Path) -> object:
         return compare_outputs([disk_file(folder / "a.jsonl")], disk_file(folder / "b.jsonl"))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from isogloss import consistency, expected_score, score_bound
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.metrics.expected_score import least_families, logits, share_of, wilson_interval
+from isogloss.features.choosing.expected_score import least_families, logits, share_of, wilson_interval
 
 SIGNALS = Path(__file__).parent / "signals.csv"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from isogloss.metrics.model_choice import best, labelled_languages, regret, rule, standardise_signal
+from isogloss.features.choosing.model_choice import best, labelled_languages, regret, rule, standardise_signal
 
 NAN = np.nan
 TABLES = arrays(np.float64, (4, 5), elements=st.floats(0, 1).map(lambda score: round(score, 3)))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from isogloss import rank_sources
 from isogloss.core.errors import ConfigError
+from isogloss.features.choosing.source_choice import describe_doubt, trigram_cosine, trigram_counts
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.source_choice import describe_doubt, trigram_cosine, trigram_counts
 
 CHOOSING = Path(__file__).parents[2] / "docs" / "results" / "choosing"
 

@@ -13,10 +13,7 @@ from made_up_rows import facts, frame, model_of, shuffle_rows
 from each import each
 from isogloss.core.records import PREDICTIONS
 from isogloss.data.result_files import Predictions, write_predictions
-from isogloss.metrics.expected_score import expected_score
-from isogloss.metrics.labels import Tree
-from isogloss.metrics.model_choice import rule
-from isogloss.reports.candidates import (
+from isogloss.features.choosing.candidates import (
     KINDS,
     NO_ENSEMBLE,
     RANDOM,
@@ -25,7 +22,9 @@ from isogloss.reports.candidates import (
     all_candidates,
     shared_answers,
 )
-from isogloss.reports.choosing import (
+from isogloss.features.choosing.expected_score import expected_score
+from isogloss.features.choosing.model_choice import rule
+from isogloss.features.choosing.report import (
     DO_NOT_KNOW,
     choice_data,
     choice_tables,
@@ -34,6 +33,7 @@ from isogloss.reports.choosing import (
     regret_data,
     regret_tables,
 )
+from isogloss.metrics.labels import Tree
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.tasks import ALL_TASKS
 from isogloss.using.kinds import kind_of

@@ -13,8 +13,8 @@ import pytest
 from made_up_rows import facts, frame, model_of
 
 from each import each
-from isogloss.reports.candidates import all_candidates
-from isogloss.reports.choosing import (
+from isogloss.features.choosing.candidates import all_candidates
+from isogloss.features.choosing.report import (
     MIN_LANGUAGES,
     choice_data,
     choice_tables,

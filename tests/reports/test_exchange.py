@@ -7,7 +7,7 @@ import pytest
 from made_up_rows import make_measurements, score
 
 from isogloss.core.errors import ConfigError
-from isogloss.reports.exchange import write_results
+from isogloss.features.result_formats.exchange import write_results
 
 SCHEMA = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "every_eval_ever-0.3.0.json"
 

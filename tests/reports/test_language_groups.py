@@ -8,7 +8,7 @@ from made_up_rows import make_measurements
 from made_up_studies import MODEL, adjusted_facts
 from scipy.stats import t
 
-from isogloss.reports.language_groups import ALL, group_tables, language_groups
+from isogloss.features.language_groups.report import ALL, group_tables, language_groups
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import MEAN
 

@@ -11,8 +11,8 @@ from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
+from isogloss.features.comparing.compared_outputs import compare_outputs
 from isogloss.recipes.descriptions import describe_corpus
-from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import EvaluateOptions, evaluate
 from isogloss.using.kinds import kind_of

@@ -14,9 +14,9 @@ from isogloss.data.corpora.described import KNOWN
 from isogloss.data.examples import Question
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
+from isogloss.features.comparing.compared_outputs import compare_outputs
 from isogloss.metrics.labels import repair
 from isogloss.recipes.descriptions import describe_corpus
-from isogloss.reports.compared_outputs import compare_outputs
 from isogloss.tasks import find_task
 from isogloss.using import EvaluateOptions
 from isogloss.using.kinds import kind_of

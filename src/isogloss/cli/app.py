@@ -140,25 +140,6 @@ def report(
         webbrowser.open(result.html.resolve().as_uri())
 
 
-@verb(app, STUDY, "isogloss results runs/quickstart")
-@with_groups
-def results(
-    folder: str,
-    form: str = "every-eval-ever",
-    to: Path = Path("results"),
-    organization: str = "unknown",
-    *,
-    quiet: bool = False,
-) -> None:
-    """Write the scores of a folder of runs in formats of public result collections."""
-    from isogloss.reports.exchange import write_results
-    from isogloss.study import read
-
-    for path in write_results(read(folder).measurements, form, to, organization=organization):
-        if not quiet:
-            show_line(path)
-
-
 @claims_app.callback()
 @with_groups
 def claims(context: typer.Context, as_json: bool = False) -> None:
@@ -175,7 +156,7 @@ def diff(
     output: OutputOptions,
 ) -> None:
     """Compare the verdicts of two reports: which claims and which checks differ."""
-    from isogloss.cli.display import Display, show_line
+    from isogloss.cli.display import Display
     from isogloss.reports.verdicts import changed_verdicts
 
     rows = [tuple(change.values()) for change in changed_verdicts(first, second)]
@@ -183,90 +164,6 @@ def diff(
         show_line("No verdict differs.")
         return
     Display(as_json=output.as_json).table(("claim", "before", "after", "why"), rows)
-
-
-@verb(app, STUDY, "isogloss compare runs/quickstart --against source-only")
-@with_groups
-def compare(
-    runs: list[str],
-    against: str = "",
-    predictions: bool = False,
-    by: str = "",
-    gold: Path | None = None,
-    measure: str = "",
-    split: str = "",
-    points: float = 1.0,
-    margin: float | None = None,
-    folder: str = QUICKSTART,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Test differences from a baseline per language, over seeds and examples: p, interval, power.
-
-    p is computed over seeds (t-test), over examples (paired t-test for means, permutation test for F1) and
-    over both (min F'), with Holm's correction over a test set. Stored predictions are used, so nothing is
-    run again. Files of outputs (--predictions) have one seed each, so they are only tested over examples.
-    """
-    from isogloss import api
-    from isogloss.cli.comparing import print_compared_outputs, print_comparisons
-
-    share = None if margin is None else margin / 100
-    if predictions:
-        if split or points != 1.0 or folder != QUICKSTART:
-            raise ConfigError("--split, --points and --in apply to runs. Remove them, or --predictions.")
-        comparison = api.compare_outputs(
-            runs, against=against, gold=gold or "", by=by, measure=measure, margin=share
-        )
-        print_compared_outputs(comparison, as_json=output.as_json)
-        return
-    if not against:
-        raise ConfigError(
-            "missing option '--against': the baseline of the comparison. See: isogloss compare --help"
-        )
-    if by or gold:
-        raise ConfigError("--by and --gold apply to files of outputs. Add --predictions, or remove them.")
-    with output.progress as display:
-        comparison = api.compare_runs(
-            runs,
-            against=against,
-            measure=measure,
-            split=split,
-            points=points,
-            margin=share,
-            folder=folder,
-            on_progress=display.on_progress,
-        )
-    print_comparisons(comparison, points=points, output=output)
-
-
-@verb(app, STUDY, "isogloss choose --source en,ar,hi --language sw")
-@with_groups
-def choose(
-    folder: str | None = None,
-    languages: list[str] | None = None,
-    source: list[str] | None = None,
-    corpus: str = "",
-    data: str | None = None,
-    encoder: str = "",
-    *,
-    output: OutputOptions,
-) -> None:
-    """Rank the models for each language without labels, or decide that the best is not known.
-
-    Where languages of four families have labels, it prints the score to expect with an 80 % interval.
-    It also prints the score of the choice in other languages that have labels, and the command that
-    predicts with all models together. Labels, where available, show what such choices lose.
-    With --source the choice is among source languages, by family, script and what texts have in common, or
-    with --encoder by the nearest neighbours of the target's words among those of all sources.
-    """
-    from isogloss.cli.comparing import print_choices
-    from isogloss.cli.source_languages import SourceChoice, print_sources
-
-    if source or encoder:
-        choice = SourceChoice(source or (), languages or (), corpus, data or "", encoder)
-        print_sources(choice, folder, output=output)
-    else:
-        print_choices(folder, languages or (), output=output)
 
 
 @verb(app, STUDY, "isogloss show 0f2a --in runs/quickstart")

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from isogloss.cli import completion
 from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError
+from isogloss.core.registry import FEATURES
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.request import parse_change, toml_or_text, unique_keys
 
@@ -35,9 +36,14 @@ STANDARD_OUTPUT = Path("-")
 TYPE_NAMES = {bool: "", str: "TEXT", int: "INTEGER", float: "FLOAT", Path: "PATH"}
 """Names of the types of options in the help. Flags have none."""
 
-_ENTRIES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("options.toml").read_text(encoding="utf-8")
-)
+OPTIONS = "options.toml"
+"""File of the options of verbs: one of isogloss, and one in the folder of each feature with verbs."""
+
+_ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    owner: entries
+    for path in (Path(__file__).with_name(OPTIONS), *sorted(FEATURES.glob(f"*/{OPTIONS}")))
+    for owner, entries in tomllib.loads(path.read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True)

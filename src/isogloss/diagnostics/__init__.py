@@ -12,7 +12,6 @@ DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
         "scores": "isogloss.diagnostics.scores:Scores",
         "run-variance": "isogloss.diagnostics.scores:RunVariance",
         "transfer-gap": "isogloss.diagnostics.scores:TransferGap",
-        "label-free": "isogloss.diagnostics.label_free:LabelFree",
         "mixup-ratio": "isogloss.diagnostics.mixup:MixupRatio",
         "mixup-sweep": "isogloss.diagnostics.mixup:MixupSweep",
         "link-attention": "isogloss.diagnostics.mixup:LinkAttention",

@@ -2,13 +2,13 @@
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import stdev
 
+from isogloss.core.registry import Registry
 from isogloss.metrics.significance import seeds_needed
-from isogloss.reports.candidates import all_candidates
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SystemComparison, main_scores
 from isogloss.reports.measurements import Measurements
@@ -33,33 +33,20 @@ class NextStep:
     command: str = ""
 
 
+Suggest = Callable[[Measurements, str], Sequence[NextStep]]
+"""From measurements, and the folder of the runs as a command names it, to steps."""
+
+NEXT_STEPS: Registry[Suggest] = Registry({}, features="next-steps")
+"""Steps that features suggest, by the name of the feature."""
+
+
 def next_steps(measurements: Measurements) -> list[NextStep]:
     """List the next steps after a study, most urgent first."""
     words = _words(measurements.command)
     folder = shlex.quote(_folder(words))
     steps = [*_to_finish(measurements), *_to_decide(measurements, words)]
-    if all_candidates(measurements):
-        text = "Choose a model without labels, and see what such choices lose where labels are known."
-        steps.append(NextStep(text, f"isogloss choose {folder}"))
-    elif measurements.has_rows("scores") and measurements.frame("scores")["model"].nunique() > 1:
-        text = (
-            'Choosing among these models without target labels needs [[measure]] name = "label-free" in the '
-            "recipe. Models are not trained again."
-        )
-        steps.append(NextStep(text, measurements.command))
-    baselines = [
-        str(baseline["name"])
-        for test_set in _main_sets(measurements)
-        for baseline in test_set.references.values()
-    ]
-    if baselines:
-        name = shlex.quote(max(baselines, key=baselines.count))
-        text = "Test every difference from a baseline, over seeds and examples."
-        steps.append(NextStep(text, f"isogloss compare {folder} --against {name}"))
+    steps += [step for name in NEXT_STEPS for step in NEXT_STEPS[name](measurements, folder)]
     if measurements.finished("fine-tune"):
-        if measurements.has_rows("interpolation") or measurements.has_rows("plane"):
-            text = "Move along the paths with your own sentences, all seeds side by side."
-            steps.append(NextStep(text, f"isogloss explore {folder}"))
         steps += [_to_predict(measurements, folder)]
     return steps
 
@@ -99,17 +86,11 @@ def _to_finish(measurements: Measurements) -> Iterator[NextStep]:
         )
 
 
-def _main_sets(measurements: Measurements) -> list[ScoredSet]:
-    """Return the test sets of the main metrics on the best splits."""
-    main_sets = main_scores(measurements.frame("scores")).index
-    return [test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(main_sets).all()]
-
-
 def _to_decide(measurements: Measurements, words: list[str]) -> Iterator[NextStep]:
     """Suggest seeds for the largest differences on targets that are not significant over seeds."""
     comparisons = [
         (comparison, system, baseline, test_set)
-        for test_set in _main_sets(measurements)
+        for test_set in main_sets(measurements)
         for comparison, system, baseline in _find_undecided(measurements, test_set)
     ]
     comparisons.sort(key=lambda entry: -abs(entry[0].difference))
@@ -182,3 +163,9 @@ def _to_predict(measurements: Measurements, folder: str) -> NextStep:
     best_run = str(means.idxmax()) if len(means) else min(models)
     choice_text = " with the model of the highest mean score" if len(means) else ""
     return NextStep(f"Label a file of your own{choice_text}.", f"isogloss predict {folder}/{best_run} FILE")
+
+
+def main_sets(measurements: Measurements) -> list[ScoredSet]:
+    """Return the test sets of the main metrics on the best splits."""
+    main_sets = main_scores(measurements.frame("scores")).index
+    return [test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(main_sets).all()]

@@ -15,9 +15,8 @@ from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
 from isogloss.core.processes import is_of_code
 from isogloss.core.registry import Registry
 from isogloss.core.rows import ROWS
-from isogloss.reports import choosing, line_figures, published, score_tables
+from isogloss.reports import line_figures, score_tables
 from isogloss.reports.drawing import Figure
-from isogloss.reports.language_groups import group_tables
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import slug
 from isogloss.reports.parts import Part, Show
@@ -138,10 +137,6 @@ PARTS: Registry[Sequence[Part]] = Registry({}, features="report-parts")
 ENTRIES: Sequence[Part] = (
     *(part for name in PARTS for part in PARTS[name]),
     ("scores", score_tables.score_tables),
-    ("published", published.published_tables),
-    ("language-groups", group_tables),
-    ("choice", choosing.choice_tables),
-    ("choice", choosing.regret_tables),
     ("seeds", line_figures.seed_figures),
     *((entry.section, entry.show) for entry in OF_ONE_FRAME),
     (OTHERS, other_tables),

@@ -16,16 +16,7 @@ from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import canonical_language
 from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
-from isogloss.metrics.significance import System, SystemPair
-from isogloss.reports.comparison import (
-    Compared,
-    SystemComparison,
-    add_example_test,
-    compare_means,
-    count_flips,
-    holm_corrected,
-)
-from isogloss.reports.outputs import (
+from isogloss.features.comparing.outputs import (
     ANSWERS,
     LEMMAS,
     MLQA,
@@ -39,7 +30,16 @@ from isogloss.reports.outputs import (
     named_measure,
     task_of,
 )
-from isogloss.reports.samples import SUITES, inspect_log, merge_samples
+from isogloss.features.comparing.samples import SUITES, inspect_log, merge_samples
+from isogloss.metrics.significance import System, SystemPair
+from isogloss.reports.comparison import (
+    Compared,
+    SystemComparison,
+    add_example_test,
+    compare_means,
+    count_flips,
+    holm_corrected,
+)
 
 BY_ID = "id"
 BY_ORDER = "order"

@@ -11,6 +11,7 @@ from isogloss.reports.comparison import FEWEST
 from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import INPUTS, percent, plus_minus
+from isogloss.reports.parts import Part
 from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
 from isogloss.reports.tables import Table, text_table
 
@@ -258,3 +259,7 @@ def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> li
 def select_deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the deepest layer measured of each corpus, task and encoder."""
     return rows[rows["layer"] == rows.groupby(["corpus", "task", "encoder"])["layer"].transform("max")]
+
+
+PARTS: Sequence[Part] = (("published", published_tables),)
+"""Figures and tables of this feature, by the section of a report that shows them."""

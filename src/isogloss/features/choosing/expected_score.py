@@ -116,7 +116,7 @@ class ExpectedScore:
 
 
 @checks_arguments
-def expected_score(  # noqa: PLR0913 (facts that the answer depends on)
+def expected_score(
     target: str,
     source: str,
     scores: Mapping[str, Share],

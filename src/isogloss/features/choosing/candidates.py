@@ -16,8 +16,8 @@ import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.data.projection.parallel_examples import is_parallel
-from isogloss.metrics.expected_score import consistency
-from isogloss.metrics.model_choice import Array, Mask, best, labelled_languages, regret, rule
+from isogloss.features.choosing.expected_score import consistency
+from isogloss.features.choosing.model_choice import Array, Mask, best, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements, cache_result

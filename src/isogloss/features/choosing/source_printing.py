@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 
-from isogloss.cli.comparing import EITHER
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.errors import ConfigError, DataError
@@ -15,7 +14,8 @@ from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import Example
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources
-from isogloss.metrics.source_choice import SourceCandidate, describe_doubt, rank_sources
+from isogloss.features.choosing.printing import EITHER
+from isogloss.features.choosing.source_choice import SourceCandidate, describe_doubt, rank_sources
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.names import language, percent
 
@@ -101,8 +101,12 @@ def _print_by_states(
     output: OutputOptions,
 ) -> None:
     """Print the candidates by their share of the target's nearest neighbours (NN-Rank)."""
+    from isogloss.features.choosing.nearest_sources import (
+        explain_doubt,
+        rank_sources_by_states,
+        states_of_examples,
+    )
     from isogloss.functional.models import load_encoder
-    from isogloss.functional.nearest_sources import explain_doubt, rank_sources_by_states, states_of_examples
 
     with output.progress as display:
         model, tokenizer = load_encoder(encoder)

@@ -15,6 +15,7 @@ from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import list_languages, percent, slug, test_set_name
+from isogloss.reports.parts import Part
 from isogloss.reports.scores import ScoredSet, key_of, mean_scores, scored_sets
 from isogloss.reports.tables import Table, TableCell, cells
 
@@ -115,3 +116,7 @@ def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
         f"Not counted: {list_languages(test_set.unseen)}, for which no model was made.": (test_set.unseen),
     }
     return " ".join(text for text, applies in parts.items() if applies)
+
+
+PARTS: Sequence[Part] = (("language-groups", group_tables),)
+"""Figures and tables of this feature, by the section of a report that shows them."""

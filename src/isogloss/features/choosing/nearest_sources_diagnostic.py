@@ -40,7 +40,7 @@ class NearestSources(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[NearestSourceRow]:
         """Return a row for each target and candidate, the candidate with the largest share first."""
-        from isogloss.functional.nearest_sources import (
+        from isogloss.features.choosing.nearest_sources import (
             explain_doubt,
             rank_sources_by_states,
             states_of_examples,

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.languages import UNKNOWN, language_facts
+from isogloss.features.choosing.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
+from isogloss.features.choosing.expected_score import CONSISTENCY, LEVEL, expected_score
+from isogloss.features.choosing.model_choice import best, labelled_languages, regret, standardise_signal
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.expected_score import CONSISTENCY, LEVEL, expected_score
-from isogloss.metrics.model_choice import best, labelled_languages, regret, standardise_signal
-from isogloss.reports.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import count, language, percent, slug, test_set_name
 from isogloss.reports.tables import Table, text_table

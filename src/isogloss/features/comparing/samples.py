@@ -18,7 +18,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, short
-from isogloss.reports.outputs import SAMPLE, ExampleOutput, is_number
+from isogloss.features.comparing.outputs import SAMPLE, ExampleOutput, is_number
 
 NO_METRICS = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),

@@ -15,9 +15,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.models import ByMeasure, Contributions, total
 from isogloss.core.run_parts import Weight
 from isogloss.data.files import short
-from isogloss.metrics.significance import System, SystemPair
-from isogloss.reports.comparison import Compared, add_example_test, compare_means, count_flips
-from isogloss.reports.outputs import (
+from isogloss.features.comparing.outputs import (
     ANSWERS,
     CLASSIFICATION,
     MEASURES,
@@ -30,6 +28,8 @@ from isogloss.reports.outputs import (
     named_measure,
     task_of,
 )
+from isogloss.metrics.significance import System, SystemPair
+from isogloss.reports.comparison import Compared, add_example_test, compare_means, count_flips
 
 Predictions = Iterable[Any]
 """For each example a label, a set of labels, a number, the tags of its words, or an answer."""
@@ -278,7 +278,7 @@ def _compare_files(
     system: str | Path, baseline: str | Path, gold: object, metric: str, margin: float | None
 ) -> Compared:
     from isogloss.data.files import disk_file
-    from isogloss.reports.compared_outputs import compare_outputs
+    from isogloss.features.comparing.compared_outputs import compare_outputs
 
     if gold is not None and not isinstance(gold, str | Path):
         raise DataError(f"compare: gold is a {type(gold).__name__}, and the others are files. Give a file.")

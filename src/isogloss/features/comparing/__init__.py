@@ -1,0 +1,1 @@
+"""Comparing: tests of differences between systems, of runs, of files of outputs, and of predictions."""

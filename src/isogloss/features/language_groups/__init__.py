@@ -1,0 +1,1 @@
+"""Language groups: scores by family, script and resources of languages."""

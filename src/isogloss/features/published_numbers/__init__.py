@@ -1,0 +1,1 @@
+"""Published numbers: what a paper prints, next to what runs measured."""

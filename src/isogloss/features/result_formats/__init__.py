@@ -1,0 +1,1 @@
+"""Result formats: scores of a study in the formats of public result collections."""

@@ -1,0 +1,1 @@
+"""Searching: settings of a recipe whose models score highest on dev data."""
