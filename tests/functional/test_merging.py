@@ -7,8 +7,9 @@ from torch import nn
 import isogloss
 from any_models import make_model
 from each import each
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, ModelError
 from says import says
+from trained import equal
 
 TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 FAMILIES = ("bert", "xlm-roberta", "distilbert", "gpt2", "t5")
@@ -136,3 +137,119 @@ def test_the_same_changes_are_dropped_at_random_by_the_seed(share):
     changes = flat(model) - flat(origin)
     is_kept = merged_tensors[0] != flat(origin)
     torch.testing.assert_close(merged_tensors[0][is_kept], (flat(origin) + changes / (1 - share))[is_kept])
+
+
+def swap_layers(task_model, language_model, lowest, highest):
+    """Return the tensors of a swap by the names that transformers gives to the layers of BERT."""
+    layers = task_model.config.num_hidden_layers
+    outer = {*range(lowest), *range(layers - highest, layers)}
+    names = [f"bert.encoder.layer.{layer}." for layer in outer]
+    names += ["bert.embeddings."] if lowest else []
+    names += ["bert.pooler."] if highest else []
+    language = language_model.state_dict()
+    return {
+        name: language[name] if name.startswith(tuple(names)) else tensor
+        for name, tensor in task_model.state_dict().items()
+    }
+
+
+def moved_models(family="bert", auto="AutoModelForSequenceClassification", **changes):
+    origin, _ = make_model(family, auto, **changes)
+    return origin, [
+        isogloss.move(origin, isogloss.random_direction(origin, seed=seed), 0.1) for seed in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(1, 1), (0, 2), (2, 0), (1, 2)])
+def test_a_layer_swap_has_the_language_model_s_outer_layers(lowest, highest):
+    _, models = moved_models(num_hidden_layers=4)
+    swapped = isogloss.average(
+        models, (1, 0), outer_weights=(0, 1), lowest=lowest, highest=highest
+    ).state_dict()
+    expected = swap_layers(*models, lowest, highest)
+    assert equal(swapped, expected)
+    assert not equal(swapped, models[0].state_dict())
+
+
+@pytest.mark.parametrize("options", [{}, {"density": 0.3}, {"dropped": 0.4}])
+def test_equal_outer_weights_change_nothing(options):
+    origin, models = moved_models(num_hidden_layers=3)
+    plain = isogloss.average(models, (1, 0.5), origin=origin, **options)
+    same = isogloss.average(
+        models, (1, 0.5), origin=origin, outer_weights=(1, 0.5), lowest=1, highest=1, **options
+    )
+    assert equal(plain.state_dict(), same.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "expected"), [(1, 0, "ohmmm"), (0, 1, "mmmho"), (1, 1, "ohmho")]
+)
+def test_layers_of_transition_have_the_mean_of_both_weights(lowest, highest, expected):
+    _, models = moved_models(num_hidden_layers=5)
+    swapped = isogloss.average(
+        models, (1, 0), outer_weights=(0, 1), lowest=lowest, highest=highest, transition=1
+    ).state_dict()
+    for layer, kind in each(enumerate(expected)):
+        name = f"bert.encoder.layer.{layer}.output.dense.weight"
+        task, language = (model.state_dict()[name] for model in models)
+        torch.testing.assert_close(
+            swapped[name], {"m": task, "o": language, "h": (task + language) / 2}[kind]
+        )
+
+
+def test_each_layer_range_adds_its_vectors_to_the_origin():
+    origin, models = moved_models(num_hidden_layers=3)
+    weights = {"middle": (1.0, 0.25), "outer": (0.0, 2.0)}
+    result = isogloss.average(
+        models, weights["middle"], origin=origin, outer_weights=weights["outer"], lowest=1
+    ).state_dict()
+    for layer, kind in ((0, "outer"), (1, "middle"), (2, "middle")):
+        name = f"bert.encoder.layer.{layer}.output.dense.weight"
+        start = origin.state_dict()[name]
+        vectors = [model.state_dict()[name] - start for model in models]
+        expected = start + sum(w * vector for w, vector in zip(weights[kind], vectors, strict=True))
+        torch.testing.assert_close(result[name], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_an_encoder_that_was_trained_on_a_language_has_no_weight_in_the_head():
+    origin, (model, _) = moved_models(num_hidden_layers=3)
+    result = isogloss.average([model], (1,), origin=origin.base_model, outer_weights=(0,), highest=1)
+    assert torch.equal(result.classifier.weight, model.classifier.weight)
+    last = "encoder.layer.2.output.dense.weight"
+    assert torch.equal(result.base_model.state_dict()[last], origin.base_model.state_dict()[last])
+
+
+@pytest.mark.parametrize("family", ["xlm-roberta", "distilbert", "gpt2"])
+def test_layers_of_other_families_are_swapped(family):
+    _, models = moved_models(family, "AutoModel", num_hidden_layers=3)
+    swapped = isogloss.average(models, (1, 0), outer_weights=(0, 1), lowest=1, highest=1)
+    states = [model.state_dict() for model in (swapped, *models)]
+    from_model = [name for name in states[0] if torch.equal(states[0][name], states[1][name])]
+    from_language = [name for name in states[0] if torch.equal(states[0][name], states[2][name])]
+    assert set(from_model) | set(from_language) == set(states[0])
+    assert any(".1." in name for name in set(from_model) - set(from_language))
+    assert not any(".1." in name for name in set(from_language) - set(from_model))
+
+
+OUTER = {
+    "weights without layers": ({"outer_weights": (0, 1)}, ("outer_weights", "lowest", "highest")),
+    "layers without weights": ({"lowest": 1}, ("outer_weights", "lowest = 1")),
+    "all layers": ({"outer_weights": (0, 1), "lowest": 1, "highest": 2}, ("lowest = 1", "highest = 2", "3")),
+    "a transition without weights": ({"transition": 1}, ("transition", "outer_weights")),
+    "weights of one model": ({"outer_weights": (1,), "lowest": 1}, ("2", "1", "outer_weights")),
+    "no origin": ({"outer_weights": (1, 1), "lowest": 1}, ("1 and 2", "origin")),
+    "votes below 0": ({"outer_weights": (-1, 1), "lowest": 1, "density": 0.2}, ("-1", "density")),
+}
+
+
+@pytest.mark.parametrize("case", OUTER)
+def test_outer_weights_that_do_not_fit_are_refused(case):
+    options, facts = OUTER[case]
+    _, models = moved_models(num_hidden_layers=3)
+    with says(ConfigError, *facts):
+        isogloss.average(models, (1, 0), **options)
+
+
+def test_modules_without_layers_have_no_outer_weights():
+    with says(ModelError, "outer_weights", "Ones"):
+        isogloss.average([Ones(), Ones()], (1, 0), outer_weights=(0, 1), lowest=1)

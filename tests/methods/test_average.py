@@ -27,6 +27,7 @@ from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.setting import Averaged, Reads
+from says import says
 from tiny import dotted_changes, select_kind
 from trained import equal, interrupt_batches, weights
 
@@ -174,6 +175,7 @@ def test_ids_of_ties_have_a_second_version_and_others_stay():
     assert identity(Average(weights=(0.5, 0.5))) == "111e22c86640"
     assert identity(Average(dropped=0.5)) == "9f2602f687ed"
     assert content(Average(density=0.2))["version"] == 2
+    assert "outer_weights" not in content(Average(weights=(0.5, 0.5)))
 
 
 def test_rows_hold_the_dev_scores_of_the_parts_and_of_the_average(parts, make_setting):
@@ -351,6 +353,35 @@ def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, messa
     fields = {f"grid__method__2__{name}": value for name, value in changes.items()}
     with pytest.raises(ConfigError, match=message):
         plan_average(tmp_path, **fields)
+
+
+def test_outer_weights_are_planned_with_their_parts(tmp_path):
+    """The order of the parts in a recipe changes nothing, and seeds share a weight."""
+    swap = {"weights": [1.0, 0.0], "outer_weights": [0.0, 1.0], "lowest": 1, "highest": 1}
+    turned = {"weights": [0.0, 1.0], "outer_weights": [1.0, 0.0], "lowest": 1, "highest": 1}
+
+    def plan_swap(of, fields):
+        fields = {f"grid__method__4__{name}": value for name, value in {"of": of, **fields}.items()}
+        return [run for run in averages(plan_average(tmp_path, **fields).runs) if run.method.outer_weights]
+
+    first, second = plan_swap(["source-only", "qab"], swap), plan_swap(["qab", "source-only"], turned)
+    assert [identity(run) for run in first] == [identity(run) for run in second]
+    for run in first:
+        model = [part.name == "fine-tune" for part in run.parts]
+        assert run.method.weights == tuple(float(is_model) for is_model in model)
+        assert run.method.outer_weights == tuple(float(not is_model) for is_model in model)
+    with says(ConfigError, "outer_weights", "1", "2"):
+        plan_swap(["source-only", "qab"], {**swap, "outer_weights": [1.0]})
+    with says(ConfigError, "lowest = 3", "highest = 1", "4 layers"):
+        plan_swap(["source-only", "qab"], {**swap, "lowest": 3})
+
+
+def test_a_swap_of_models_in_folders_is_the_function_s(parts, make_setting, tmp_path):
+    swap = {"weights": (1.0, 0.0), "outer_weights": (0.0, 1.0), "lowest": 1, "highest": 1}
+    trained = Average(**swap).train(replace(make_setting(), parts=parts))
+    models = [TASKS["upos"].head(part.folder, seed=None) for part in parts]
+    expected = isogloss.average(models, **swap).state_dict()
+    assert equal(trained.model.state_dict(), expected)
 
 
 def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_path):

@@ -277,6 +277,16 @@ def check_layers(count: int, layers: Sequence[int]) -> None:
             )
 
 
+def check_outer_layers(name: str, layers: int, lowest: int, highest: int, transition: int) -> None:
+    """Raise ConfigError if no layer is left between the lowest and the highest, with their transitions."""
+    transitions = transition * ((lowest > 0) + (highest > 0))
+    if lowest + highest + transitions >= layers:
+        raise ConfigError(
+            f"{name}: lowest = {lowest}, highest = {highest} and transition = {transition} leave none of "
+            f"{layers} layers between them. Lower one of them."
+        )
+
+
 _MARK = "isogloss_frozen"
 """Attribute of frozen parameters. Other parameters without gradients belong to a training's state
 (``meta_learning``)."""

@@ -160,6 +160,7 @@ def _add_averages(
     planning: Planning, entry: MethodEntry, method: Combination, seeds: Sequence[GridCell]
 ) -> None:
     check_reads(method, method.reads(seeds[0].source, seeds[0].targets), OF_TRAINING)
+    _check_method(planning, seeds[0], entry)
     size = entry.choice.size or len(seeds)
     if len(seeds) % size:
         raise ConfigError(

@@ -14,12 +14,17 @@ from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder
 from isogloss.training.setting import WEIGHT_TOLERANCE, Combination
 
+OUTER = "outer_weights"
+"""The field of a method for weights in the lowest and highest layers, if it has one."""
+
 
 class WeightedRun(NamedTuple):
     """A model or an encoder with its weight in an average."""
 
     run: FineTune | Encoder
     weight: float
+    outer_weight: float = 0.0
+    """Weight in the lowest and highest layers, if the method has other weights there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +50,21 @@ def build_average(request: AverageRequest) -> FineTune:
 
     Raises ConfigError for models that have no average.
     """
-    weights = request.method.weights_of(len(request.of))
-    if len(weights) != len(request.of):
-        raise ConfigError(f"weights: found {len(weights)}, and of names {len(request.of)}. Give each one.")
+    count = len(request.of)
+    weights = request.method.weights_of(count)
+    outer_weights: tuple[float, ...] | None = getattr(request.method, OUTER, None)
+    for field, numbers in (("weights", weights), (OUTER, outer_weights)):
+        if numbers is not None and len(numbers) != count:
+            raise ConfigError(f"{field}: found {len(numbers)}, and of names {count}. Give each one.")
     parts: list[WeightedRun] = []
-    for label, weight in zip(request.of, weights, strict=True):
+    for label, weight, outer_weight in zip(request.of, weights, outer_weights or (0.0,) * count, strict=True):
         runs = _runs(request, label)
-        parts += [WeightedRun(run, weight / len(runs)) for run in runs]
+        parts += [WeightedRun(run, weight / len(runs), outer_weight / len(runs)) for run in runs]
     parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
     equal = all(abs(part.weight * len(parts) - 1) < WEIGHT_TOLERANCE for part in parts)
     method = with_fields(request.method, weights=None if equal else tuple(part.weight for part in parts))
+    if outer_weights is not None:
+        method = with_fields(method, **{OUTER: tuple(part.outer_weight for part in parts)})
     with add_location("of"):
         _check_models(request, method, parts)
     return _average(request, method, tuple(part.run for part in parts))

@@ -12,9 +12,15 @@ from torch import nn
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Whole
+from isogloss.core.run_parts import Count, Whole
 from isogloss.features.averaging.method import Average
-from isogloss.features.averaging.weight_arithmetic import Trimming, WeightedModel, combine, shapes_of
+from isogloss.features.averaging.weight_arithmetic import (
+    OuterWeights,
+    Trimming,
+    WeightedModel,
+    combine,
+    shapes_of,
+)
 from isogloss.functional.comparable_models import check_labels, is_encoder_of
 from isogloss.functional.preparing import unwrap_torch
 
@@ -35,6 +41,10 @@ def average(
     density: Density | None = None,
     scale: Finite | None = None,
     dropped: Dropped = 0.0,
+    outer_weights: Iterable[Finite] | None = None,
+    lowest: Count = 0,
+    highest: Count = 0,
+    transition: Count = 0,
     seed: Whole = 0,
 ) -> AnyModel:
     """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
@@ -47,6 +57,10 @@ def average(
     drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``. ``scale`` is λ of TIES, by which
     the merged vector is multiplied. Default: the sum of the weights, so that weights (1, 1) of two models
     double it; mergekit and peft take 1.
+
+    ``outer_weights`` replace ``weights`` in the ``lowest`` layers with the embeddings, and in the ``highest``
+    layers: with weights (1, 0) and outer_weights (0, 1) of a model of the task and one of the language, these
+    layers are swapped (Bandarkar et al. 2025). ``transition`` layers next to these have the mean of both.
 
     ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
 
@@ -61,27 +75,42 @@ def average(
     """
     models = list(models)
     weights = None if weights is None else tuple(weights)
-    if not models or (weights is not None and len(weights) != len(models)):
-        raise ConfigError(
-            f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
-            f"Give one model or more, and as many weights or none."
-        )
+    outer_weights = None if outer_weights is None else tuple(outer_weights)
+    for name, numbers in (("weights", weights), ("outer_weights", outer_weights)):
+        if not models or (numbers is not None and len(numbers) != len(models)):
+            raise ConfigError(
+                f"average: found {len(models)} models and {'no' if numbers is None else len(numbers)} "
+                f"{name}. Give one model or more, and as many weights or none."
+            )
     models = [unwrap_torch(model) for model in models]
     check_labels("average", {f"model {index}": model for index, model in enumerate(models)})
-    method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
+    method = Average(
+        weights=weights,
+        density=density,
+        scale=scale,
+        dropped=dropped,
+        outer_weights=outer_weights,
+        lowest=lowest,
+        highest=highest,
+        transition=transition,
+    )
     trimming = Trimming(density=density, dropped=dropped, scale=scale)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
     if method.needs_origin(len(models)):
         if origin is None:
+            sums = [f"{fsum(numbers):g}" for numbers in (shares, outer_weights) if numbers]
             raise ConfigError(
-                f"average: the weights sum to {fsum(shares):g}, density is {density}, dropped {dropped}. "
+                f"average: the weights sum to {' and '.join(sums)}, density is {density}, dropped {dropped}. "
                 f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
             )
         parts.append(_origin(unwrap_torch(origin), models[0], 1 - fsum(shares)))
+    outer = {}
+    if outer_weights:
+        outer = OuterWeights(outer_weights, lowest, highest, transition).list_weights(models[0], shares)
     result = deepcopy(models[0])
     with torch.no_grad():
-        combine(result.state_dict(), parts, len(models), trimming, seed=seed)
+        combine(result.state_dict(), parts, len(models), trimming, outer, seed=seed)
     return result
 
 

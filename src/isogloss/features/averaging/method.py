@@ -1,6 +1,7 @@
 """The method that combines weights of several models. ``weight_arithmetic`` has the equations.
 
-It takes means, points of paths, and sums of task and language vectors, also by TIES and DARE.
+It takes means, points of paths, and sums of task and language vectors, also by TIES and DARE, with one weight
+for all layers or others for the lowest and highest.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Count
+from isogloss.encoders.family import Config, check_outer_layers
+from isogloss.tasks.task import Task
 from isogloss.training.setting import WEIGHT_TOLERANCE, Method, Reads, Setting, Trained, WeightsFrom
 
 
@@ -36,16 +40,46 @@ class Average(Method):
     """TIES: λ, by which the merged vector is multiplied (1 in mergekit and peft). Default: the sum of the
     weights."""
 
+    outer_weights: tuple[float, ...] | None = None
+    """Weight of each model of ``of`` in the lowest and highest layers, where ``weights`` do not apply (layer
+    swapping, Bandarkar et al. 2025). With weights [1.0, 0.0] and outer_weights [0.0, 1.0] of a model and a
+    language vector, the middle layers are the model's and the outer ones the language vector's. Default:
+    ``weights`` in all layers."""
+
+    lowest: Count | None = None
+    """Number of lowest layers with ``outer_weights``. With 1 or more, the embeddings have them as well."""
+
+    highest: Count | None = None
+    """Number of highest layers with ``outer_weights``. With 1 or more, what follows the last layer within the
+    encoder has them as well, such as a norm. The head has ``weights``."""
+
+    transition: Count | None = None
+    """Number of layers next to the lowest and next to the highest ones with the mean of ``weights`` and
+    ``outer_weights``. Default: 0. The paper has 1, with 5 lowest and 2 highest layers of 32."""
+
     def __post_init__(self) -> None:
-        """Refuse weights below 0 where signs are elected by them, and a scale that nothing reads."""
+        """Refuse weights below 0 where signs are elected by them, and fields that have no effect."""
+        if self.transition and self.outer_weights is None:
+            raise ConfigError(
+                f"{self.name}: transition: found {self.transition} without outer_weights. Add outer_weights, "
+                f"or remove transition."
+            )
+        if (self.outer_weights is None) == bool(self.lowest or self.highest):
+            weights = "none" if self.outer_weights is None else list(self.outer_weights)
+            raise ConfigError(
+                f"{self.name}: outer_weights: found {weights} with lowest = {self.lowest or 0} and highest = "
+                f"{self.highest or 0}. Give outer_weights and the number of lowest or highest layers "
+                f"together, or remove all three."
+            )
         if self.scale is not None and self.density is None:
             raise ConfigError(
                 f"{self.name}: scale: found {self.scale:g} without density; scale is λ of TIES. Add density, "
                 f"or multiply the weights by it."
             )
-        if self.density and any(weight < 0 for weight in self.weights or ()):
+        weights = [*(self.weights or ()), *(self.outer_weights or ())]
+        if self.density and any(weight < 0 for weight in weights):
             raise ConfigError(
-                f"{self.name}: weights: {list(self.weights or ())} has numbers below 0; with density each "
+                f"{self.name}: weights: {weights} has numbers below 0; with density each "
                 f"weight votes for a sign. Give weights above 0, or remove density."
             )
 
@@ -65,7 +99,14 @@ class Average(Method):
 
     def needs_origin(self, count: int) -> bool:
         """Return whether the pretrained encoder has a part in it."""
-        return self.is_sparse or abs(1 - fsum(self.weights_of(count))) > WEIGHT_TOLERANCE
+        sums = [fsum(weights) for weights in (self.weights_of(count), self.outer_weights) if weights]
+        return self.is_sparse or any(abs(1 - total) > WEIGHT_TOLERANCE for total in sums)
+
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
+        """Raise ConfigError if no layer is left between the lowest and the highest."""
+        if encoder is not None:
+            outer = (self.lowest or 0, self.highest or 0)
+            check_outer_layers(self.name, encoder.num_hidden_layers, *outer, self.transition or 0)
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source's dev sets, which select nothing, to show the loss by averaging."""
@@ -73,13 +114,19 @@ class Average(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
-        from isogloss.features.averaging.weight_arithmetic import Trimming, average_models
+        from isogloss.features.averaging.weight_arithmetic import OuterWeights, Trimming, average_models
 
         weights = self.weights_of(len(setting.parts))
+        outer = None
+        if self.outer_weights:
+            outer = OuterWeights(
+                self.outer_weights, self.lowest or 0, self.highest or 0, self.transition or 0
+            )
         return average_models(
             setting,
             self.reads(setting.source, setting.target).dev,
             weights,
             Trimming(density=self.density, dropped=self.dropped, scale=self.scale),
             with_origin=self.needs_origin(len(weights)),
+            outer=outer,
         )

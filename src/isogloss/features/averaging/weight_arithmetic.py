@@ -13,6 +13,15 @@ point of the path between two (Wu et al. 2022, Eq. 1). Otherwise θ₀ is the pr
 
 λ is Σ wᵢ by default, so that halves of all weights give half the change; mergekit and peft take 1.
 
+Layer swapping (Bandarkar et al. 2025, "Layer Swapping for Zero-Shot Cross-Lingual Transfer in Large Language
+Models", Section 3) has other weights in the b lowest and the t highest of L layers:
+
+    θ_l = θ₀_l + Σᵢ vᵢ τᵢ_l  for l ≤ b and l > L - t,  θ_l = θ₀_l + Σᵢ wᵢ τᵢ_l  between them        (5)
+
+With w = (1, 0) and v = (0, 1) of a model and a language vector the middle layers are trained on the task and
+the outer layers on the language. Between them may be layers of transition with (w + v) / 2. Embeddings belong
+to the lowest layers and the last norm to the highest, which is our choice.
+
 DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. The head has no
 origin in the encoder: it is the mean of the models' heads, weighted by wᵢ.
 """
@@ -38,9 +47,10 @@ from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import AveragedModelRow
 from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
+from isogloss.encoders.family import Model, Tokenizer, check_outer_layers, encoder_prefix
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import load_model
+from isogloss.encoders.parameter_groups import ParameterGroup, parts_of
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device
@@ -48,6 +58,9 @@ from isogloss.training.setting import Averaged, Setting, Trained
 
 MAX_LOSS = 0.01
 """Warn if an average scores lower than its worst model by more than this."""
+
+HALF = 0.5
+"""Share of the outer weights in a transition between layers."""
 
 POOLER = ".pooler."
 """Part of the names of weights that a model for tagging lacks."""
@@ -67,6 +80,58 @@ class Trimming:
         return self.density is not None or self.dropped > 0
 
 
+@dataclass(frozen=True)
+class OuterWeights:
+    """Weights of the parts in the lowest and highest layers (Eq. 5)."""
+
+    weights: Sequence[float]
+    """The weight of each part, without the origin."""
+    lowest: int
+    highest: int
+    transition: int = 0
+    """Layers next to these that have the mean of both weights."""
+
+    def list_weights(self, model: Model, middle: Sequence[float]) -> dict[str, list[float]]:
+        """Return the weights, with the origin's, of a model's parameters outside the middle layers, by name.
+
+        ``middle`` are the weights in the middle layers. Raises ModelError for a model whose layers are not
+        known, and ConfigError if no layer is left in the middle.
+        """
+        if not hasattr(model, "config"):
+            raise ModelError(
+                f"outer_weights: {type(model).__name__} has no layers that are known. Give models of "
+                f"transformers, or remove outer_weights."
+            )
+        layers: int = model.config.num_hidden_layers
+        check_outer_layers("average", layers, self.lowest, self.highest, self.transition)
+        groups = parts_of(model)
+        if not {group.layer for group in groups.values()} >= set(range(1, layers + 1)):
+            raise ModelError(
+                f"outer_weights: the layers of {type(model).__name__} are not known. Give models without "
+                f"wrappers, or remove outer_weights."
+            )
+        shares = {name: self._share(group, layers) for name, group in groups.items()}
+        weights = {
+            share: [
+                (1 - share) * inner + share * outer for inner, outer in zip(middle, self.weights, strict=True)
+            ]
+            for share in set(shares.values())
+        }
+        return {name: [*weights[share], 1 - fsum(weights[share])] for name, share in shares.items() if share}
+
+    def _share(self, group: ParameterGroup, layers: int) -> float:
+        """Return the share of the outer weights in a part of the model: 0, 1 or, in a transition, 1/2."""
+        if group.layer is None:
+            return float(self.highest > 0 and group.module != "head")
+        depths = [
+            depth - count
+            for depth, count in ((group.layer, self.lowest), (layers + 1 - group.layer, self.highest))
+            if count
+        ]
+        nearest = min(depths, default=layers)
+        return float(nearest <= 0) or HALF * (nearest <= self.transition)
+
+
 def average_models(
     setting: Setting,
     languages: Sequence[str],
@@ -74,10 +139,12 @@ def average_models(
     trimming: Trimming,
     *,
     with_origin: bool,
+    outer: OuterWeights | None = None,
 ) -> Trained:
     """Read one model after the other, score each on dev data, and combine all tensor by tensor.
 
     ``languages`` are those of the dev data. ``with_origin``: the pretrained encoder is a part of the sum.
+    ``outer``: weights in the lowest and highest layers.
     """
     first = next(part.folder for part in setting.parts if part.has_head)
     tokenizer = load_tokenizer(first)
@@ -99,7 +166,8 @@ def average_models(
             parts.append(WeightedModel(str(part.folder), weight, part.has_head, shapes_of(tensors), read))
             setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
         model = setting.task.head(first, seed=0, attention=fastest_attention())
-        combine(_list_tensors(model), parts, len(weights), trimming, seed=setting.seed)
+        outer_weights = outer.list_weights(model, weights) if outer else {}
+        combine(_list_tensors(model), parts, len(weights), trimming, outer_weights, seed=setting.seed)
     averaged = score(model, "", None)
     return Trained(model, tokenizer, [*rows, *averaged], _warnings(rows, averaged))
 
@@ -109,16 +177,18 @@ def combine(
     parts: Sequence["WeightedModel"],
     count: int,
     trimming: Trimming,
+    outer_weights: Mapping[str, Sequence[float]] | None = None,
     *,
     seed: int,
 ) -> None:
     """Overwrite the tensors of a model; the origin, if any, is the part after the first ``count``.
 
-    ModelError where the parts have other tensors.
+    ``outer_weights`` are the weights of all parts for the tensors that it names. ModelError where the parts
+    have other tensors.
     """
     shared = _find_shared(tensors, parts)
     models = [part for part in parts if part.has_head]
-    weights = [part.weight for part in parts[:count]]
+    inner_weights = [part.weight for part in parts]
 
     def vector(number: int, name: str) -> Tensor:
         change = widen_tensor(parts[number].read(name)) - widen_tensor(parts[-1].read(name))
@@ -129,9 +199,11 @@ def combine(
         for number in range(count)
         if trimming.density is not None
     ]
-    scale = fsum(weights) if trimming.scale is None else trimming.scale
     for name, tensor in tensors.items():
+        part_weights = (outer_weights or {}).get(name, inner_weights)
         if name in shared and trimming.is_sparse:
+            weights = part_weights[:count]
+            scale = fsum(weights) if trimming.scale is None else trimming.scale
             vectors = [vector(number, name) for number in range(count)]
             if largest:
                 trimmed = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
@@ -139,9 +211,10 @@ def combine(
             else:
                 added = sum_weighted(weights, vectors)
             tensor.copy_(widen_tensor(parts[-1].read(name)) + added)
+        elif name in shared:
+            tensor.copy_(mean(part_weights[: len(parts)], [part.read(name) for part in parts]))
         else:
-            averaged = parts if name in shared else models
-            tensor.copy_(mean([part.weight for part in averaged], [part.read(name) for part in averaged]))
+            tensor.copy_(mean([part.weight for part in models], [part.read(name) for part in models]))
 
 
 def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
