@@ -85,7 +85,7 @@ def run(
     from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
-    plan = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale)
+    plan = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale, on_progress=on_progress)
     names = [Path(recipe).name if isinstance(recipe, str | Path) else "(in Python)" for recipe in recipes]
     plan.write(command or f"isogloss run {' '.join(names)}")
     outcome = make_planned(plan, options, announce=announce, on_progress=on_progress)

@@ -46,6 +46,9 @@ MAX_SIZE = 1 << 60
 SEAL = "crc32"
 """Field of a JSON file with the checksum of its other fields."""
 
+_CODE = (".py", ".toml", ".tsv")
+"""Ends of the names of files that decide what isogloss plans."""
+
 _DIGITS = re.compile(r"[0-9a-f]{0,8}")
 
 
@@ -224,6 +227,16 @@ def package_stamp() -> str:
     root = Path(str(files("isogloss")))
     inside = [path for path in root.rglob("*") if path.suffix != ".pyc" and path.is_file()]
     return f"{VERSION}-{stamp(inside)}"
+
+
+@cache
+def package_digest() -> str:
+    """Return a digest of the package's code, computed once. It is equal on machines with equal code."""
+    root = Path(str(files("isogloss")))
+    digest = sha256()
+    for path in sorted(path for path in root.rglob("*") if path.suffix in _CODE):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + sha256_of(path))
+    return digest.hexdigest()[:16]
 
 
 def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:

@@ -91,14 +91,15 @@ def identity(value: object) -> str:
     """Return the content id of a run or any part of it. Ids of frozen parts are computed once."""
     kind: Any = type(value)
     if not _is_frozen(kind):
-        return _identity(value)
+        return content_id(value)
     attributes = vars(value)  # ``cached_property`` also stores values here, and ``replace`` drops them.
     if CACHED not in attributes:
-        attributes[CACHED] = _identity(value)
+        attributes[CACHED] = content_id(value)
     return str(attributes[CACHED])
 
 
-def _identity(value: object) -> str:
+def content_id(value: object) -> str:
+    """Compute the id of a value from its content, also if ``identity`` has cached one."""
     text = _ENCODER.encode(value if isinstance(value, dict) else content(value))
     if _UNUSUAL.search(text):
         text = _ENCODER.encode(content(value))

@@ -49,6 +49,11 @@ def plugged_names(group: Group) -> list[str]:
     return sorted({entry.name for entry in _entries(group)})
 
 
+def plugged_modules() -> frozenset[str]:
+    """Return the top-level modules of the plug-ins of installed packages. Nothing is imported."""
+    return frozenset(entry.module.partition(".")[0] for group in GROUPS for entry in _entries(group))
+
+
 def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     """Import the object with a name in a group, from an entry point or by "module:object".
 

@@ -26,6 +26,9 @@ from isogloss.core.untrusted import convert_json, parse_json
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
 
+PLANNED_RUNS = "planned-runs.json.gz"
+"""The runs of the last recipe, which later processes read instead of planning (``planning.stored_plans``)."""
+
 PREDICTIONS = "predictions.parquet"
 """The predictions of a run (``data.result_files``)."""
 

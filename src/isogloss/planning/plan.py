@@ -9,12 +9,20 @@ from typing import Any, NamedTuple
 from isogloss.core import plug_ins
 from isogloss.core.errors import ConfigError, StorageError, add_location
 from isogloss.core.identity import content, identity
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.records import PLANNED_RUNS
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.data.sources import Sources
 from isogloss.planning.encoders import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.planning.grid import Planning, cells
 from isogloss.planning.measures import measurements
 from isogloss.planning.methods import models_given
+from isogloss.planning.stored_plans import (
+    PlannedRuns,
+    UnreadablePlanError,
+    read_planned_runs,
+    write_planned_runs,
+)
 from isogloss.planning.translations import models_named, scored_translations, translators
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.descriptions import register_corpus
@@ -27,7 +35,7 @@ from isogloss.recipes.recipe_text import (
     recipe_folder,
     recipe_text,
 )
-from isogloss.recipes.request import request_digest
+from isogloss.recipes.request import digest_request, request_parts
 from isogloss.runs.pretrained import model_folders, translation_model
 from isogloss.runs.run import Encoder, Run, order_runs
 from isogloss.store import store_at
@@ -57,7 +65,7 @@ class Planned:
     recipe: Recipe
     text: str
     asked: str = ""
-    """Digest of the request that it was planned for (``request.request_digest``)."""
+    """Digest of the request that it was planned for (``request.digest_request``)."""
     runs: list[Run]
     store: Store
     sources: Sources
@@ -70,10 +78,19 @@ class Planned:
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
     """Rows that a paper printed, for comparison in the report."""
+    request: Mapping[str, str] = field(default_factory=dict)
+    """What the plan depends on (``request.request_parts``). Empty if it cannot be read by other processes."""
+    is_stored: bool = False
+    """Whether an earlier process planned the runs, and this one read them."""
 
     def write(self, command: str) -> None:
-        """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id."""
+        """Write the plan into the folder of the runs, with the labels of the recipe's encoders by id.
+
+        Plans that were read from the folder are written only if a different recipe was run in the meantime.
+        """
         self.check_looked_at()
+        if self.is_stored and self.asked and self.store.plan().asked == self.asked:
+            return
         labels = {identity(encoder): label for encoder, label in self.encoders.items() if label != ORIGINAL}
         facts: dict[str, object] = {
             "title": self.recipe.title,
@@ -87,6 +104,15 @@ class Planned:
             "asked": self.asked,
         }
         self.store.write_plan(self.runs, facts)
+        if not self.is_stored:
+            planned_runs = PlannedRuns(
+                runs=self.runs,
+                titles=dict(self.titles),
+                encoders=dict(self.encoders),
+                methods=self.methods,
+                against=self.against,
+            )
+            write_planned_runs(self.store, planned_runs, self.request)
 
     def check_looked_at(self) -> None:
         """Raise ConfigError for a plan that is only for display."""
@@ -115,7 +141,7 @@ class Planned:
 
 
 @plug_ins.plug_ins_named()
-def plan_recipe(
+def plan_recipe(  # noqa: PLR0913 (the options of isogloss.run)
     recipe: Source,
     *,
     out: str | Path | None = None,
@@ -123,16 +149,18 @@ def plan_recipe(
     changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Planned:
     """Read a recipe (``recipe_text.Source``), check it and expand it to its runs.
 
     With ``assume``, and no ``data``, files of corpora may be missing (``Sources.assumed``). Such a plan can
-    be displayed, but it cannot be written or run.
+    be displayed, but it cannot be written or run. With ``on_progress``, runs that an earlier process planned
+    are read from the folder (``stored_plans``). It receives the reason if they cannot be used.
     """
     text, where = recipe_text(recipe)
     folder = recipe_folder(recipe)
     parts_used = set[str]()
-    digest = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
+    request = request_parts(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
         plug_ins.add_module_folder(folder)
 
@@ -150,25 +178,48 @@ def plan_recipe(
     described_corpora = tuple(corpus for corpus in KNOWN.values() if corpus.name in parts_used)
     with add_location(where):
         sources = Sources(str(data or ""), _model_folders(read), described_corpora, assume=assume)
-        built = planned_encoders(read, sources)
-        runs, methods, against = runs_of(read, built, sources)
+        stored_runs = _read_stored(store, request, sources, on_progress) if on_progress else None
+        planned = stored_runs or _plan_runs(read, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
-    return Planned(
+    plan = Planned(
         recipe=read,
         text=text,
-        asked=digest,
-        runs=runs,
+        asked=digest_request(request),
+        runs=planned.runs,
         store=store,
         sources=sources,
-        encoders=built,
-        methods=methods,
-        against=against,
+        encoders=planned.encoders,
+        methods=planned.methods,
+        against=planned.against,
         scale=scale,
         published=numbers,
+        request=request,
+        is_stored=stored_runs is not None,
     )
+    if stored_runs:
+        vars(plan)["titles"] = stored_runs.titles
+    return plan
 
 
-def plan_recipes(
+def _read_stored(
+    store: Store, request: Mapping[str, str], sources: Sources, on_progress: OnProgress
+) -> PlannedRuns | None:
+    """Read the runs that an earlier process planned. None if unusable, with the reason as progress."""
+    try:
+        return read_planned_runs(store, request, sources)
+    except UnreadablePlanError as error:
+        reason = f"{store.root / PLANNED_RUNS} is not used: {error}"
+        on_progress(Progress("planning", 1, 1, reason))
+        return None
+
+
+def _plan_runs(recipe: Recipe, sources: Sources) -> PlannedRuns:
+    built = planned_encoders(recipe, sources)
+    runs, methods, against = runs_of(recipe, built, sources)
+    return PlannedRuns(runs=runs, titles={}, encoders=dict(built), methods=methods, against=against)
+
+
+def plan_recipes(  # noqa: PLR0913 (the options of isogloss.run)
     recipes: Sequence[Source],
     *,
     out: str | Path | None = None,
@@ -176,6 +227,7 @@ def plan_recipes(
     changes: Mapping[str, object] | None = None,
     scale: str = "",
     assume: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Planned:
     """Plan a recipe, or several recipes with a common folder of runs and a common report."""
     if len(recipes) > 1 and out is None:
@@ -183,8 +235,17 @@ def plan_recipes(
             f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "
             "one report: name it by --out FOLDER."
         )
+    reading = on_progress if len(recipes) == 1 else None
     plans = [
-        plan_recipe(recipe, out=out, data=data, changes=changes, scale=scale, assume=assume)
+        plan_recipe(
+            recipe,
+            out=out,
+            data=data,
+            changes=changes,
+            scale=scale,
+            assume=assume,
+            on_progress=reading,
+        )
         for recipe in recipes
     ]
     return plans[0] if len(plans) == 1 else _join_plans(plans)
@@ -213,6 +274,7 @@ def _join_plans(plans: Sequence[Planned]) -> Planned:
         recipe=replace(plans[0].recipe, title=" · ".join(plan.recipe.title for plan in plans)),
         text="\n".join(plan.text for plan in plans),
         asked="",
+        request={},
         runs=order_runs([run for plan in plans for run in plan.runs]),
         sources=sources,
         encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},

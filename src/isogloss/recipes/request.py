@@ -69,33 +69,56 @@ def request_digest(
     data: str | Path | None = None,
     folder: Path = Path(),
 ) -> str:
-    """Return a digest of a recipe in ``folder``, the changes to it, the package, and every file it names.
+    """Return a digest of a request and the package. Empty where changes to it cannot be detected."""
+    return digest_request(request_parts(text, changes=changes, scale=scale, data=data, folder=folder))
+
+
+def digest_request(parts: Mapping[str, str]) -> str:
+    """Return a digest of the parts of a request and the package. Empty without parts."""
+    return _digest_of([*parts.values(), package_stamp()]) if parts else ""
+
+
+def request_parts(
+    text: str,
+    *,
+    changes: Mapping[str, object] | None = None,
+    scale: str = "",
+    data: str | Path | None = None,
+    folder: Path = Path(),
+) -> dict[str, str]:
+    """Return digests of a recipe in ``folder``, the changes to it, plug-ins, and every file it names.
 
     Empty where changes cannot be detected: data on the hub, corpora and code that only planning finds, a
     recipe that is not TOML.
     """
     data_folder = str(data or "")
     if data_folder == HUB:
-        return ""
+        return {}
     try:
         body = from_toml(text)
         texts = [data_folder, *_texts(body), *_texts(dict(changes or {}))]
     except (ConfigError, RecursionError):
-        return ""
+        return {}
     corpora = (corpus for value in texts for corpus in value.split("+"))
     if any(corpus.partition("[")[0].endswith(".toml") for corpus in corpora):
-        return ""  # The files of a described corpus are known after planning.
+        return {}  # The files of a described corpus are known after planning.
     if any(":" in name for name in _names({**body, "changes": dict(changes or {})})):
-        return ""  # So is the code of a class that is named by its module.
+        return {}  # So is the code of a class that is named by its module.
     # "bitext:FOLDER" and "hub:FOLDER" name a folder after the colon.
     names = {name for value in texts for name in (value, value.partition(":")[2]) if name.strip()}
     paths = [*(from_home(path_name) for path_name in names), *(_hub_commits(hub_name) for hub_name in names)]
     paths += [folder / name for name in _texts(body.get("published")) if name]
-    contents = [
-        *(text, data_folder, scale, repr(changes or {}), str(Path.cwd())),
-        *(package_stamp(), plug_ins.stamp(), stamp(path.absolute() for path in paths if is_there(path))),
-    ]
-    return sha256(json.dumps(contents).encode()).hexdigest()[:16]
+    return {
+        "recipe": _digest_of([text]),
+        "scale or --set": _digest_of([scale, repr(changes or {})]),
+        "folder of data or current folder": _digest_of([data_folder, str(Path.cwd())]),
+        "set of plug-ins": _digest_of([plug_ins.stamp()]),
+        "file of data or encoders": stamp(path.absolute() for path in paths if is_there(path)),
+    }
+
+
+def _digest_of(texts: Sequence[str]) -> str:
+    return sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -13,13 +13,14 @@ from traceback import extract_tb
 from typing import Any, cast
 
 from isogloss.core import VERSION
-from isogloss.core.errors import IsoglossError, RunError, one_line, without_secrets
+from isogloss.core.errors import IsoglossError, RunError, StorageError, one_line, without_secrets
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.processes import is_of_code
 from isogloss.core.progress import Progress
-from isogloss.core.records import PREDICTIONS, Record, Row, read_made
+from isogloss.core.records import PLANNED_RUNS, PREDICTIONS, Record, Row, read_made
 from isogloss.core.run_parts import is_nested, parts_within
+from isogloss.core.stored_parts import UnstorableError, check_id
 from isogloss.data.corpus import is_translation
 from isogloss.data.result_files import write_predictions
 from isogloss.data.sources import Sources
@@ -36,6 +37,7 @@ SPLIT_NAMES = {"train": "training", "dev": "development", "test": "test"}
 
 def make(context: RunContext, run: Run) -> Record:
     """Make one run whose dependencies are finished, and record it."""
+    _check_id(context.store, run)
     context.store.start(run)
     start = perf_counter()
     restart_measurement()
@@ -71,6 +73,17 @@ def make(context: RunContext, run: Run) -> Record:
     if scores := _main_scores(result.rows):
         context.on_progress(Progress(run.title, 1, 1, scores, rows=tuple(result.rows)))
     return record
+
+
+def _check_id(store: Store, run: Run) -> None:
+    """Raise StorageError if the file of planned runs gave a run the id of a different one."""
+    try:
+        check_id(run)
+    except UnstorableError as error:
+        raise StorageError(
+            f"{store.root / PLANNED_RUNS}: {error}; somebody changed the file. Delete it and run again: "
+            f"finished runs are kept."
+        ) from error
 
 
 def _main_scores(rows: Sequence[Row]) -> str:

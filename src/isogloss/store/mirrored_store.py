@@ -263,9 +263,9 @@ class MirroredStore(Store):
     def read(self, name: str) -> bytes | None:  # noqa: D102
         return self.remote.read(name)
 
-    def write(self, name: str, text: str) -> None:  # noqa: D102
-        super().write(name, text)
-        self.remote.write(name, text.encode())
+    def write_content(self, name: str, content: bytes) -> None:  # noqa: D102
+        super().write_content(name, content)
+        self.remote.write(name, content)
 
     def _download_file(self, name: str) -> None:
         """Download a small file whatever its size. A file that has not changed is not written."""

@@ -18,6 +18,7 @@ from isogloss.core.atomic_files import (
     make_folder,
     reading,
     sweep_folder,
+    write_bytes,
     write_text,
     writing,
 )
@@ -301,7 +302,11 @@ class Store:
 
     def write(self, name: str, text: str) -> None:
         """Write a small file that all processes with the same store see."""
-        write_text(self.root, name, text)
+        self.write_content(name, text.encode())
+
+    def write_content(self, name: str, content: bytes) -> None:
+        """Write a small file of bytes that all processes with the same store see."""
+        write_bytes(self.root, name, content)
 
 
 def _precision_in(content: bytes | None) -> str:
