@@ -31,7 +31,7 @@ from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.languages import BuiltInLanguages
+from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrize

@@ -34,8 +34,8 @@ from isogloss.core.run_parts import (
     values_of,
 )
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.features.built_in_languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference

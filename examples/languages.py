@@ -3,7 +3,7 @@
 python examples/languages.py
 """
 
-from isogloss.data.languages import LANGUAGES, BuiltInTranslator, card, examples
+from isogloss.features.built_in_languages import LANGUAGES, BuiltInTranslator, card, examples
 
 
 def main() -> None:

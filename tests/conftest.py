@@ -21,7 +21,7 @@ import shapes  # noqa: F401  # Before anything of ours is imported.
 from covering import leave_products_to_the_night
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
-from isogloss.data.languages import SIZES
+from isogloss.features.built_in_languages import SIZES
 from isogloss.reports.drawing import Figure, FigureLayout
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS

@@ -8,7 +8,7 @@ import isogloss
 from isogloss import api
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.languages import BuiltInLanguages
+from isogloss.features.built_in_languages import BuiltInLanguages
 from tiny import RUNS, tiny
 
 PUBLIC = [

@@ -42,7 +42,7 @@ def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
 def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
     import isogloss
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.languages import BuiltInLanguages
+    from isogloss.features.built_in_languages import BuiltInLanguages
 
     load("path").main(tmp_path, examples=32)
     lines = capsys.readouterr().out.splitlines()
@@ -53,7 +53,7 @@ def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
 
 
 def test_languages_shows_every_language_and_its_translation(capsys):
-    from isogloss.data.languages import LANGUAGES
+    from isogloss.features.built_in_languages import LANGUAGES
 
     load("languages").main()
     cards, tree, translations = capsys.readouterr().out.split("\n\n")

@@ -16,6 +16,7 @@ import isogloss
 from each import each
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
+from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING
@@ -23,6 +24,7 @@ from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import PARTS
+from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
@@ -32,11 +34,13 @@ TABLES = {
     "diagnostics": DIAGNOSTICS,
     "engines": ENGINES,
     "functions": isogloss.__all__,
+    "generated-languages": GENERATED,
     "methods": METHODS,
     "next-steps": NEXT_STEPS,
     "opening-figures": OPENING_PATHS,
     "pretraining": PRETRAINING,
     "report-parts": PARTS,
+    "translators": TRANSLATORS,
     "verbs": VERBS,
 }
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))

@@ -105,13 +105,13 @@ def may_see(package: str, name: str) -> bool:
 
 @pytest.mark.slow
 def test_the_built_in_languages_are_entered_by_their_door() -> None:
-    inside = ROOT / "data" / "languages"
+    inside = ROOT / "features" / "built_in_languages"
     beside = {
         (file.name, name)
         for file in FILES
         if inside not in file.parents
         for name in imports(file)
-        if name.startswith("isogloss.data.languages.")
+        if name.startswith("isogloss.features.built_in_languages.")
     }
     assert not beside
 

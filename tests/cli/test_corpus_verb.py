@@ -96,7 +96,7 @@ def test_gold_alignments_in_a_folder_of_ones_own_are_found_as_the_error_says(com
 
 
 def test_a_described_corpus_is_translated_and_aligned(command, tmp_path):
-    from isogloss.data.languages import examples, translations
+    from isogloss.features.built_in_languages import examples, translations
 
     texts = [
         " ".join(example.words)

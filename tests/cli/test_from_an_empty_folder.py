@@ -15,7 +15,7 @@ import pytest
 from forked import Forked
 from isogloss.data.fetching.hub_address import address
 from isogloss.data.fetching.releases import Release, select_releases
-from isogloss.data.languages import examples
+from isogloss.features.built_in_languages import examples
 from local_hub import LocalHub, local_hub
 
 RAW = "https://raw.githubusercontent.com"

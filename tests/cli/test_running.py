@@ -318,7 +318,7 @@ def test_doctor_says_what_is_here(command, tmp_path):
 
 
 def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):
-    from isogloss.data.languages import BuiltInLanguages
+    from isogloss.features.built_in_languages import BuiltInLanguages
 
     monkeypatch.setattr(
         BuiltInLanguages,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from isogloss.data.examples import read_examples
-from isogloss.data.languages import BuiltInTranslator
 from isogloss.data.sources import Sources
+from isogloss.features.built_in_languages import BuiltInTranslator
 
 BETWEEN = ("--from", "qaa", "--into", "qad", "--translator", "built-in")
 

@@ -189,7 +189,7 @@ SHARED = (
 
 SHARED_MODULES = (
     "core/records", "core/atomic_files", "core/checksums", "data/result_files", "data/examples",
-    "data/languages/__init__", "data/fetching/unpacking", "tasks/masked_lm",
+    "features/built_in_languages/__init__", "data/fetching/unpacking", "tasks/masked_lm",
 )  # fmt: skip
 
 PATH_CALLS = {

@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.data.corpora.bitext import Bucc, split_translations
 from isogloss.data.examples import ComparableText, Translation
-from isogloss.data.languages import BuiltInLanguages
+from isogloss.features.built_in_languages import BuiltInLanguages
 
 PLACE = "bucc2018/de-en/de-en.sample"
 OFFICIAL = {

@@ -19,8 +19,8 @@ from isogloss.data.corpora.described import list_shipped
 from isogloss.data.corpus import Corpus, Source
 from isogloss.data.examples import example_line
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
+from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.recipes.descriptions import describe_corpus
 
 GOLDEN = Path(__file__).with_name("golden_readings.json")

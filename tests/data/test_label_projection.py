@@ -20,7 +20,6 @@ from isogloss.data.examples import (
     Translation,
     example_line,
 )
-from isogloss.data.languages import BuiltInTranslator, examples, translate_corpus, words_of
 from isogloss.data.projection.label_projection import (
     Projection,
     Translated,
@@ -36,6 +35,7 @@ from isogloss.data.projection.words import (
     remove_marks,
     span_links,
 )
+from isogloss.features.built_in_languages import BuiltInTranslator, examples, translate_corpus, words_of
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

@@ -10,7 +10,6 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Choice, Question, SentencePair
-from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.projection.parallel_examples import (
     check_parallel,
     match_by_id,
@@ -18,6 +17,7 @@ from isogloss.data.projection.parallel_examples import (
     mixed_questions,
 )
 from isogloss.data.sources import Sources
+from isogloss.features.built_in_languages import BuiltInLanguages
 from says import says
 
 

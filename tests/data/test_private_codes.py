@@ -3,8 +3,8 @@
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data import languages
 from isogloss.data.sources import Sources
+from isogloss.features import built_in_languages as languages
 from says import says
 
 SENTENCE = (

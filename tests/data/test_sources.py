@@ -6,7 +6,6 @@ from itertools import product
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data import languages
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS
@@ -20,8 +19,9 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import flip_languages
-from isogloss.data.languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from isogloss.data.sources import RecentExamples, Sources, source_of
+from isogloss.features import built_in_languages as languages
+from isogloss.features.built_in_languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from says import says
 
 

@@ -9,11 +9,11 @@ from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.engine import work
 from isogloss.engine.work import Agenda, Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import Store
-from isogloss.translators.built_in import BuiltIn
 
 
 @dataclass(frozen=True)

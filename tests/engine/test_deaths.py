@@ -13,12 +13,12 @@ from isogloss.core.processes import host
 from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import DEATHS, Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard
 from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import WORK, Store
-from isogloss.translators.built_in import BuiltIn
 from says import check_wording
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)

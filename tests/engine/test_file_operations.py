@@ -11,11 +11,11 @@ from isogloss.core.records import Record
 from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES
 from isogloss.store.store import Store
-from isogloss.translators.built_in import BuiltIn
 
 RUNS = [
     Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=index)

@@ -27,7 +27,7 @@ from isogloss.diagnostics.setting import Diagnostic
 from isogloss.reports.verdicts import Claim
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.setting import Method, Reads
-from isogloss.translators.built_in import BuiltIn
+from isogloss.features.built_in_languages.translator import BuiltIn
 
 CALLS = []
 

@@ -10,11 +10,11 @@ from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store
-from isogloss.translators.built_in import BuiltIn
 from late_files import Client, network_folders, seen_by
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)

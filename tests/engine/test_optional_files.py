@@ -15,12 +15,12 @@ from isogloss.data.sources import Sources
 from isogloss.engine import work
 from isogloss.engine.devices import Room
 from isogloss.engine.work import Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.recipes.described_rows import write_rows
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES
 from isogloss.store.store import Store
-from isogloss.translators.built_in import BuiltIn
 from killed import records
 from tiny import tiny
 

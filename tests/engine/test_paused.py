@@ -21,6 +21,7 @@ from isogloss.core.processes import stop_if_lost
 from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import Run, RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store import leases
@@ -28,7 +29,6 @@ from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
 from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import Remote
 from isogloss.store.store import WORK, Store
-from isogloss.translators.built_in import BuiltIn
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
 BACK = Translate(corpus="xnli", languages="qaa-qad-qaa", translator=BuiltIn(), start=RUN)

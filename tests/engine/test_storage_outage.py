@@ -14,11 +14,11 @@ from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import Work, wait_while_silent
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store
-from isogloss.translators.built_in import BuiltIn
 from says import says
 from tiny import TINY, tiny
 

@@ -386,7 +386,7 @@ def requests() -> Iterator[Door]:
 def translations() -> Iterator[Door]:
     """Yield stored translations, which are computed again if they are damaged."""
     from isogloss.data.projection.label_projection import Translated
-    from isogloss.translators.built_in import BuiltIn
+    from isogloss.features.built_in_languages.translator import BuiltIn
     from isogloss.translators.setting import TranslateSetting, translate_in_chunks
 
     def load(texts: list[str]) -> list[Translated]:

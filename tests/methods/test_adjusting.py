@@ -13,7 +13,6 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
-from isogloss.data.languages import translations as built_in
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
@@ -25,6 +24,7 @@ from isogloss.features.adjustment.aligned_batches import (
     states_of,
 )
 from isogloss.features.adjustment.methods import ContrastiveAlignment, CrossLingualAdjustment
+from isogloss.features.built_in_languages import translations as built_in
 from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
 from isogloss.training.setting import AdjustSetting
 from trained import equal, weights

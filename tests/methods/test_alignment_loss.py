@@ -103,7 +103,7 @@ def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
 
 @pytest.mark.parametrize("task", ["upos", "nli", "parsing", "qa"])
 def test_it_composes_with_every_task(task, make):
-    from isogloss.data.languages import examples
+    from isogloss.features.built_in_languages import examples
 
     corpus = {"upos": "ud", "nli": "xnli", "parsing": "ud", "qa": "squad"}[task]
     items = [example for example, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]

@@ -13,10 +13,10 @@ import torch
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
-from isogloss.data.languages import translations
 from isogloss.encoders import seq2seq
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.seq2seq import read_translation_tokenizer
+from isogloss.features.built_in_languages import translations
 from isogloss.methods.translation_modelling import (
     TranslationModelling,
     TranslationRow,

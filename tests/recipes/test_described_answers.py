@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.data.languages import examples
+from isogloss.features.built_in_languages import examples
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.fine_tune import FineTune
 from isogloss.using import load_model

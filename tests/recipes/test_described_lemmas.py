@@ -8,8 +8,8 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import examples
 from isogloss.data.lemma_rules import lemma_by
+from isogloss.features.built_in_languages import examples
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import describe_corpus

@@ -9,7 +9,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.data.languages import examples
+from isogloss.features.built_in_languages import examples
 from isogloss.planning.plan import plan_recipe, plan_recipes
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure

@@ -7,6 +7,7 @@ from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.representations.retrieval import Retrieval
 from isogloss.features.word_distance.diagnostic import WordDistance
@@ -15,7 +16,6 @@ from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml
 from isogloss.recipes.request import parse_change
-from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 from says import check_wording, says
 from tiny import TINY, body, lines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.data.languages import built_in_size
+from isogloss.features.built_in_languages import built_in_size
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.execute import size_warnings
 from isogloss.runs.fine_tune import FineTune

@@ -6,7 +6,7 @@ import torch
 import isogloss
 from each import each
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.languages import LANGUAGES, BuiltInLanguages
+from isogloss.features.built_in_languages import LANGUAGES, BuiltInLanguages
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.dependency_trees import is_tree

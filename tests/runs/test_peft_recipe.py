@@ -10,9 +10,9 @@ import isogloss
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import identity
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.languages import BuiltInLanguages
 from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.loading import load_model
+from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.methods.peft import LoRA, LotteryTicket
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS

@@ -14,8 +14,9 @@ from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import read_examples
-from isogloss.data.languages import translate_corpus
 from isogloss.data.sources import Sources
+from isogloss.features.built_in_languages import translate_corpus
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.runs.execute import make
 from isogloss.runs.pretrained import Pretrained
@@ -23,7 +24,6 @@ from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
 from isogloss.store.store import Store
 from isogloss.translators import setting as translating
-from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
 
 TINY = with_fields(

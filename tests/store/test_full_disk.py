@@ -11,12 +11,12 @@ from isogloss.core.identity import identity
 from isogloss.core.records import RECORD, Record
 from isogloss.data.sources import Sources
 from isogloss.engine.work import Work
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import FolderBoard, Leases
 from isogloss.store.store import Store
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)

@@ -12,8 +12,8 @@ from each import each
 from isogloss.core.errors import DataError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Question
-from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.built_in_languages import LANGUAGES, BuiltInLanguages
 from isogloss.metrics.texts import normalize_answer
 from isogloss.runs.pretrained import model_folder
 from isogloss.tasks.batch import collate

@@ -12,11 +12,11 @@ from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.engine.damage import quarantine_checkpoints
+from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.store import WORK, Store
 from isogloss.training.checkpoints import Checkpoints, State
-from isogloss.translators.built_in import BuiltIn
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
 FILES = ("model.safetensors", "optimizer.safetensors", "state.json", "checksums.json")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.languages import BuiltInTranslator, translations
+from isogloss.features.built_in_languages import BuiltInTranslator, translations
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting
 

@@ -10,8 +10,8 @@ from isogloss.core.records import read_record
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.conllu import read_conllu
-from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
+from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.tasks import find_task
 from isogloss.tasks.inputs import examples_of
 from isogloss.using import EvaluateOptions, evaluate, load_model

@@ -17,9 +17,9 @@ import pandas as pd
 import torch
 
 import isogloss
-from isogloss.data.languages import BuiltInTranslator, examples
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.built_in_languages import BuiltInTranslator, examples
 from isogloss.features.word_distance.word_pairs import drawn_unrelated, l2
 from isogloss.training.states import word_states
 

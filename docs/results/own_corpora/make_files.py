@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from isogloss.data.languages import examples
+from isogloss.features.built_in_languages import examples
 
 NAMES = {"PER": "PERSON", "LOC": "PLACE", "ORG": "GROUP"}
 SIZES = {"train": 600, "dev": 100, "test": 200}

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import typer
 
-from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
     HelpfulGroup,
     OutputOptions,
-    show_list,
     verb,
     with_groups,
 )
@@ -18,9 +16,6 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
 data_app = typer.Typer()
-languages_app = typer.Typer(
-    cls=HelpfulGroup, help="The built-in languages.", invoke_without_command=True, suggest_commands=False
-)
 corpus_app = typer.Typer(cls=HelpfulGroup, help="Your own corpora.", suggest_commands=False)
 
 
@@ -142,21 +137,3 @@ def fetch(
             "for all corpora that have it."
         )
     fetch_corpora(corpora or [], folder, language or [], dry_run=dry_run, output=output)
-
-
-@languages_app.callback()
-@with_groups
-def languages(context: typer.Context, as_json: bool = False) -> None:
-    """List the built-in languages."""
-    show_list(context, "languages", as_json=as_json)
-
-
-@verb(languages_app, DATA, "isogloss languages export built-in")
-@with_groups
-def export(folder: Path, quiet: bool = False) -> None:
-    """Write the corpora of the built-in languages as files in their native formats."""
-    from isogloss.data.languages import BuiltInLanguages
-
-    with Display(quiet=quiet) as display:
-        BuiltInLanguages().export(folder, display.on_progress)
-    show_line(folder)

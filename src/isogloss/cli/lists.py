@@ -118,9 +118,9 @@ def _corpus_columns(corpus: "Corpus") -> Sequence[str]:
 
 
 def _languages(_: Path) -> Listing:
-    from isogloss.data.languages import LANGUAGES, card
+    from isogloss.data.generated import generated_languages
 
-    cards = {language: card(language) for language in LANGUAGES}
+    cards = generated_languages().cards()
     heads = list(next(iter(cards.values())))
     return ["code", *heads], [
         [language, *(card.get(head, "") for head in heads)] for language, card in cards.items()

@@ -241,10 +241,11 @@ def _shares_of(text: str) -> list[int]:
 
 def _usual_answers(task: str) -> "Answers":
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.languages import GENERATED_AS
+    from isogloss.data.generated import GENERATED
     from isogloss.recipes.starting import Answers
 
-    corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]
+    names = [name for source in GENERATED.values() for name in source.labelled_corpora]
+    corpora = [name for name in names if task in CORPORA[name].tasks]
     return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)
 
 

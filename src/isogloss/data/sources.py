@@ -20,6 +20,7 @@ from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, find_treebank_na
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limit_examples
 from isogloss.data.files import DiskFolder, File
+from isogloss.data.generated import GENERATED, generated_languages
 from isogloss.data.projection.words import word_breaking
 
 
@@ -28,11 +29,9 @@ def source_of(language: str, data: Source | None) -> Source:
 
     Raises DataError for a pair of a built-in and a natural language, and for natural languages without data.
     """
-    from isogloss.data.languages import BuiltInLanguages
-
     are_built_in = [is_built_in(part) for part in language.split("-")]
     if all(are_built_in):
-        return BuiltInLanguages()
+        return generated_languages()
     if any(are_built_in):
         raise DataError(
             f"{language}: a pair needs two built-in languages (qaa-qab) or two natural ones (en-fr). "
@@ -237,9 +236,7 @@ class Sources:
         One file of a built-in language is generated example by example from random draws. Its first examples
         are a random choice already, and the others need not be generated.
         """
-        from isogloss.data.languages import BuiltInLanguages
-
-        is_generated = isinstance(self._source(corpus, language), BuiltInLanguages)
+        is_generated = self._source(corpus, language) in GENERATED.values()
         return not is_generated or len(self._files(corpus, language, split, ())) > 1
 
     def examples(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from isogloss.core.languages import UNKNOWN, is_built_in, language_facts
-from isogloss.data.languages import LANGUAGES
+from isogloss.data.generated import generated_languages
 from isogloss.metrics.estimates import (
     LEVEL,
     MAX_UNITS,
@@ -279,7 +279,7 @@ def find_language_group(language_code: str) -> str:
     Built-in languages are "near" or "far", by the words that they share with the source language.
     """
     if is_built_in(language_code):
-        return "near" if LANGUAGES[language_code].shared >= SHARED_WORDS else "far"
+        return "near" if generated_languages().share_of_common_words(language_code) >= SHARED_WORDS else "far"
     family = language_facts(language_code).family
     return "" if family == UNKNOWN else family
 

@@ -22,6 +22,7 @@ from isogloss.core.records import PLANNED_RUNS, PREDICTIONS, Record, Row, read_m
 from isogloss.core.run_parts import is_nested, parts_within
 from isogloss.core.stored_parts import UnstorableError, check_id
 from isogloss.data.corpus import is_translation
+from isogloss.data.generated import generated_size
 from isogloss.data.result_files import write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
@@ -200,18 +201,14 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
 
 def size_warnings(runs: Iterable[Run]) -> list[str]:
     """List the splits of built-in corpora with fewer examples than a plan requests, without reading them."""
-    from isogloss.data.languages import built_in_size
-
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
-    sizes = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}
+    sizes = {split: generated_size(split.corpus, split.language, split.split) for split in splits}
     warnings = [_warning(split, size) for split, size in sizes.items() if size is not None]
     return list(dict.fromkeys(warning for split_warnings in warnings for warning in split_warnings))
 
 
 def _size(split: SplitRead, sources: Sources) -> int:
-    from isogloss.data.languages import built_in_size
-
-    size = built_in_size(split.corpus, split.language, split.split)
+    size = generated_size(split.corpus, split.language, split.split)
     if size is not None:
         return size
     examples = sources.stream(split.corpus, split.language, split.split, treebanks=split.treebanks)

@@ -15,6 +15,7 @@ from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
+from isogloss.data.generated import generated_size
 from isogloss.data.sources import Treebanks
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
@@ -298,9 +299,7 @@ class FineTune(Run):
         return training_operations(shape, subwords, optimization.limit)
 
     def _size(self, language: str) -> int | None:
-        from isogloss.data.languages import built_in_size
-
-        size = built_in_size(self.corpus, language.partition("-")[0], "train")
+        size = generated_size(self.corpus, language.partition("-")[0], "train")
         if size is None:
             size = TRAIN_SIZES.get(self.corpus.partition(":")[0])
         return min(size, self.examples) if size and self.examples else size or self.examples or None

@@ -15,7 +15,6 @@ TRANSLATORS: "Registry[type[Translator]]" = Registry(
     {
         "seq2seq": "isogloss.translators.seq2seq:Seq2Seq",
         "ctranslate2": "isogloss.translators.seq2seq:CTranslate2",
-        "built-in": "isogloss.translators.built_in:BuiltIn",
     },
     group="translators",
     interface="isogloss.translators.setting:Translator",

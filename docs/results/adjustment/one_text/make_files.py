@@ -5,7 +5,7 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-from isogloss.data.languages import examples
+from isogloss.features.built_in_languages import examples
 
 SIZES = {"train": 12000, "dev": 300, "test": 600}
 

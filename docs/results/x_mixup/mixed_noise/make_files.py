@@ -11,7 +11,7 @@ from pathlib import Path
 
 from noise_ratio import rate_of
 
-from isogloss.data.languages import BuiltInTranslator, examples
+from isogloss.features.built_in_languages import BuiltInTranslator, examples
 
 SIZES = {"train": 6000, "dev": 300, "test": 600}
 

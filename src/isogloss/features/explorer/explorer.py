@@ -20,7 +20,7 @@ from isogloss.core.languages import canonical_language, language_name
 from isogloss.core.untrusted import parse_json
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence, Translation
-from isogloss.data.languages import LANGUAGES
+from isogloss.data.generated import GENERATED
 from isogloss.data.projection.words import tokenize
 from isogloss.data.sources import Sources
 from isogloss.diagnostics.weight_space import (
@@ -329,7 +329,7 @@ def _routes(measurements: Measurements) -> list[Route]:
 def _describe_route(route: Route) -> Json:
     scores = route.scores
     columns = [name for name in ("alpha", "alpha_second", "score") if name in scores]
-    names = {language: built_in.name for language, built_in in LANGUAGES.items()}
+    names = {language: name for source in GENERATED.values() for language, name in source.names.items()}
     facts = {name: str(route.facts[name]) for name in ("task", "corpus", "source", "target", "seed", "split")}
     return {
         "id": route.id,

@@ -15,11 +15,17 @@ from typing import Any, Literal
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws
-from isogloss.data.languages.family import Language, find_language, spell
-from isogloss.data.languages.generating import examples, links_between, parse_sentence, tag_sentence
-from isogloss.data.languages.lexicon import (
+from isogloss.data.projection.words import SpanLink, locate_by_links, word_offsets
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws
+from isogloss.features.built_in_languages.family import Language, find_language, spell
+from isogloss.features.built_in_languages.generating import (
+    examples,
+    links_between,
+    parse_sentence,
+    tag_sentence,
+)
+from isogloss.features.built_in_languages.lexicon import (
     TENSE_MARKERS,
     Form,
     Lexicon,
@@ -28,9 +34,16 @@ from isogloss.data.languages.lexicon import (
     lexicon,
     marking,
 )
-from isogloss.data.languages.meaning import Sentence
-from isogloss.data.languages.parsing import NAME, Item, items_of, parse_items, sentences_in, unknown_word
-from isogloss.data.languages.rendering import (
+from isogloss.features.built_in_languages.meaning import Sentence
+from isogloss.features.built_in_languages.parsing import (
+    NAME,
+    Item,
+    items_of,
+    parse_items,
+    sentences_in,
+    unknown_word,
+)
+from isogloss.features.built_in_languages.rendering import (
     PUNCTUATION,
     Word,
     has_spaces,
@@ -39,7 +52,6 @@ from isogloss.data.languages.rendering import (
     restore_tree,
     text_of,
 )
-from isogloss.data.projection.words import SpanLink, locate_by_links, word_offsets
 
 Links = tuple[tuple[int, int], ...]
 

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.run_parts import Share, Whole
-from isogloss.data.languages import BuiltInTranslator, find_language, words_of
 from isogloss.data.projection.label_projection import Translated
+from isogloss.features.built_in_languages import BuiltInTranslator, find_language, words_of
 from isogloss.translators.setting import TranslateSetting
 
 

@@ -1,8 +1,8 @@
 """Fingerprints of the built-in languages' data. This prints the current ones:
 
-    PYTHONPATH=src python tests/data/languages/golden_languages.py > tests/data/languages/golden.json
+    cd tests/features/built_in_languages && python golden_languages.py > golden.json
 
-Where they differ from golden.json, raise VERSION in isogloss/data/languages/family.py.
+Where they differ from golden.json, raise VERSION in isogloss/features/built_in_languages/family.py.
 """
 
 import json
@@ -12,7 +12,14 @@ from dataclasses import fields
 from hashlib import sha256
 from itertools import islice
 
-from isogloss.data.languages import LANGUAGES, SIZES, VERSION, BuiltInTranslator, examples, translations
+from isogloss.features.built_in_languages import (
+    LANGUAGES,
+    SIZES,
+    VERSION,
+    BuiltInTranslator,
+    examples,
+    translations,
+)
 
 FIRST = 30
 

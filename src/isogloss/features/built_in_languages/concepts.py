@@ -16,7 +16,7 @@ from random import Random
 from typing import Generic, TypeVar
 
 from isogloss.core.identity import derive
-from isogloss.data.languages.family import CONSONANTS, VOWELS
+from isogloss.features.built_in_languages.family import CONSONANTS, VOWELS
 
 Item = TypeVar("Item")
 

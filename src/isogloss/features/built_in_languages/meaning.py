@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws, Weighted
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws, Weighted
 
 MAX_SENTENCE_WORDS = 25
 """Maximum length of sentences in any language, with all markers written as particles."""

@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws, Weighted
-from isogloss.data.languages.family import CODAS, CONSONANTS, LANGUAGES, SOURCE, VOWELS, Language, spell
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws, Weighted
+from isogloss.features.built_in_languages.family import (
+    CODAS,
+    CONSONANTS,
+    LANGUAGES,
+    SOURCE,
+    VOWELS,
+    Language,
+    spell,
+)
 
 CONTENT = (*c.NOUNS, *c.VERBS, *c.ADJECTIVES, *c.ADVERBS)
 """Concepts whose roots may be shared with the source."""

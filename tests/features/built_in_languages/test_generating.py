@@ -11,9 +11,16 @@ from golden_languages import digests
 from trees import is_tree
 
 from each import each
-from isogloss.data.languages import LANGUAGES, SIZES, BuiltInTranslator, examples, split_size, translations
-from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.parsing import NAME, items_of, sentences_in
+from isogloss.features.built_in_languages import (
+    LANGUAGES,
+    SIZES,
+    BuiltInTranslator,
+    examples,
+    split_size,
+    translations,
+)
+from isogloss.features.built_in_languages.lexicon import lexicon
+from isogloss.features.built_in_languages.parsing import NAME, items_of, sentences_in
 
 PARALLEL = ["ud", "wikiann", "xnli", "pawsx", "squad"]
 

@@ -3,10 +3,10 @@ from collections import Counter
 import pytest
 
 from each import each
-from isogloss.data.languages import LANGUAGES, BuiltInTranslator, examples
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.parsing import parse, sentences_in
+from isogloss.features.built_in_languages import LANGUAGES, BuiltInTranslator, examples
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.lexicon import lexicon
+from isogloss.features.built_in_languages.parsing import parse, sentences_in
 
 
 @pytest.mark.sample(3)

@@ -6,13 +6,13 @@ from itertools import islice
 import pytest
 
 from each import each
-from isogloss.data.languages import LANGUAGES, examples
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws
-from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.meaning import Sampler, Sentence
-from isogloss.data.languages.parsing import parse, sentences_in
-from isogloss.data.languages.sentence_pairs import LABELS, PREMISE_RATES, hypothesize
+from isogloss.features.built_in_languages import LANGUAGES, examples
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws
+from isogloss.features.built_in_languages.lexicon import lexicon
+from isogloss.features.built_in_languages.meaning import Sampler, Sentence
+from isogloss.features.built_in_languages.parsing import parse, sentences_in
+from isogloss.features.built_in_languages.sentence_pairs import LABELS, PREMISE_RATES, hypothesize
 
 
 def understood(text):

@@ -3,9 +3,9 @@
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.lexicon import Form, Lexicon
-from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.lexicon import Form, Lexicon
+from isogloss.features.built_in_languages.meaning import Attached, Event, Phrase, Sentence
 
 _MAIN = 1
 _SECOND = 2

@@ -1,13 +1,4 @@
-"""The built-in languages: a family generated from a seed, with gold labels for every task.
-
-from isogloss.data.languages import LANGUAGES, BuiltInTranslator, card, examples, translations
-
-for sentence in examples("ud", "qad", "dev"):
-    ...
-
-They are also corpora: files in the corpora's native formats, generated when they are read. Readers,
-fingerprints and runs treat them like files on disk; ``BuiltInLanguages`` writes them.
-"""
+"""The corpora of the built-in languages: files in native formats, generated when they are read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,25 +16,9 @@ from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_ther
 from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card, find_language
-from isogloss.data.languages.generating import SIZES, examples, split_size, translations
-from isogloss.data.languages.translating import BuiltInTranslator, translate_corpus, words_of
-
-__all__ = [
-    "LANGUAGES",
-    "SIZES",
-    "VERSION",
-    "BuiltInTranslator",
-    "Language",
-    "card",
-    "examples",
-    "find_language",
-    "split_size",
-    "translate_corpus",
-    "translations",
-    "words_of",
-]
-
+from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, card
+from isogloss.features.built_in_languages.generating import SIZES, examples, split_size, translations
+from isogloss.features.built_in_languages.translating import translate_corpus
 
 GENERATED_AS = {
     "ud": "ud",
@@ -62,6 +37,7 @@ NOISE = 0.05
 """Error rate of these translations, for each of three kinds of errors (words dropped, wrong, swapped)."""
 
 BITEXT = "bitext"
+
 LARGE_BITEXT = "bitext-large"
 """Collection of bitext that extends ``BITEXT`` to five times its size. It is not exported."""
 
@@ -153,6 +129,28 @@ class BuiltInLanguages:
             for corpus, language, split in splits
         }
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each language, by code."""
+        return {language: built_in.name for language, built_in in LANGUAGES.items()}
+
+    @property
+    def labelled_corpora(self) -> tuple[str, ...]:
+        """The corpora with labels or raw text."""
+        return tuple(GENERATED_AS)
+
+    def size(self, corpus: str, language: str, split: Split) -> int | None:
+        """Return the number of examples in a split (``built_in_size``)."""
+        return built_in_size(corpus, language, split)
+
+    def cards(self) -> dict[str, dict[str, str]]:
+        """Return facts of each language, by their heads."""
+        return {language: card(language) for language in LANGUAGES}
+
+    def share_of_common_words(self, language: str) -> float:
+        """Return the share of words that a language shares with the first one."""
+        return LANGUAGES[language].shared
+
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:
     """Return the number of examples in a split of the built-in languages, without generating them.
@@ -168,3 +166,7 @@ def built_in_size(corpus: str, language: str, split: Split) -> int | None:
     if name not in SIZES:
         return None
     return min(split_size(name, part, split) for part in parts)
+
+
+LANGUAGES_AND_CORPORA = BuiltInLanguages()
+"""The built-in languages, for the table of generated languages."""

@@ -9,7 +9,7 @@ from trees import is_tree
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import (
+from isogloss.features.built_in_languages import (
     LANGUAGES,
     BuiltInTranslator,
     Language,
@@ -17,11 +17,11 @@ from isogloss.data.languages import (
     translate_corpus,
     translations,
 )
-from isogloss.data.languages.concepts import Draws
-from isogloss.data.languages.lexicon import lexicon
-from isogloss.data.languages.meaning import Rates, Sampler
-from isogloss.data.languages.parsing import parse, sentences_in
-from isogloss.data.languages.rendering import render, say
+from isogloss.features.built_in_languages.concepts import Draws
+from isogloss.features.built_in_languages.lexicon import lexicon
+from isogloss.features.built_in_languages.meaning import Rates, Sampler
+from isogloss.features.built_in_languages.parsing import parse, sentences_in
+from isogloss.features.built_in_languages.rendering import render, say
 from says import says
 
 PAIRS = [("qaa", other_language) for other_language in LANGUAGES if other_language != "qaa"] + [

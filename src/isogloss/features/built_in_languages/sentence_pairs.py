@@ -5,11 +5,11 @@ from functools import partial
 from itertools import count
 
 from isogloss.data.examples import SentencePair
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws
-from isogloss.data.languages.lexicon import Lexicon
-from isogloss.data.languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
-from isogloss.data.languages.rendering import say
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws
+from isogloss.features.built_in_languages.lexicon import Lexicon
+from isogloss.features.built_in_languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
+from isogloss.features.built_in_languages.rendering import say
 
 LABELS = ("entailment", "neutral", "contradiction")
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.lexicon import Lexicon, WordReading
-from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
-from isogloss.data.languages.rendering import CLAUSE_ORDERS, PUNCTUATION, has_spaces
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.lexicon import Lexicon, WordReading
+from isogloss.features.built_in_languages.meaning import Attached, Event, Phrase, Sentence
+from isogloss.features.built_in_languages.rendering import CLAUSE_ORDERS, PUNCTUATION, has_spaces
 
 ENDS = (".", "?")
 _MAX_NAME_WORDS = 3

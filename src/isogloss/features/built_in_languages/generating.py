@@ -14,12 +14,20 @@ from typing import NamedTuple
 from isogloss.core.errors import check_named
 from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence, TextLine, Translation
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws
-from isogloss.data.languages.family import Language, find_language
-from isogloss.data.languages.lexicon import Lexicon, lexicon
-from isogloss.data.languages.meaning import Attached, Cast, Event, Phrase, Rates, Sampler, Sentence
-from isogloss.data.languages.rendering import (
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws
+from isogloss.features.built_in_languages.family import Language, find_language
+from isogloss.features.built_in_languages.lexicon import Lexicon, lexicon
+from isogloss.features.built_in_languages.meaning import (
+    Attached,
+    Cast,
+    Event,
+    Phrase,
+    Rates,
+    Sampler,
+    Sentence,
+)
+from isogloss.features.built_in_languages.rendering import (
     FIRST_ATTACHED_NODE,
     OBJECT_NODE,
     PUNCTUATION,
@@ -31,7 +39,7 @@ from isogloss.data.languages.rendering import (
     say,
     text_of,
 )
-from isogloss.data.languages.sentence_pairs import inference_pairs, paraphrase_pairs
+from isogloss.features.built_in_languages.sentence_pairs import inference_pairs, paraphrase_pairs
 
 NEWS_RATES = Rates(name=0.75, attached=0.4, pronoun=0.05)
 """Rates for sentences about who and where, as in an encyclopedia."""

@@ -13,11 +13,11 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import BUILT_IN_NAMES, is_built_in, language_name
-from isogloss.data.languages import LANGUAGES, Language, card, examples
-from isogloss.data.languages import concepts as c
-from isogloss.data.languages.concepts import Draws, Weighted, zipf
-from isogloss.data.languages.family import CODAS, CONSONANTS, VOWELS, spell, syllables
-from isogloss.data.languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
+from isogloss.features.built_in_languages import LANGUAGES, Language, card, examples
+from isogloss.features.built_in_languages import concepts as c
+from isogloss.features.built_in_languages.concepts import Draws, Weighted, zipf
+from isogloss.features.built_in_languages.family import CODAS, CONSONANTS, VOWELS, spell, syllables
+from isogloss.features.built_in_languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
 from says import says
 
 
