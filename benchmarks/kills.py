@@ -35,7 +35,7 @@ from pathlib import Path
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.records import RECORD
 from isogloss.store.leases import LEASES
-from isogloss.store.remote import Remote
+from isogloss.features.buckets.remote import Remote
 from isogloss.store.store import WORK
 
 RECIPE = """

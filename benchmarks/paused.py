@@ -35,7 +35,7 @@ from itertools import cycle, islice, product
 from pathlib import Path
 
 from isogloss.store.leases import LEASES
-from isogloss.store.remote import Remote
+from isogloss.features.buckets.remote import Remote
 from isogloss.store.store import PRECISION
 from isogloss.core.atomic_files import write_bytes
 from isogloss.store import store_at

@@ -40,7 +40,7 @@ from s3_server import s3_server
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.records import RECORD
 from isogloss.store.leases import LEASES
-from isogloss.store.remote import Remote
+from isogloss.features.buckets.remote import Remote
 
 RECIPE = """
 title = "Soak"

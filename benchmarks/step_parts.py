@@ -27,7 +27,7 @@ import training_speed
 import x_mixup
 from isogloss.data.examples import Question
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.tasks.span_qa import QA
+from isogloss.features.question_answering.task import QA
 from material import BATCH, SHAPES, make_material
 
 STEPS = 2

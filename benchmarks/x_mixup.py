@@ -28,7 +28,7 @@ from isogloss.core.run_parts import Optimization
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import SentencePair
 from isogloss.methods.plain import TranslateTrain
-from isogloss.methods.x_mixup import XMixup
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from material import SHAPES, make_material

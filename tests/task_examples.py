@@ -13,11 +13,11 @@ from isogloss.data.examples import (
     SentencePair,
     TaggedSentence,
 )
+from isogloss.features.parsing.task import PARSING
+from isogloss.features.question_answering.task import AnswerMark
 from isogloss.metrics.labels import repair
 from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
 from isogloss.tasks.classification import PAIR
-from isogloss.tasks.parsing import PARSING
-from isogloss.tasks.span_qa import AnswerMark
 from isogloss.tasks.tagging import UPOS
 
 SMALL = replace(PARSING, arc_dim=16, relation_dim=8)

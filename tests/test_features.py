@@ -19,11 +19,13 @@ from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entr
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING
 from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import PARTS
+from isogloss.store import STORES
+from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
@@ -38,8 +40,11 @@ TABLES = {
     "methods": METHODS,
     "next-steps": NEXT_STEPS,
     "opening-figures": OPENING_PATHS,
+    "peft": PEFT,
     "pretraining": PRETRAINING,
     "report-parts": PARTS,
+    "stores": STORES,
+    "tasks": TASKS,
     "translators": TRANSLATORS,
     "verbs": VERBS,
 }

@@ -42,7 +42,7 @@ FLOORS = (
 )
 FLOOR = {package: index for index, floor in enumerate(FLOORS) for package in floor}
 KNOWN_TO = {
-    "transformers": {"encoders", "tasks"},
+    "transformers": {"encoders", "features", "tasks"},
     "tqdm": {"functional"},
     "huggingface_hub": {"data", "encoders", "using"},
     "accelerate": {"training"},
@@ -63,7 +63,7 @@ KNOWN_TO = {
     "httpx2": {"data"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
-    "fsspec": {"store"},
+    "fsspec": {"features"},
     "langcodes": {"core"},
     "icu4py": {"data"},
     "systran_align": {"aligners"},

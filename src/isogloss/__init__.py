@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from isogloss.features.searching.functions import search
     from isogloss.features.searching.search import Search, Trial
     from isogloss.features.word_distance.functions import word_distances
+    from isogloss.features.x_mixup.functions import MixupLoss, mixing
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
-    from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.states import States, states
     from isogloss.functional.word_order import reorder_questions
@@ -96,7 +96,6 @@ _NAMES = {
     "encoders.mixup": "MixingTrace",
     "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
-    "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.states": "States states",
     "functional.word_order": "reorder_questions",

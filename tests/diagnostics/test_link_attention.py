@@ -6,8 +6,8 @@ from measuring import load, measure_setting, translations
 
 from aligned import translations as shuffled
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.mixup import LinkAttention, on_links
 from isogloss.encoders.families import family_of
+from isogloss.features.x_mixup.diagnostics import LinkAttention, on_links
 
 TEXTS = ["the cat sat .", "a dog ran home", "the bird sang"]
 

@@ -12,12 +12,19 @@ from measuring import measure_setting, subject
 
 from in_translation import READ, setting
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.diagnostics.mixup import MixupRatio, MixupSweep, grid_of, mean_share, mixing_at, ratio_summary
 from isogloss.diagnostics.weight_space import _mixing_so
 from isogloss.encoders import mixup as mixing
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import Interpolation, Plane
+from isogloss.features.x_mixup.diagnostics import (
+    MixupRatio,
+    MixupSweep,
+    grid_of,
+    mean_share,
+    mixing_at,
+    ratio_summary,
+)
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 

@@ -31,10 +31,10 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
+from isogloss.features.parsing.task import PARSING
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS
-from isogloss.tasks.parsing import PARSING
 from isogloss.training.evaluation import evaluation
 from made_up import tagged_sentences
 

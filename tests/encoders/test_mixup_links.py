@@ -8,9 +8,9 @@ from test_mixup import LENGTHS, attend, compute_equation_4, entropy_of, mix_stat
 from torch import nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.diagnostics.mixup import on_links
 from isogloss.encoders.families import family_of
 from isogloss.encoders.mixup import load_mixup, save_mixup
+from isogloss.features.x_mixup.diagnostics import on_links
 
 LINKS = (
     ((1, 1), (2, 1), (3, 4), (3, 5), (1, 5)),  # (source, target): one to many, and many to one

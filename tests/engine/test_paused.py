@@ -21,13 +21,13 @@ from isogloss.core.processes import stop_if_lost
 from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import work
+from isogloss.features.buckets.mirrored_store import MirroredStore
+from isogloss.features.buckets.remote import Remote
 from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.runs.run import Run, RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store import leases
 from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
-from isogloss.store.mirrored_store import MirroredStore
-from isogloss.store.remote import Remote
 from isogloss.store.store import WORK, Store
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)

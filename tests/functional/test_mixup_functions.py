@@ -8,7 +8,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import LabelledText, TaggedSentence
 from isogloss.encoders.mixup import MixedModel, Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.x_mixup import XMixup
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.sides import RowPair, collate_pairs

@@ -19,8 +19,8 @@ from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training import fine_tuning

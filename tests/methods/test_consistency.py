@@ -13,7 +13,7 @@ from in_translation import link_words, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.consistency import Consistency, inconsistency
+from isogloss.features.consistency.method import Consistency, inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.fine_tuning import Training, fine_tune

@@ -27,11 +27,12 @@ from isogloss.features.adjustment.methods import (
 )
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.averaging.method import Average
+from isogloss.features.consistency.method import Consistency, ModelConsistency
 from isogloss.features.multi_task.term import MultiTask
+from isogloss.features.peft.methods import LoRA, LotteryTicket, TaskAdapter
 from isogloss.features.regularization.terms import L2SP, R3F
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.methods.consistency import Consistency, ModelConsistency
-from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import (
     Bilingual,
     FewShot,
@@ -41,7 +42,6 @@ from isogloss.methods.plain import (
     TargetOnly,
     TranslateTrain,
 )
-from isogloss.methods.x_mixup import XMixup
 from isogloss.recipes.request import parse_change
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed

@@ -10,7 +10,7 @@ import in_translation
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.consistency import ModelConsistency
+from isogloss.features.consistency.method import ModelConsistency
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS, find_task
 from trained import equal

@@ -13,9 +13,9 @@ from isogloss.core.run_parts import with_fields
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.multi_task.term import HEADS, MultiTask, task_of_steps
-from isogloss.methods.peft import LoRA
+from isogloss.features.peft.methods import LoRA
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from trained import equal, weights

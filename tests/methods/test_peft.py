@@ -26,8 +26,8 @@ from isogloss.encoders.loading import load_whole, unmerge
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import Interpolation
+from isogloss.features.peft.methods import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods import PEFT
-from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation

@@ -7,9 +7,9 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.examples import shots
 from isogloss.encoders.saving import save_model
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
-from isogloss.methods.x_mixup import XMixup
 from isogloss.training.fine_tuning import Selection, fine_tune
 from isogloss.training.setting import Reads
 from made_up import on

@@ -15,6 +15,7 @@ from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.peft.methods import LoRA, LotteryTicket, TaskAdapter
 from isogloss.features.regularization.terms import (
     L2SP,
     R3F,
@@ -22,9 +23,8 @@ from isogloss.features.regularization.terms import (
     add_noise_to_embeddings,
     compute_symmetric_divergence,
 )
-from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import collate
 from isogloss.training.batching import Bucketed

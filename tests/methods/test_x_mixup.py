@@ -21,8 +21,8 @@ from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.mixup import MixedModel, Mixup, load_mixup, mixing
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.x_mixup.method import SourceSchedule, XMixup, mixup_task, share_of_real
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.x_mixup import SourceSchedule, XMixup, mixup_task, share_of_real
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation, pair_with_translations

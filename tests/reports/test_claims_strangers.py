@@ -20,7 +20,7 @@ from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.meta_learning.method import MetaLearning
-from isogloss.methods.x_mixup import XMixup
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.reports.comparison import without_strays
 from isogloss.reports.measurements import TESTED
 from isogloss.reports.run_facts import IGNORED

@@ -11,12 +11,12 @@ from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.features.peft.methods import LoRA
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
-from isogloss.methods.peft import LoRA
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune

@@ -7,10 +7,10 @@ from test_memory_estimates import TEXT, TRANSLATOR, TUNED
 from transformers import BertConfig, XLMRobertaConfig
 
 from isogloss.core.run_parts import with_fields
+from isogloss.features.consistency.method import Consistency
 from isogloss.features.meta_learning.method import MetaLearning
-from isogloss.methods.consistency import Consistency
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods.plain import Bilingual, TranslateTrain
-from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.estimates import ASSUMED_SHAPES
 from isogloss.runs.fine_tune import TRAIN_SIZES, assumed_sizes
 from isogloss.runs.pretrained import Pretrained

@@ -7,9 +7,9 @@ import isogloss
 from each import each
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.features.built_in_languages import LANGUAGES, BuiltInLanguages
+from isogloss.features.parsing.dependency_trees import is_tree
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
-from isogloss.tasks.dependency_trees import is_tree
 from tiny import select_kind
 
 RECIPE = """

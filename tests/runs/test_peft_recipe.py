@@ -13,7 +13,7 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.loading import load_model
 from isogloss.features.built_in_languages import BuiltInLanguages
-from isogloss.methods.peft import LoRA, LotteryTicket
+from isogloss.features.peft.methods import LoRA, LotteryTicket
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from says import check_wording

@@ -11,7 +11,7 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.loading import load_masked_lm
-from isogloss.methods.peft import TaskAdapter
+from isogloss.features.peft.methods import TaskAdapter
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import identify_encoder, model_folders

@@ -12,8 +12,8 @@ from isogloss.core.checksums import CHECKSUMS, Checksum, as_text
 from isogloss.core.errors import StorageError
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, Made, Plan, read_made, read_record
 from isogloss.data.result_files import read_answers, read_predictions
+from isogloss.features.buckets.mirrored_store import FILES
 from isogloss.store import store_at
-from isogloss.store.mirrored_store import FILES
 from isogloss.store.store import PRECISION, Store, json_or_empty
 from isogloss.using.provenance import check_undamaged
 from killed import RECIPE

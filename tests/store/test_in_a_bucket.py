@@ -18,9 +18,9 @@ import pytest
 import isogloss
 from forked import PROGRAM, Forked
 from isogloss.core.records import RECORD
+from isogloss.features.buckets.remote import Remote
 from isogloss.store import store_at
 from isogloss.store.leases import LEASES
-from isogloss.store.remote import Remote
 from isogloss.store.store import PRECISION, WORK
 from killed import wait_until
 from s3_server import BUCKET, S3, s3_server
@@ -128,8 +128,8 @@ MANY = """
 import sys, time
 from pathlib import Path
 from isogloss.store.leases import Leases
-from isogloss.store.remote import Remote
-from isogloss.store.mirrored_store import RemoteBoard
+from isogloss.features.buckets.remote import Remote
+from isogloss.features.buckets.mirrored_store import RemoteBoard
 remote = Remote(sys.argv[1], Path())
 leases = Leases(RemoteBoard(remote))
 remote.write(f"ready/{sys.argv[2]}", b"")

@@ -17,12 +17,12 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
 from isogloss.core.processes import Interrupted
 from isogloss.core.records import MADE, RECORD, Record
+from isogloss.features.buckets import mirrored_store as module
+from isogloss.features.buckets.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard
+from isogloss.features.buckets.remote import Remote
 from isogloss.runs.pretrained import Pretrained
 from isogloss.store import local_folder, local_model, store_at
-from isogloss.store import mirrored_store as module
 from isogloss.store.leases import LEASES, Lease, Leases
-from isogloss.store.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard
-from isogloss.store.remote import Remote
 from isogloss.store.store import WORK, Store
 from tiny import PAIRS, tiny
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from each import each
 from isogloss.encoders.computation import quick_dropout
-from isogloss.tasks.dependency_trees import BiaffineParser, Perceptron
+from isogloss.features.parsing.dependency_trees import BiaffineParser, Perceptron
 
 DIM = 6
 RELATIONS = 3

@@ -9,7 +9,7 @@ from isogloss.core.errors import DataError
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import set_causal
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.consistency import inconsistency
+from isogloss.features.consistency.method import inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import divergence_of_classes as divergence

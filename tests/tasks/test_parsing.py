@@ -13,10 +13,10 @@ from isogloss.data.files import File
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.encoders.computation import quick_dropout
 from isogloss.encoders.saving import save_model
+from isogloss.features.parsing.dependency_trees import is_tree
+from isogloss.features.parsing.task import PARSING, Parsing
 from isogloss.metrics.labels import Tree
 from isogloss.tasks.batch import collate
-from isogloss.tasks.dependency_trees import is_tree
-from isogloss.tasks.parsing import PARSING, Parsing
 from isogloss.tasks.tagging import UPOS
 from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import evaluation

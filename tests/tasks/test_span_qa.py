@@ -14,10 +14,16 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Question
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.built_in_languages import LANGUAGES, BuiltInLanguages
+from isogloss.features.question_answering.task import (
+    CONSTANT_SPANS,
+    MAX_ANSWER_SUBWORDS,
+    MAX_QUESTION_SUBWORDS,
+    QA,
+    best_span,
+)
 from isogloss.metrics.texts import normalize_answer
 from isogloss.runs.pretrained import model_folder
 from isogloss.tasks.batch import collate
-from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span
 from isogloss.tasks.task import all_measures
 from task_examples import PASSAGE, examples_of, question, span_scores
 

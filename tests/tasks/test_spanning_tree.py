@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss.tasks.dependency_trees import best_tree, is_tree
+from isogloss.features.parsing.dependency_trees import best_tree, is_tree
 
 VALUES = {
     "small whole numbers, with many ties": st.integers(-2, 2).map(float),

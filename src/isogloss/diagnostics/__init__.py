@@ -12,9 +12,6 @@ DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
         "scores": "isogloss.diagnostics.scores:Scores",
         "run-variance": "isogloss.diagnostics.scores:RunVariance",
         "transfer-gap": "isogloss.diagnostics.scores:TransferGap",
-        "mixup-ratio": "isogloss.diagnostics.mixup:MixupRatio",
-        "mixup-sweep": "isogloss.diagnostics.mixup:MixupSweep",
-        "link-attention": "isogloss.diagnostics.mixup:LinkAttention",
     },
     features="diagnostics",
 )

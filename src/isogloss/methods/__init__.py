@@ -16,32 +16,16 @@ METHODS: "Registry[type[Method]]" = Registry(
         "bilingual": "isogloss.methods.plain:Bilingual",
         "few-shot": "isogloss.methods.plain:FewShot",
         "translate-train": "isogloss.methods.plain:TranslateTrain",
-        "consistency": "isogloss.methods.consistency:Consistency",
-        "x-mixup": "isogloss.methods.x_mixup:XMixup",
         "given": "isogloss.methods.plain:GivenWeights",
     },
     features="methods",
 )
 """[[grid.method]]: what a fine-tuning trains on, and its loss."""
 
-AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
-    {
-        "model-consistency": "isogloss.methods.consistency:ModelConsistency",
-    },
-    features="auxiliary-losses",
-)
+AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry({}, features="auxiliary-losses")
 """auxiliary: terms that are added to a loss."""
 
-PEFT: "Registry[type[Peft]]" = Registry(
-    {
-        "lora": "isogloss.methods.peft:LoRA",
-        "dora": "isogloss.methods.peft:DoRA",
-        "ia3": "isogloss.methods.peft:IA3",
-        "lt-sft": "isogloss.methods.peft:LotteryTicket",
-        "adapter": "isogloss.methods.peft:TaskAdapter",
-        "layer-freezing": "isogloss.methods.peft:LayerFreezing",
-    }
-)
+PEFT: "Registry[type[Peft]]" = Registry({}, features="peft")
 """peft: which weights are trained."""
 
 PRETRAINING: "Registry[type[Pretraining]]" = Registry(

@@ -94,15 +94,6 @@ def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(whose=rows["language"].astype(object).fillna("").replace("", "all languages"))
 
 
-def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the trained setting as a line. Empty if no ratio was changed."""
-    rows = rows.assign(line="layer " + rows["layer"].astype(str))
-    keys = ["corpus", "inputs", "inputs.translator", "task", "encoder", "split", "metric"]
-    rows = rows[rows.groupby(keys, dropna=False)["ratio"].transform("nunique") > 1]
-    trained_rows = rows[rows["trained"].astype(bool)]
-    return pd.concat([rows, trained_rows.assign(line="as trained")], ignore_index=True)
-
-
 def bitext_sizes(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of adjustments by number of translations, and scores of the original encoder.
 
@@ -187,17 +178,6 @@ LINE_FIGURES = (
         panels=("corpus", "task", "encoder.label", "source", "target", "metric"),
         lines=replace(DEV, labels=("epoch", "dev score, percent"), scale=100, height=1.2),
         choose=lambda _, rows: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
-    ),
-    LineFigure(
-        section="mixup-sweep",
-        frame="mixup-sweep",
-        name="mixup-sweep",
-        title="Mixing at inference",
-        caption="Score of trained models whose mixing ratio λ₀ or layer is changed at inference; 0: unmixed.",
-        panels=("system", "source", "target", "language"),
-        lines=replace(SCORE, x="ratio", color="line", labels=("λ₀", "score, percent"), integer_x=False),
-        choose=_sweep,
-        group_by=TEST,
     ),
     LineFigure(
         section="bitext-size",

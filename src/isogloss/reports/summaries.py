@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +116,6 @@ def trained_shares(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(percent=100 * rows["trained"] / rows["parameters"])
 
 
-def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each model's score without mixing, as trained, and at the λ₀ that is best over seeds."""
-    keys = [*TEST_SET, *SYSTEM, "target", "language", "layer"]
-    means = rows.groupby([*keys, "ratio"])["score"].mean()
-    best_ratios = means.groupby(level=keys).idxmax().map(itemgetter(-1)).rename("at")
-    rows = rows.join(best_ratios, on=keys)
-    rows = rows.assign(
-        unmixed=rows["score"].where(rows["ratio"] == 0),
-        as_trained=rows["score"].where(rows["trained"].astype(bool)),
-        best=rows["score"].where(rows["ratio"] == rows["at"]),
-    )
-    a_model = [*keys, "model"]
-    names = ["unmixed", "as_trained", "best"]
-    return rows.assign(**rows.groupby(a_model)[names].transform("first")).drop_duplicates(a_model)
-
-
 def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
     """Return the rows of runs that make data, with the fields of the run and of its aligner or translator."""
     rows = measurements.raw(kind)
@@ -182,7 +165,6 @@ def with_gold(rows: pd.DataFrame) -> pd.DataFrame:
 
 _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "transfer-gap": {"frame": unshown_gaps},
-    "mixup-sweep": {"choose": sweep_ends},
     "perplexity-by-language": {"choose": last_and_lowest},
     "parameters": {"choose": parameter_counts},
     "trained-parameters": {"choose": trained_shares},

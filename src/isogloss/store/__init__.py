@@ -1,15 +1,23 @@
 """Stores by their address, which is a folder, or a URL with copies in the user's cache."""
 
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import ID
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.registry import Registry
 from isogloss.core.untrusted import user_cache
-from isogloss.store.mirrored_store import MirroredStore
-from isogloss.store.remote import is_url, remote_at
 from isogloss.store.store import Store
+
+STORES: Registry[Callable[[str, Path], Store]] = Registry({}, features="stores")
+"""Functions that open a store below a URL, with copies of its files in a folder."""
+
+
+def is_url(path: str | Path) -> bool:
+    """Return whether a path is a URL rather than a folder."""
+    return "://" in str(path)
 
 
 def store_at(address: str | Path) -> Store:
@@ -20,7 +28,12 @@ def store_at(address: str | Path) -> Store:
     url = str(address).rstrip("/")
     name = f"{PurePosixPath(location).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
     root = user_cache() / "stores" / name
-    return MirroredStore(root, remote_at(url, root))
+    for store in STORES:
+        return STORES[store](url, root)
+    raise ConfigError(
+        f"{url}: stores below a URL belong to a feature whose folder in isogloss/features is missing. "
+        f"Name a folder, or install isogloss again."
+    )
 
 
 def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> Path:

@@ -17,14 +17,12 @@ TASKS: "Registry[Task]" = Registry(
     {
         "upos": "isogloss.tasks.tagging:UPOS",
         "ner": "isogloss.tasks.tagging:NER",
-        "parsing": "isogloss.tasks.parsing:PARSING",
         "nli": "isogloss.tasks.classification:NLI",
         "paraphrase": "isogloss.tasks.classification:PARAPHRASE",
-        "qa": "isogloss.tasks.span_qa:QA",
-        "multiple-choice": "isogloss.tasks.multiple_choice:CHOICE",
         "regression": "isogloss.tasks.classification:REGRESSION",
         "pair-regression": "isogloss.tasks.classification:PAIR_REGRESSION",
-    }
+    },
+    features="tasks",
 )
 
 OF_ANY_LABELS: "Registry[Tagging | TextClassification]" = Registry(

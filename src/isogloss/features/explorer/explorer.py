@@ -35,11 +35,13 @@ from isogloss.reports.comparison import rows_of
 from isogloss.reports.frames import list_rows, split_by
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.store import local_model
-from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
 from isogloss.using import Model, load_model
 from isogloss.using.formats import FileEntry
 from isogloss.using.kinds import check_takes_inputs
+
+PARSING = "parsing"
+"""Name of the task of heads and relations."""
 
 MEASURED_ON = ("corpus", "treebank", "inputs", "inputs.translator", "split", "metric")
 """Columns of which a route has the first values, where its models were measured in several ways."""
@@ -446,7 +448,7 @@ def _text(example: Example) -> str | list[str]:
 def _gold(example: Example, task: str) -> Json:
     """Return gold labels under the names that predictions have."""
     match example:
-        case ParsedSentence() if task == PARSING.name:
+        case ParsedSentence() if task == PARSING:
             return {"heads": list(example.heads), "relations": list(example.relations)}
         case ParsedSentence() | TaggedSentence():
             return {"labels": list(example.tags)}

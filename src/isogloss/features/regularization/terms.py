@@ -22,8 +22,8 @@ from jaxtyping import Float
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Weight
 from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
-from isogloss.methods.consistency import in_classes
 from isogloss.tasks.batch import IGNORED, Batch
+from isogloss.tasks.class_scores import in_classes
 from isogloss.tasks.task import CLASSES, Compare, Task
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting

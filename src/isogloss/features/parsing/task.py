@@ -38,7 +38,7 @@ from isogloss.tasks.task import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isogloss.tasks.dependency_trees import BiaffineParser
+    from isogloss.features.parsing.dependency_trees import BiaffineParser
 
 ROOT = "root"
 """Relation of the root's only child (universaldependencies.org/u/dep/root.html)."""
@@ -124,7 +124,7 @@ class Parsing:
         New weights depend only on the seed.
         """
         from isogloss.encoders.loading import load_with_own_head
-        from isogloss.tasks.dependency_trees import BiaffineParser
+        from isogloss.features.parsing.dependency_trees import BiaffineParser
 
         def new_head(dim: int) -> BiaffineParser:
             sizes = {"arc_dim": self.arc_dim, "relation_dim": self.relation_dim}
@@ -227,7 +227,7 @@ class Parsing:
         """Decode the best tree from the scores [word candidate 2] of one row."""
         import torch
 
-        from isogloss.tasks.dependency_trees import best_tree
+        from isogloss.features.parsing.dependency_trees import best_tree
 
         count = len(scores)
         heads = best_tree(scores[:, : count + 1, 0].numpy())
@@ -277,7 +277,7 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
 
     Raises DataError unless they form a tree.
     """
-    from isogloss.tasks.dependency_trees import is_tree
+    from isogloss.features.parsing.dependency_trees import is_tree
 
     tree = _gold_tree(example)
     if not tree.heads and not tree.relations:

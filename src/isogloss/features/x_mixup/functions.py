@@ -19,10 +19,10 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import MixedModel, MixingTrace, Mixup
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
+from isogloss.features.x_mixup.method import XMixup
 from isogloss.functional.given_models import TextModel
 from isogloss.functional.preparing import refuse_parallel, require_layers
 from isogloss.methods.presets import Preset, preset_fields
-from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
 from isogloss.tasks.tagging import Tagging

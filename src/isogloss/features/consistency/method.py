@@ -29,6 +29,7 @@ from isogloss.core.run_parts import Weight
 from isogloss.data.corpus import is_translation
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks.batch import Batch, collate
+from isogloss.tasks.class_scores import in_classes
 from isogloss.tasks.task import CLASSES, Compare, LabelsAre, ScoredTask, Task, divergence_of_classes
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.setting import (
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
     from isogloss.training.sides import Sides
 
 LINKS_NEEDED = "consistency compares, in tagging, words that are linked"
-
-IMPOSSIBLE = -1e4
-"""Score of a position where no answer can start or end: its probability is 0, its logarithm finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,12 +266,3 @@ class ModelConsistency(AuxiliaryLoss):
         if divergence is None:
             raise TypeError(f"{task.name} has no divergence")  # check refuses it.
         return self.weight * divergence(reference, in_classes(task, task.scores(model, batch), batch))
-
-
-def in_classes(task: Task, scores: Tensor, batch: Batch) -> Float[Tensor, "label class"]:
-    """Return raw scores of the classes of labelled units. The classes of a span are positions of its ends."""
-    scores = scores.float()
-    if task.labels_are != "span":
-        return scores
-    positions = scores.new_full((*batch.subwords.shape, 2), IMPOSSIBLE)
-    return positions.index_put((batch.rows, batch.columns), scores).transpose(1, 2).flatten(0, 1)

@@ -23,8 +23,8 @@ from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, Record, base_of, run_files
 from isogloss.core.shared_files import entries, is_taken, list_files, read_file, remove, rename
+from isogloss.features.buckets.remote import Remote, remote_at
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
-from isogloss.store.remote import Remote
 from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import DAMAGED, WORK, Store, StoredRun, failure_in
 
@@ -360,3 +360,8 @@ class RemoteBoard:
 def leases_of(remote: Remote) -> Leases:
     """Return the leases of a store. All callers in this process get the same object."""
     return Leases(RemoteBoard(remote), log=LOG)
+
+
+def open_bucket(url: str, root: Path) -> MirroredStore:
+    """Return the store below a URL, with copies in a folder."""
+    return MirroredStore(root, remote_at(url, root))

@@ -78,11 +78,6 @@ Other file systems of fsspec check for a file, then write it, which two processe
 T = TypeVar("T")
 
 
-def is_url(path: str | Path) -> bool:
-    """Return whether a path is a URL rather than a folder."""
-    return "://" in str(path)
-
-
 @dataclass(eq=False)
 class Remote:
     """Files below a URL, by their names from there, and a folder with copies under the same names."""

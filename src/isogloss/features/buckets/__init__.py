@@ -1,0 +1,1 @@
+"""Buckets: folders of runs below a URL, with copies in the cache of the user."""

@@ -1,0 +1,1 @@
+"""Consistency: equal predictions for a text and its translation, or for two models."""

@@ -1,0 +1,1 @@
+"""A first recipe: written for a task and a corpus, or for a file with labels."""

@@ -1,0 +1,1 @@
+"""Multiple choice: one of several answers to a question about a text."""

@@ -1,0 +1,1 @@
+"""Dependency parsing: heads and relations of words."""

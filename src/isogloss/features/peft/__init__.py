@@ -1,0 +1,1 @@
+"""Parameter-efficient training: low-rank matrices, adapters, sparse changes, and frozen layers."""

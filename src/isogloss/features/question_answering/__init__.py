@@ -1,0 +1,1 @@
+"""Question answering: the span of a text that answers a question."""

@@ -1,0 +1,1 @@
+"""X-Mixup: source and target representations are mixed in one layer."""
