@@ -16,6 +16,7 @@ import isogloss
 from each import each
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
+from isogloss.core.rows import ROWS
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
@@ -43,6 +44,7 @@ TABLES = {
     "peft": PEFT,
     "pretraining": PRETRAINING,
     "report-parts": PARTS,
+    "rows": ROWS,
     "stores": STORES,
     "tasks": TASKS,
     "translators": TRANSLATORS,

@@ -13,7 +13,6 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.encoders import MaskPerplexityRow
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
@@ -39,6 +38,7 @@ from isogloss.features.language_gates.gates import (
     prune_encoder,
     read_masks,
 )
+from isogloss.features.language_gates.rows import MaskPerplexityRow
 from made_up import TEXT
 from tiny import tiny
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.encoders import MiningRow
 from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import ComparableText
 from isogloss.features.mining import diagnostic as module
@@ -24,6 +23,7 @@ from isogloss.features.mining.diagnostic import (
     scores_at,
     unique_sides,
 )
+from isogloss.features.mining.rows import MiningRow
 from isogloss.features.mining.vectors import MARGINS, mine
 from isogloss.training import states
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.encoders import RetrievalRow
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.representations.rows import RetrievalRow
 from isogloss.similarity import nearest as module
 from isogloss.similarity.nearest import directions, mean_nearest, retrieval_accuracy
 from isogloss.tasks import TASKS

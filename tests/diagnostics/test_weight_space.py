@@ -22,7 +22,6 @@ from isogloss.data.result_files import path_sentence
 from isogloss.diagnostics.point_records import labels_of, units_of
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
-    norms_and_angle,
     on_path,
     on_plane,
     parameter_names,
@@ -30,6 +29,7 @@ from isogloss.diagnostics.weight_space import (
     weights_of,
 )
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes.deltas import norms_and_angle
 from isogloss.features.landscapes.diagnostic import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
 from isogloss.features.parsing.task import PARSING
 from isogloss.metrics.labels import Tree

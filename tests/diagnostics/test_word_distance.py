@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.rows.encoders import DimensionShareRow, WordDistanceRow
 from isogloss.data.examples import Translation
 from isogloss.features.word_distance import word_pairs as module
 from isogloss.features.word_distance.diagnostic import WordDistance, distance_rows
+from isogloss.features.word_distance.rows import DimensionShareRow, WordDistanceRow
 from isogloss.features.word_distance.word_pairs import (
     compute_share_of_largest,
     cosine,

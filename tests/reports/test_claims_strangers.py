@@ -13,7 +13,7 @@ from made_up_rows import Row, make_measurements
 from test_claims_laws import CASES
 from test_claims_mixup import bench
 
-from isogloss.core.rows import FRAMES
+from isogloss.core.rows import row_frames
 from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
 from isogloss.features.adjustment.methods import CrossLingualAdjustment
 from isogloss.features.adjustment.term import AlignmentTerm
@@ -281,7 +281,7 @@ def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[s
 
 def list_columns(frame: str) -> set[str]:
     """List the columns of a frame: fields of its rows, and the inputs that were measured."""
-    kind = FRAMES[frame.replace("_", "-")]
+    kind = row_frames()[frame.replace("_", "-")]
     return {field.name for field in fields(kind)} | set(TESTED)
 
 

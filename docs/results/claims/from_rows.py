@@ -14,8 +14,8 @@ import pandas as pd
 
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record
-from isogloss.core.rows.encoders import ConflictRow
 from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.gradient_conflict.rows import ConflictRow
 from isogloss.planning.plan import plan_recipe
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.verdicts import check_rows, judge

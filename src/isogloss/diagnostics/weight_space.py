@@ -1,7 +1,6 @@
-"""Paths, planes and distances between models in weight space.
+"""Paths and planes between models in weight space.
 
-Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3 (paths and
-planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_ST).
+Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3.
 
 Models that mix inputs with translations (X-Mixup) are scored as they infer: λ₀, W and b of the ratio are
 interpolated like the encoder's weights.
@@ -12,7 +11,6 @@ Models with LoRA are mixed by their merged weights, W + (alpha / rank) B A. Part
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from math import acos, degrees, sqrt
 from typing import TypedDict, TypeVar, cast
 
 import numpy as np
@@ -22,7 +20,6 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import DeltaRow
 from isogloss.diagnostics.mixed_parts import FACTORS, HEAD, INCOMPATIBLE_MIXUPS
 from isogloss.diagnostics.point_records import PointRecords
 from isogloss.diagnostics.setting import MeasureSetting, role_of
@@ -52,47 +49,6 @@ def on_plane(
     torch.lerp(origin, corner_x, alphas[0], out=out)
     if alphas[1] != 0:
         out.add_(corner_y - origin, alpha=alphas[1])
-
-
-def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[float, float, float | None]:
-    """Return ‖δ₁‖, ‖δ₂‖ and the angle between them in degrees (None when a norm is 0).
-
-    ``weights`` are (origin, first, second) tensors; sums run in float64, one tensor at a time.
-    """
-    square_x = square_y = product = 0.0
-    for origin, weights_x, weights_y in weights:
-        x, y = (
-            (weights_x.double() - origin.double()).flatten(),
-            (weights_y.double() - origin.double()).flatten(),
-        )
-        square_x, square_y, product = (
-            square_x + float(x @ x),
-            square_y + float(y @ y),
-            product + float(x @ y),
-        )
-    if square_x == 0 or square_y == 0:
-        return sqrt(square_x), sqrt(square_y), None
-    cosine = max(-1.0, min(1.0, product / sqrt(square_x * square_y)))
-    return sqrt(square_x), sqrt(square_y), degrees(acos(cosine))
-
-
-def delta_between(
-    models: Sequence[nn.Module], names: Sequence[str], part: str, ids: Sequence[str] = ("", "", "")
-) -> DeltaRow:
-    """Return lengths and angle of the differences of two models from an origin, over some parameters.
-
-    ``models`` are the origin, the first and the second; ModelError where one lacks a parameter.
-    """
-    origin, first_weights, second_weights = matching_weights(names, models)
-    norm_first, norm_second, angle = norms_and_angle(zip(origin, first_weights, second_weights, strict=True))
-    return DeltaRow(
-        **dict(zip(("origin", "first", "second"), ids, strict=True)),
-        part=part,
-        norm_first=norm_first,
-        norm_second=norm_second,
-        ratio=norm_first / norm_second if norm_second else None,
-        angle=angle,
-    )
 
 
 class LanguageScore(TypedDict):

@@ -35,7 +35,7 @@ from isogloss.core.records import (
     run_files,
     understanding,
 )
-from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
+from isogloss.core.rows import ROWS, RowClass, row_class, row_frames
 from isogloss.core.shared_files import read_file
 from isogloss.core.untrusted import T, convert_json, is_there
 from isogloss.data.result_files import StoredPredictions, read_answers, read_predictions
@@ -194,8 +194,8 @@ class Measurements:
         the remaining models. Rows of a plug-in's diagnostic have its name as kind. Empty if nothing was
         measured. Raises ConfigError for an unknown name.
         """
-        if name not in FRAMES and name not in self._rows:
-            raise unknown_name("frame", "frame", name, {**FRAMES, **self._rows})
+        if name not in row_frames() and name not in self._rows:
+            raise unknown_name("frame", "frame", name, {**row_frames(), **self._rows})
         if name not in self._frames:
             self._frames[name] = self._join_facts(name)
         return self._frames[name]
@@ -207,7 +207,7 @@ class Measurements:
 
     def has_rows(self, name: str) -> bool:
         """Return whether a frame has rows. False for an unknown frame."""
-        return (name in FRAMES or name in self._rows) and len(self.frame(name)) > 0
+        return (name in row_frames() or name in self._rows) and len(self.frame(name)) > 0
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
         """Return the recorded predictions of a score run on a language, or None."""
@@ -341,7 +341,9 @@ class Measurements:
     def _join_facts(self, name: str) -> pd.DataFrame:
         row_lists = self._rows.get(name, [])
         own_columns = (
-            [field.name for field in fields(FRAMES[name])] if name in FRAMES else list(chain(*row_lists))
+            [field.name for field in fields(row_frames()[name])]
+            if name in row_frames()
+            else list(chain(*row_lists))
         )
         columns = [column for column in dict.fromkeys((*own_columns, *TESTED)) if column != "run"]
         rows = pd.DataFrame(row_lists, columns=["run", *columns])
@@ -350,7 +352,7 @@ class Measurements:
             rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models
         if (
-            name not in FRAMES
+            name not in row_frames()
         ):  # A plug-in's columns are its own. No column of isogloss has the name of a fact.
             facts = facts[[fact for fact in facts if fact not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")

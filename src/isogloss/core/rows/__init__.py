@@ -10,12 +10,12 @@ bytes. ``row_class`` finds the class of an object: the classes of one kind of re
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, asdict, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from types import NoneType
 from typing import Any, ClassVar, Protocol, get_args
 
-from isogloss.core.rows import encoders, models
+from isogloss.core.registry import Registry
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -33,54 +33,27 @@ class RowClass(Protocol):
     """The frame of the measurements of a folder that contains the rows."""
 
 
-ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
-    "scores": (models.ScoreRow,),
-    "interpolation": (encoders.PathPointRow,),
-    "plane": (encoders.PlanePointRow,),
-    "deltas": (encoders.DeltaRow,),
-    "run-variance": (models.SeedSpreadRow,),
-    "transfer-gap": (models.GapRow,),
-    "label-free": (models.LabelFreeRow,),
-    "retrieval": (encoders.RetrievalRow,),
-    "mining": (encoders.MiningRow,),
-    "nearest-sources": (encoders.NearestSourceRow,),
-    "anisotropy": (encoders.AnisotropyRow,),
-    "word-distance": (encoders.WordDistanceRow, encoders.DistanceBinRow, encoders.DimensionShareRow),
-    "cka": (encoders.CkaRow,),
-    "representation-map": (encoders.MapPointRow,),
-    "mixup-ratio": (models.MixupRatioRow,),
-    "mixup-sweep": (models.SweepPointRow,),
-    "link-attention": (models.LinkAttentionRow,),
-    "gradient-conflict": (encoders.ConflictRow,),
-    "task-gradient-conflict": (encoders.ConflictRow,),
-    "language-gates": (
-        encoders.MaskSimilarityRow,
-        encoders.MaskPerplexityRow,
-        encoders.MaskKeptRow,
-        encoders.SpecificGatesRow,
-    ),
-    "pretrain": (
-        *(models.TrainingStepRow, models.PerplexityRow, models.SubwordsAddedRow, models.ParametersRow),
-        models.ConflictStepRow,
-    ),
-    "adjust": (models.TrainingStepRow, models.BitextReadRow),
-    "fine-tune": (
-        *(models.TrainingStepRow, models.EpochRow, models.StoppingRow, models.BitextReadRow),
-        *(
-            models.ConflictStepRow,
-            models.TrainedParametersRow,
-            models.AveragedModelRow,
-            models.FurtherTaskScoreRow,
-        ),
-    ),
-    "align": (models.AlignmentRow,),
-    "translate": (models.TranslatedSplitRow,),
-    "train-translator": (models.TrainingStepRow,),
-}
+ROWS: Registry[tuple[type[RowClass], ...]] = Registry(
+    {
+        "scores": "isogloss.core.rows.kinds:SCORES",
+        "run-variance": "isogloss.core.rows.kinds:RUN_VARIANCE",
+        "transfer-gap": "isogloss.core.rows.kinds:TRANSFER_GAP",
+        "pretrain": "isogloss.core.rows.kinds:PRETRAIN",
+        "adjust": "isogloss.core.rows.kinds:ADJUST",
+        "fine-tune": "isogloss.core.rows.kinds:FINE_TUNE",
+        "align": "isogloss.core.rows.kinds:ALIGN",
+        "translate": "isogloss.core.rows.kinds:TRANSLATE",
+        "train-translator": "isogloss.core.rows.kinds:TRAIN_TRANSLATOR",
+    },
+    features="rows",
+)
 """The classes of rows, by the diagnostic of a measurement or else by the kind of run."""
 
-FRAMES = {row.frame: row for classes in ROWS.values() for row in classes}
-"""The classes of rows by the name of their frame."""
+
+@cache
+def row_frames() -> Mapping[str, type[RowClass]]:
+    """Return the classes of rows by the name of their frame."""
+    return {row.frame: row for classes in ROWS.values() for row in classes}
 
 
 def as_row(row: object) -> Row:

@@ -197,20 +197,6 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelFreeRow:
-    """Estimates of a model's score in a language, computed from its predictions without labels."""
-
-    frame: ClassVar[str] = "label-free"
-    model: str
-    language: str
-    split: str
-    signal: str
-    """confidence, entropy or steadiness. Also score in the source, and atc and doc in other languages."""
-    value: float
-    examples: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSpreadRow:
     """Mean and unbiased standard deviation of models that differ only in their seed, on one language."""
 
@@ -238,66 +224,6 @@ class GapRow:
     source_score: float
     target_mean: float
     gap: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixupRatioRow:
-    """Mixup ratio of a model on one language, summarised over examples."""
-
-    frame: ClassVar[str] = "mixup-ratio"
-    model: str
-    language: str
-    split: str
-    examples: int
-    mean: float
-    std: float | None
-    lowest: float
-    q05: float
-    q25: float
-    median: float
-    q75: float
-    q95: float
-    highest: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPointRow:
-    """Result of a mixup model with a different largest ratio or layer, on one language."""
-
-    frame: ClassVar[str] = "mixup-sweep"
-    model: str
-    language: str
-    split: str
-    layer: int
-    ratio: float
-    trained: bool
-    mean: float | None
-    metric: str
-    score: float
-    baseline: float | None
-    examples: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkAttentionRow:
-    """Attention of X-Mixup's layer to the words that translate a word, averaged over subwords."""
-
-    frame: ClassVar[str] = "link-attention"
-    model: str
-    first: str
-    """The language that is attended to."""
-    second: str
-    layer: int
-    look: str
-    """attention or cosine."""
-    subwords: int
-    """Subwords of the second language with a link."""
-    mass: float
-    """Mean weight on the linked word."""
-    hits: float
-    """Share of subwords with their largest weight on a linked word."""
-    chance: float
-    """The mean weight on the linked word if all subwords of a sentence had equal weights."""
 
 
 class Contributions(NamedTuple):

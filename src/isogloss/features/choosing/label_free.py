@@ -23,10 +23,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.rows.models import LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
 from isogloss.encoders.family import Model
+from isogloss.features.choosing.rows import LabelFreeRow
 from isogloss.tasks.task import LABELS, NUMBER, Answer, Task
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from isogloss.core.errors import add_location
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import NearestSourceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.features.choosing.rows import NearestSourceRow
 
 if TYPE_CHECKING:
     from isogloss.training.precision import Precision

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.rows.encoders import ConflictRow
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
+from isogloss.features.gradient_conflict.rows import ConflictRow
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

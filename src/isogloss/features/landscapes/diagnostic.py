@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import ConfigError, check_named
-from isogloss.core.rows.encoders import DeltaRow, PathPointRow, PlanePointRow
 from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.mixed_parts import FACTORS, MODEL_PARTS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.features.landscapes.rows import DeltaRow, PathPointRow, PlanePointRow
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
 """-0.5, -0.4 … 1.5 (Section 4)."""
@@ -36,7 +36,8 @@ class Deltas(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[DeltaRow]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
-        from isogloss.diagnostics.weight_space import delta_between, parameter_names
+        from isogloss.diagnostics.weight_space import parameter_names
+        from isogloss.features.landscapes.deltas import delta_between
 
         models = [setting.load(subject) for subject in setting.subjects]
         ids = [subject.id for subject in setting.subjects]

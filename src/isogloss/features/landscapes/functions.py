@@ -21,7 +21,6 @@ from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
 from isogloss.diagnostics.mixed_parts import HEAD
 from isogloss.diagnostics.weight_space import (
-    delta_between,
     matching_weights,
     moves_on_path,
     moves_on_plane,
@@ -33,6 +32,7 @@ from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.parameter_groups import parts_of
 from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.features.landscapes.deltas import delta_between
 from isogloss.features.landscapes.diagnostic import COARSE, FINE
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.comparable_models import check_alike, is_encoder_of

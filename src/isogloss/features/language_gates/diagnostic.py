@@ -24,12 +24,17 @@ from jaxtyping import Bool, Float, Int64
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import MaskKeptRow, MaskPerplexityRow, MaskSimilarityRow, SpecificGatesRow
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
 from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
+from isogloss.features.language_gates.rows import (
+    MaskKeptRow,
+    MaskPerplexityRow,
+    MaskSimilarityRow,
+    SpecificGatesRow,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -18,11 +18,11 @@ from jaxtyping import Bool, Float
 
 from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import MiningRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.features.mining.rows import MiningRow
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, add_location
-from isogloss.core.rows.encoders import AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.features.representations.rows import AnisotropyRow
 
 
 @dataclass(frozen=True)

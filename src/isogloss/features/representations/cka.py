@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from isogloss.core.errors import DataError, add_location
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.encoders import CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, layer_numbers
+from isogloss.features.representations.rows import CkaRow
 
 if TYPE_CHECKING:
     from isogloss.training.parallel_text import ParallelText

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from jaxtyping import Float
 
 from isogloss.core.errors import DataError, add_location
-from isogloss.core.rows.encoders import MapPointRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
+from isogloss.features.representations.rows import MapPointRow
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.encoders import RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.features.representations.rows import RetrievalRow
 
 if TYPE_CHECKING:
     from isogloss.training.parallel_text import ParallelText

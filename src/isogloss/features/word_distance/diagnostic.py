@@ -16,11 +16,11 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError, add_location, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.rows.encoders import DimensionShareRow, DistanceBinRow, WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
+from isogloss.features.word_distance.rows import DimensionShareRow, DistanceBinRow, WordDistanceRow
 from isogloss.metrics.ranks import histogram, separation
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from jaxtyping import Bool, Float
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows.models import LinkAttentionRow, MixupRatioRow, SweepPointRow
 from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, role_of
 from isogloss.encoders.subwords import pad_rows, padding_mask
+from isogloss.features.x_mixup.rows import LinkAttentionRow, MixupRatioRow, SweepPointRow
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
 from isogloss.training.length_batches import in_batches
 
