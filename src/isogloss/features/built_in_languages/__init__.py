@@ -9,10 +9,24 @@ They are also corpora: files in the corpora's native formats, generated when the
 fingerprints and runs treat them like files on disk; ``BuiltInLanguages`` writes them.
 """
 
-from isogloss.features.built_in_languages.corpora import GENERATED_AS, BuiltInLanguages, built_in_size
-from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, Language, card, find_language
-from isogloss.features.built_in_languages.generating import SIZES, examples, split_size, translations
-from isogloss.features.built_in_languages.translating import BuiltInTranslator, translate_corpus, words_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isogloss.features.built_in_languages.corpora import GENERATED_AS, BuiltInLanguages, built_in_size
+    from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, Language, card, find_language
+    from isogloss.features.built_in_languages.generating import examples, translations
+    from isogloss.features.built_in_languages.sizes import SIZES, split_size
+    from isogloss.features.built_in_languages.translating import BuiltInTranslator, translate_corpus, words_of
+
+_NAMES = {
+    "corpora": "GENERATED_AS BuiltInLanguages built_in_size",
+    "family": "LANGUAGES VERSION Language card find_language",
+    "generating": "examples translations",
+    "sizes": "SIZES split_size",
+    "translating": "BuiltInTranslator translate_corpus words_of",
+}
+_HOMES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "GENERATED_AS",
@@ -31,3 +45,9 @@ __all__ = [
     "translations",
     "words_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -17,8 +17,7 @@ from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, card
-from isogloss.features.built_in_languages.generating import SIZES, examples, split_size, translations
-from isogloss.features.built_in_languages.translating import translate_corpus
+from isogloss.features.built_in_languages.sizes import SIZES, split_size
 
 GENERATED_AS = {
     "ud": "ud",
@@ -109,6 +108,9 @@ class BuiltInLanguages:
         return File(f"built-in/{path}", read, lambda: f"built-in-{VERSION}-{path}{suffix}")
 
     def _examples(self, corpus: Corpus, language: str, split: Split) -> Iterable[Example]:
+        from isogloss.features.built_in_languages.generating import examples, translations
+        from isogloss.features.built_in_languages.translating import translate_corpus
+
         if isinstance(corpus, Bitext):
             return translations(*two_languages(language), split, corpus=corpus.collection)
         if isinstance(corpus, Bucc):

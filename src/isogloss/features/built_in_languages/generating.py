@@ -40,6 +40,7 @@ from isogloss.features.built_in_languages.rendering import (
     text_of,
 )
 from isogloss.features.built_in_languages.sentence_pairs import inference_pairs, paraphrase_pairs
+from isogloss.features.built_in_languages.sizes import split_size
 
 NEWS_RATES = Rates(name=0.75, attached=0.4, pronoun=0.05)
 """Rates for sentences about who and where, as in an encyclopedia."""
@@ -301,18 +302,6 @@ def _belongs(word: Word, node: int) -> bool:
     return is_within(owner, node) and not (owner == node and word.relation == "case")
 
 
-SIZES: dict[str, dict[str, int]] = {
-    "ud": {"train": 3000, "dev": 400, "test": 400},
-    "wikiann": {"train": 3000, "dev": 400, "test": 400},
-    "xnli": {"train": 12000, "dev": 600, "test": 600},
-    "pawsx": {"train": 6000, "dev": 500, "test": 500},
-    "squad": {"train": 3000, "dev": 300, "test": 300},
-    "text": {"train": 20000, "dev": 500, "test": 500},
-    "bitext": {"train": 20000, "dev": 500, "test": 500},
-    "bitext-large": {"train": 100_000, "dev": 500, "test": 500},
-}
-"""Number of examples in each split. Training splits shrink by the language's ``size``."""
-
 GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
     "ud": parsed_sentences,
     "wikiann": tagged_sentences,
@@ -353,11 +342,3 @@ def translations(
     purpose = sorted((first_language.code, second_language.code)) if split == "train" else []
     draws = Draws(derive(seed, "bitext", split, *purpose))
     return islice(bitext(lexicon(first_language), lexicon(second_language), draws), size)
-
-
-def split_size(corpus: str, language: str | Language, split: str) -> int:
-    """Return the number of examples in a split."""
-    check_named("built-in languages", "corpus", SIZES, corpus)
-    check_named(f"built-in {corpus}", "split", SIZES[corpus], split)
-    full_size = SIZES[corpus][split]
-    return round(full_size * find_language(language).size) if split == "train" else full_size

@@ -8,7 +8,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.run_parts import Share, Whole
 from isogloss.data.projection.label_projection import Translated
-from isogloss.features.built_in_languages import BuiltInTranslator, find_language, words_of
+from isogloss.features.built_in_languages.family import find_language
+from isogloss.features.built_in_languages.translating import BuiltInTranslator, words_of
 from isogloss.translators.setting import TranslateSetting
 
 
