@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections import Counter
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -129,22 +130,38 @@ def list_names(path: Path) -> list[str]:
 MISSING = ("mining", "cka", "interpolation", "mine", "path", "average")
 """Names of diagnostics and of functions that features add."""
 
+TOPICS = 'kind = "text"\nfiles = "{language}-{split}.tsv"\n'
+
+RECIPE = """
+title = "Topics"
+encoder = "shipped"
+
+[grid]
+corpus = "topics.toml"
+source = "en"
+targets = ["sw"]
+method = [{ name = "source-only" }, { name = "bilingual" }]
+
+[[measure]]
+name = "scores"
+"""
+
 WITHOUT_FEATURES = """
 import sys
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
 from isogloss.planning.plan import plan_recipe
 from isogloss.reports.report import all_claims
 
-plan = plan_recipe("quickstart", out=sys.argv[1], changes={"measure": [{"name": "scores"}]})
+recipe = sys.argv[1]
+plan = plan_recipe(recipe, out=f"{recipe}-runs")
 assert "Measure" in {type(run).__name__ for run in plan.runs}
 assert not {"multi-task", "r3f"} & set(AUXILIARY_LOSSES) and "meta-learning" not in PRETRAINING
 assert all_claims() == ([], [])
 for name in ("mining", "cka", "interpolation"):
     try:
-        plan_recipe("quickstart", changes={"measure": [{"name": name}]})
+        plan_recipe(recipe, changes={"measure": [{"name": name}]})
     except ConfigError as error:
         print(error)
 for name in ("mine", "path", "average"):
@@ -161,8 +178,15 @@ def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_
     shutil.copytree(ROOT, source)
     for folder in (source / "features").glob("*/"):
         shutil.rmtree(folder)
+    for language, split in product(("en", "sw"), ("train", "dev", "test")):
+        lines = [f"{label}\ttext {number}" for number, label in enumerate(["a", "b"] * 8)]
+        table = "\n".join(["label\ttext", *lines])
+        (tmp_path / f"{language}-{split}.tsv").write_text(f"{table}\n", encoding="utf-8")
+    (tmp_path / "topics.toml").write_text(TOPICS, encoding="utf-8")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE, encoding="utf-8")
     process = subprocess.run(
-        [sys.executable, "-c", WITHOUT_FEATURES, str(tmp_path / "runs")],
+        [sys.executable, "-c", WITHOUT_FEATURES, str(recipe)],
         env=os.environ | {"PYTHONPATH": str(source.parent)},
         capture_output=True,
         text=True,

@@ -210,7 +210,10 @@ ELSEWHERE = {
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
     "features/searching/search.py": {"read_bytes"},  # The recipe that the user named.
     "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
-    "features/claims/four_papers.py": {"read_text"},  # A file of the package.
+    "features/built_in_languages/family.py": {"read_text"},  # A file of the package, as in the next one.
+    "features/claims/four_papers.py": {"read_text"},
+    "features/first_recipe/commands.py": {"iterdir", "rmdir", "unlink"},  # Its own files, after a failure.
+    "features/first_recipe/starting.py": {"iterdir", "read_bytes", "write_bytes"},  # The user's table.
     "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.
     "methods/presets.py": {"read_text"},  # A file of the package.
     "reports/page.py": {"read_text"},

@@ -20,8 +20,14 @@ from isogloss.data.examples import (
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import flip_languages
 from isogloss.data.sources import RecentExamples, Sources, source_of
-from isogloss.features import built_in_languages as languages
-from isogloss.features.built_in_languages import GENERATED_AS, BuiltInLanguages, built_in_size
+from isogloss.features.built_in_languages import (
+    GENERATED_AS,
+    BuiltInLanguages,
+    built_in_size,
+    corpora,
+    generating,
+    translating,
+)
 from says import says
 
 
@@ -109,10 +115,11 @@ def generated_splits(monkeypatch):
             [replace(MADE[corpus], id="7", **TEXTS.get(corpus, {"question": f"{languages} {split}"}))]
         )
 
-    monkeypatch.setattr(languages, "LANGUAGES", dict.fromkeys(("qaa", "qab", "qac")))
-    monkeypatch.setattr(languages, "VERSION", 3)
-    for make in (examples, translations, translate_corpus):
-        monkeypatch.setattr(languages, make.__name__, make)
+    monkeypatch.setattr(corpora, "LANGUAGES", dict.fromkeys(("qaa", "qab", "qac")))
+    monkeypatch.setattr(corpora, "VERSION", 3)
+    for make in (examples, translations):
+        monkeypatch.setattr(generating, make.__name__, make)
+    monkeypatch.setattr(translating, "translate_corpus", translate_corpus)
     return calls
 
 

@@ -1,10 +1,16 @@
 """Scores of the classes of labelled units, in one form for all tasks."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from jaxtyping import Float
-from torch import Tensor
 
 from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 IMPOSSIBLE = -1e4
 """Score of a position where no answer can start or end: its probability is 0, its logarithm finite."""
