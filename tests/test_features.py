@@ -16,7 +16,7 @@ import isogloss
 from each import each
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, PRETRAINING
 from isogloss.reports.report import CLAIMS
 
 ROOT = Path(isogloss.__file__).parent
@@ -25,6 +25,7 @@ TABLES = {
     "claims": CLAIMS,
     "diagnostics": DIAGNOSTICS,
     "functions": isogloss.__all__,
+    "methods": METHODS,
     "pretraining": PRETRAINING,
 }
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))

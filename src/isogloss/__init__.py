@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
+    from isogloss.features.self_training.functions import silver_labels
     from isogloss.functional.adjusting import AlignmentLoss, adjust
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
@@ -205,6 +206,7 @@ __all__ = [
     "run",
     "score_bound",
     "search",
+    "silver_labels",
     "states",
     "word_distances",
 ]

@@ -20,7 +20,8 @@ METHODS: "Registry[type[Method]]" = Registry(
         "x-mixup": "isogloss.methods.x_mixup:XMixup",
         "given": "isogloss.methods.plain:GivenWeights",
         "average": "isogloss.methods.average:Average",
-    }
+    },
+    features="methods",
 )
 """[[grid.method]]: what a fine-tuning trains on, and its loss."""
 

@@ -71,6 +71,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
             models.TrainedParametersRow,
             models.AveragedModelRow,
             models.FurtherTaskScoreRow,
+            models.SilverLabelsRow,
         ),
     ),
     "align": (models.AlignmentRow,),
