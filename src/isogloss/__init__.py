@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
     from isogloss.features.searching.functions import search
     from isogloss.features.searching.search import Search, Trial
+    from isogloss.features.self_training.functions import silver_labels
     from isogloss.features.word_distance.functions import word_distances
     from isogloss.features.x_mixup.functions import MixupLoss, mixing
     from isogloss.functional.alignment import WordLinks, align, project_labels
@@ -197,6 +198,7 @@ __all__ = [
     "run",
     "score_bound",
     "search",
+    "silver_labels",
     "states",
     "word_distances",
 ]

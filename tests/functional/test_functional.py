@@ -441,6 +441,7 @@ HELD_BY = {
     "States": "test_arrays_and_lists_are_states",
     "NearestSource": "test_the_error_is_over_sentences",
     "rank_sources_by_states": "test_shares_are_those_of_brute_force",
+    "silver_labels": "test_a_label_is_the_most_probable_class_where_its_probability_exceeds_the_threshold",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
     "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",

@@ -31,6 +31,7 @@ from isogloss.features.consistency.method import Consistency, ModelConsistency
 from isogloss.features.multi_task.term import MultiTask
 from isogloss.features.peft.methods import LoRA, LotteryTicket, TaskAdapter
 from isogloss.features.regularization.terms import L2SP, R3F
+from isogloss.features.self_training.method import SelfTraining
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.plain import (
@@ -56,6 +57,8 @@ TASKS_TOO = MultiTask(tasks=("upos", "qa"))
 SMOOTH = R3F(dropout="separate")
 HELD = L2SP(weight=1.0)
 
+SILVER = SelfTraining(threshold=0.0)
+
 FINE_TUNING = {
     "source-only": (SourceOnly(), None, "en"),
     "oracle-stopping": (OracleStopping(), None, "en"),
@@ -65,6 +68,7 @@ FINE_TUNING = {
     "translate-train": (TranslateTrain(), None, "en de"),
     "consistency": (Consistency(), None, "en de"),
     "x-mixup": (XMixup(layer=1), None, "en de"),
+    "self-training": (SILVER, None, "en de"),
     "source-only + alignment-loss": (SourceOnly(), WITH, "en de"),
     "few-shot + alignment-loss": (FewShot(shots=24), WITH, "en de"),
     "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
@@ -192,7 +196,7 @@ def mapped_folder(bert_folder, tmp_path_factory):
 def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, **options):
     options = {"batch_size": 8, "checkpoint_every": 2, **options}
     setting = in_translation.setting(task, encoder, folder, target=("de",), seed=seed, **options)
-    if auxiliary == NEAR:
+    if auxiliary == NEAR or method == SILVER:
         setting = replace(setting, teacher=str(folder / "teacher"))
         save_model(TASKS[task].head(encoder, seed=9), load_tokenizer(encoder), folder / "teacher")
     further = (

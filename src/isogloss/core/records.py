@@ -99,6 +99,8 @@ class DataRead:
     """Languages whose labelled training examples it read."""
     dev: tuple[str, ...] = ()
     """Languages whose labelled development examples chose an epoch."""
+    unlabelled: tuple[str, ...] = ()
+    """Languages whose examples it read without labels."""
     translations: tuple[str, ...] = ()
     """Pairs such as en-sw, whose translated examples it read."""
     bitext: tuple[str, ...] = ()
@@ -130,8 +132,13 @@ class Record:
     def body(self) -> dict[str, Any]:
         """Return the record as it is written to disk, without empty optional fields."""
         body = {name: getattr(self, name) for name in Record.__dataclass_fields__}
-        body["read"] = asdict(self.read) if self.read else None
+        body["read"] = _without_empty(asdict(self.read)) if self.read else None
         return body if self.read else {name: value for name, value in body.items() if name != "read"}
+
+
+def _without_empty(read: dict[str, Any]) -> dict[str, Any]:
+    """Drop ``unlabelled`` if it is empty, so that records keep the form of versions without it."""
+    return {name: value for name, value in read.items() if value or name != "unlabelled"}
 
 
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:

@@ -285,7 +285,7 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=_fingerprint(cell, entry, from_files, sources, further),
+        data=_fingerprint(cell, entry, from_files, method_reads, sources, further),
     )
 
 
@@ -320,12 +320,13 @@ def _fingerprint(
     cell: GridCell,
     entry: MethodEntry,
     splits: Sequence[tuple[Split, str]],
+    method_reads: Reads,
     sources: Sources,
     further: Sequence[LearnedTask],
 ) -> str:
-    """Return the fingerprint of the files of splits and languages.
+    """Return the fingerprint of the files of splits and languages, and of files that are read without labels.
 
-    Raises DataError if a file that is read has no labels.
+    Raises DataError if a file that is read with labels has none.
     """
     limits: dict[Split, int] = {"train": cell.examples, "dev": cell.dev_examples}
     read = [(cell.corpus, cell.treebanks, splits)]
@@ -339,6 +340,16 @@ def _fingerprint(
                 sources.fingerprint(corpus, language, split, treebanks=treebanks, examples=limits[split])
                 for split, language in corpus_splits
             ]
+        files += [
+            sources.fingerprint(
+                cell.corpus,
+                language,
+                method_reads.unlabelled_split,
+                treebanks=cell.treebanks,
+                examples=limits[method_reads.unlabelled_split],
+            )
+            for language in method_reads.unlabelled
+        ]
     return combined_fingerprint(files)
 
 

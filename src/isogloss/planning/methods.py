@@ -319,10 +319,10 @@ def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
     return optimization if "overlap" in changes else replace(optimization, overlap=overlap)
 
 
-OF_METHODS = ("dev", "sides", "mixes", "itself")
+OF_METHODS = ("dev", "unlabelled", "sides", "mixes", "itself")
 """Fields of ``Reads`` that an auxiliary loss cannot declare: they concern model selection and inputs."""
 
-OF_TRAINING = ("train", "bitext", "pairs", "original", "teacher", "links", "tasks")
+OF_TRAINING = ("train", "unlabelled", "bitext", "pairs", "original", "teacher", "links", "tasks")
 """Fields of ``Reads`` that a method without training cannot declare."""
 
 

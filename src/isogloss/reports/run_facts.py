@@ -110,6 +110,8 @@ def add_data_read(facts: Facts, read: DataRead) -> Facts:
     languages = {
         f"read.{name}": "+".join(getattr(read, name)) for name in ("labels", "dev", "translations", "bitext")
     }
+    if read.unlabelled:
+        languages["read.unlabelled"] = "+".join(read.unlabelled)
     flags = {f"read.{name}": "yes" if getattr(read, name) else "" for name in ("taught", "plain")}
     return {**facts, **languages, **flags, "reference": _reference(facts, read)}
 

@@ -138,13 +138,17 @@ class FineTune(Run):
         auxiliary_languages = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
         sizes: dict[Split, int] = {"train": self.examples, "dev": self.dev_examples}
         codes: dict[Split, Iterable[str]] = {
-            "train": dict.fromkeys((*method_reads.train, *auxiliary_languages)),
+            "train": (*method_reads.train, *auxiliary_languages),
             "dev": method_reads.dev,
         }
+        codes[method_reads.unlabelled_split] = (
+            *codes[method_reads.unlabelled_split],
+            *method_reads.unlabelled,
+        )
         splits = (
             split_read(self.corpus, language, split, size, self.treebanks)
             for split, size in sizes.items()
-            for language in codes[split]
+            for language in dict.fromkeys(codes[split])
         )
         further = (
             split_read(task.corpus, language, split, size, task.treebanks)
@@ -167,6 +171,7 @@ class FineTune(Run):
                 *(self.source * bool(self.further)),
             ),
             dev=dev if train else (),
+            unlabelled=method_reads.unlabelled,
             translations=tuple(language for language in (*train, *dev) if is_translation(language)),
             bitext=tuple(run.languages for run in self.aligned or ()),
         )
@@ -179,6 +184,7 @@ class FineTune(Run):
         return DataRead(
             labels=languages("labels"),
             dev=languages("dev"),
+            unlabelled=languages("unlabelled"),
             translations=languages("translations"),
             bitext=languages("bitext"),
             plain=self.method.plain and self.auxiliary is None,
@@ -283,7 +289,7 @@ class FineTune(Run):
         is_paired = method_reads.sides > 1
         codes = [
             language
-            for language in method_reads.train
+            for language in (*method_reads.train, *method_reads.unlabelled)
             if language.count("-") < 2 and ("-" in language) >= is_paired
         ]
         sizes = [self._size(language) for language in dict.fromkeys(codes)]

@@ -5,7 +5,7 @@ All methods that fine-tune a model share this training: ``prepare`` creates the 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -121,6 +121,17 @@ def plain_training(
 
     With ``pseudo``, the teacher labels translations.
     """
+    rows = {
+        language: encode(setting, tokenizer, examples, language, pseudo=pseudo)
+        for language, examples in train.items()
+    }
+    return train_on_rows(setting, tokenizer, rows)
+
+
+def train_on_rows(
+    setting: Setting, tokenizer: Tokenizer, groups: Mapping[str, Sequence[EncodedRow]]
+) -> Training:
+    """Train on the task's loss on encoded rows by language, with one language per batch."""
     padding = tokenizer.pad_token_id
     optimization = setting.optimization
     words = setting.task.labels_are == "word"
@@ -132,10 +143,7 @@ def plain_training(
         return full_batch.rounded(padding=padding, longest=optimization.limit, words=words)
 
     batches = Bucketed(
-        groups={
-            language: encode(setting, tokenizer, examples, language, pseudo=pseudo)
-            for language, examples in train.items()
-        },
+        groups=groups,
         length=lambda row: len(row.subwords),
         size=optimization.batch_size,
         epochs=optimization.epochs,

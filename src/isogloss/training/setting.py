@@ -114,6 +114,10 @@ class Reads:
     """Languages whose training examples are trained on."""
     dev: tuple[str, ...] = ()
     """Languages whose development examples select the epoch."""
+    unlabelled: tuple[str, ...] = ()
+    """Languages whose examples are read without their labels."""
+    unlabelled_split: Literal["train", "dev"] = "train"
+    """Split of these examples."""
     bitext: str = ""
     """Corpus of word-aligned translations (``Setting.bitext``). Empty for none."""
     pairs: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ ADJUST = (models.TrainingStepRow, models.BitextReadRow)
 FINE_TUNE = (
     *(models.TrainingStepRow, models.EpochRow, models.StoppingRow, models.BitextReadRow),
     *(models.ConflictStepRow, models.TrainedParametersRow, models.AveragedModelRow),
-    models.FurtherTaskScoreRow,
+    *(models.FurtherTaskScoreRow, models.SilverLabelsRow),
 )
 ALIGN = (models.AlignmentRow,)
 TRANSLATE = (models.TranslatedSplitRow,)

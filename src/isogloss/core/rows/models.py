@@ -80,6 +80,17 @@ class TrainedParametersRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SilverLabelsRow:
+    """Texts (or words) of a language without labels, and how many got one from a confident teacher."""
+
+    frame: ClassVar[str] = "silver-labels"
+    language: str
+    threshold: float
+    items: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherTaskScoreRow:
     """A model's score in a further task that it learned, on one dev set of a source language."""
 
