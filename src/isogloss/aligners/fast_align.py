@@ -10,9 +10,11 @@ c(e,f') + α)). The tension λ is constant. The program can adapt it, but then i
 links become worse.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,7 +35,10 @@ UNSEEN = 1e-9
 WORD_PAIRS_PER_CHUNK = 1_000_000
 """Word pairs that are processed at a time."""
 
-Words = NDArray[np.int64]
+MERGED_RANGES = 32
+"""Ranges of word pairs that are merged one after the other."""
+
+Words = NDArray[np.int32]
 
 Floats = NDArray[np.float64]
 
@@ -107,12 +112,12 @@ def prior(condition_length: int, length: int, tension: float, none: float) -> Fl
 
 def word_pairs(conditions: Words, generated: Words) -> NDArray[np.int64]:
     """Return word pairs as one number each."""
-    return conditions * (1 << 32) + generated
+    return conditions.astype(np.int64) * (1 << 32) + generated
 
 
 def words_of_pairs(keys: NDArray[np.int64]) -> tuple[Words, Words]:
     """Return the two words of each pair."""
-    return keys >> 32, keys & ((1 << 32) - 1)
+    return (keys >> 32).astype(np.int32), (keys & ((1 << 32) - 1)).astype(np.int32)
 
 
 def _chunks(pairs: Sequence[tuple[Words, Words]]) -> Iterator[tuple[int, int]]:
@@ -150,6 +155,7 @@ def learn_lexicons(
     """
     keys, blocks = _cooccurrences(pairs)
     first_words, second_words = words_of_pairs(keys)
+    del keys
     reversed_blocks = [block.transpose(0, 2, 1) for block in blocks]
     return (
         _direction(_Entries(first_words, second_words), blocks, training, on_progress),
@@ -183,7 +189,8 @@ def _direction(
     table = _PairTable(np.full(len(entries.generated), UNSEEN), np.full(words, UNSEEN))
     for round_index in range(training.rounds):
         counts = _count_links(table, entries.generated, blocks, training)
-        table = _estimate_probabilities(counts, entries, training.prior)
+        _estimate_probabilities(counts, entries, training.prior)
+        table = counts
         on_progress(round_index + 1)
     return _prune(table, entries)
 
@@ -205,15 +212,26 @@ def _count_links(
     return counts
 
 
-def _estimate_probabilities(counts: _PairTable, entries: _Entries, alpha: float) -> _PairTable:
-    """Return probabilities from expected counts (M-step)."""
-    sums = np.bincount(entries.conditions, counts.entries) + alpha * np.bincount(entries.conditions)
-    occurs = np.bincount(entries.generated, minlength=len(counts.none)) > 0
-    null_sum = counts.none.sum() + alpha * occurs.sum()
-    return _PairTable(
-        _normalise(counts.entries, sums[entries.conditions], alpha),
-        np.where(occurs, _normalise(counts.none, null_sum, alpha), UNSEEN),
-    )
+def _estimate_probabilities(counts: _PairTable, entries: _Entries, alpha: float) -> None:
+    """Replace expected counts by probabilities (M-step), a part of the table at a time."""
+    sums = np.zeros(int(entries.conditions.max(initial=NULL_WORD)) + 1)
+    occurrences = np.zeros(len(sums), np.int64)
+    is_generated = np.zeros(len(counts.none), dtype=bool)
+    for part in _parts(entries):
+        conditions = entries.conditions[part].astype(np.intp)
+        np.add.at(sums, conditions, counts.entries[part])
+        occurrences += np.bincount(conditions, minlength=len(sums))
+        is_generated[entries.generated[part]] = True
+    sums += alpha * occurrences
+    for part in _parts(entries):
+        counts.entries[part] = _normalise(counts.entries[part], sums[entries.conditions[part]], alpha)
+    null_sum = counts.none.sum() + alpha * is_generated.sum()
+    counts.none[:] = np.where(is_generated, _normalise(counts.none, null_sum, alpha), UNSEEN)
+
+
+def _parts(entries: _Entries) -> list[slice]:
+    starts = range(0, len(entries.conditions), WORD_PAIRS_PER_CHUNK)
+    return [slice(start, start + WORD_PAIRS_PER_CHUNK) for start in starts]
 
 
 def _normalise(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floats:
@@ -237,7 +255,8 @@ def _prune(table: _PairTable, entries: _Entries) -> TranslationTable:
 
 def _cooccurrences(pairs: Sequence[tuple[Words, Words]]) -> tuple[NDArray[np.int64], list[Block]]:
     """Return all co-occurring word pairs, sorted, and blocks of indices into them."""
-    keys_of_groups, indices = [], []
+    keys_of_groups = deque[NDArray[np.int64]]()
+    indices = deque[tuple[Block, list[tuple[int, ...]]]]()
     for group in _groups(pairs):
         cells = [
             word_pairs(conditions[:, None, :], generated[:, :, None])
@@ -248,15 +267,39 @@ def _cooccurrences(pairs: Sequence[tuple[Words, Words]]) -> tuple[NDArray[np.int
         keys, inverse = np.unique(np.concatenate([cell.ravel() for cell in cells]), return_inverse=True)
         keys_of_groups.append(keys)
         indices.append((inverse.astype(np.int32), [cell.shape for cell in cells]))
-    all_keys = np.sort(np.concatenate(keys_of_groups))
-    all_keys = all_keys[np.insert(all_keys[1:] != all_keys[:-1], 0, values=True)]
+    all_keys = _merge(keys_of_groups)
     blocks: list[Block] = []
-    for group_keys, (numbers, shapes) in zip(keys_of_groups, indices, strict=True):
+    while keys_of_groups:  # Each group is dropped once it has been read.
+        group_keys = keys_of_groups.popleft()
+        numbers, shapes = indices.popleft()
         entries: Block = np.searchsorted(all_keys, group_keys).astype(np.int32)[numbers]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = zip(np.split(entries, ends), shapes, strict=True)
         blocks += [part.reshape(shape) for part, shape in parts]
     return all_keys, blocks
+
+
+def _merge(groups: Collection[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the sorted union of sorted arrays.
+
+    A range of keys is merged at a time, so it takes only little more memory than the groups and the union.
+    """
+    total = sum(len(keys) for keys in groups)
+    step = max(1, total // MERGED_RANGES)
+    sample = np.sort(np.concatenate([keys[:: max(1, step // len(groups))] for keys in groups]))
+    bounds = sample[:: max(1, len(sample) // MERGED_RANGES)][1:]
+    places = np.array([[0, *np.searchsorted(keys, bounds), len(keys)] for keys in groups])
+    union = np.empty(
+        total, np.int64
+    )  # Pages behind the union's end are never written, so they take no memory.
+    count = 0
+    for starts, ends in pairwise(places.T):
+        ranges = zip(groups, starts, ends, strict=True)
+        merged = np.sort(np.concatenate([keys[start:end] for keys, start, end in ranges]))
+        merged = merged[np.insert(merged[1:] != merged[:-1], 0, values=True)[: len(merged)]]
+        union[count : count + len(merged)] = merged
+        count += len(merged)
+    return union[:count]
 
 
 def _groups(pairs: Sequence[tuple[Words, Words]]) -> Iterator[list[list[tuple[Words, Words]]]]:
@@ -315,20 +358,26 @@ class FastAlign:
         """Learn both lexicons from the pairs, and link the words of the pairs."""
         return [
             _combine_directions(forward, backward, self.symmetrization)
-            for forward, backward in zip(*self.directions(setting), strict=True)
+            for forward, backward in self._link_pairs(setting)
         ]
 
     def directions(self, setting: AlignSetting) -> tuple[list[Links], list[Links]]:
         """Learn both lexicons, and return each one's links of all pairs."""
+        links = list(self._link_pairs(setting))
+        return [forward for forward, _ in links], [backward for _, backward in links]
+
+    def _link_pairs(self, setting: AlignSetting) -> Iterator[tuple[Links, Links]]:
+        """Learn both lexicons, and yield the links of each pair in both directions."""
         sentences = self._number_words(setting)
         lexicons = self._learn_lexicons(sentences, setting)
         setting.on_progress(Progress(what="links", done=0, total=1))
-        forward, backward = (
+        directions = (
             self._link_direction(list(zip(*sides, strict=True)), lexicon)
             for sides, lexicon in zip((sentences, sentences[::-1]), lexicons, strict=True)
         )
+        for forward, backward in zip(*directions, strict=True):
+            yield forward, {(i, j): score for (j, i), score in backward.items()}
         setting.on_progress(Progress(what="links", done=1, total=1))
-        return forward, [{(i, j): score for (j, i), score in links.items()} for links in backward]
 
     def _number_words(self, setting: AlignSetting) -> Sentences:
         """Return the words of both sides as numbers, from 1."""
@@ -340,7 +389,7 @@ class FastAlign:
                 ids = [
                     ids_of_words.setdefault(word, len(ids_of_words) + 1) for word in map(convert_case, side)
                 ]
-                numbers.append(np.array(ids, dtype=np.int64))
+                numbers.append(np.array(ids, dtype=np.int32))
         return sides
 
     def _learn_lexicons(
@@ -358,11 +407,14 @@ class FastAlign:
         training = EMSettings(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
         return learn_lexicons(pairs, training, on_progress)
 
-    def _link_direction(self, pairs: Sequence[tuple[Words, Words]], lexicon: TranslationTable) -> list[Links]:
+    def _link_direction(
+        self, pairs: Sequence[tuple[Words, Words]], lexicon: TranslationTable
+    ) -> Iterator[Links]:
         """Link each word of the second of two sentences to its most probable word of the first, if any."""
         nonempty_pairs = [(source, target) for source, target in pairs if len(source) and len(target)]
         matrices = joint(lexicon, nonempty_pairs, tension=self.tension, none=self.none)
-        return [best_links(next(matrices)) if len(source) and len(target) else {} for source, target in pairs]
+        for source, target in pairs:
+            yield best_links(next(matrices)) if len(source) and len(target) else {}
 
 
 def _combine_directions(forward: Links, backward: Links, symmetrization: Symmetrization) -> Aligned:
