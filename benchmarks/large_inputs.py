@@ -320,7 +320,7 @@ def read_pairs_by_datasets(path: Path) -> int:
 
 def align_pairs(path: Path) -> int:
     """Read pairs and link their words by fast-align, as an alignment run does."""
-    from isogloss.aligners.fast_align import FastAlign
+    from isogloss.features.statistical_alignment.fast_align import FastAlign
     from isogloss.aligners.setting import AlignSetting
     from isogloss.data.files import disk_file
     from isogloss.data.formats.parallel_text import read_texts

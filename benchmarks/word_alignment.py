@@ -27,9 +27,9 @@ import torch
 
 from isogloss.data.formats.word_links import Aligned
 from isogloss.aligners.setting import AlignSetting
-from isogloss.aligners.eflomal import Eflomal
+from isogloss.features.statistical_alignment.eflomal import Eflomal
 from isogloss.aligners.encoder import EncoderSimilarity
-from isogloss.aligners.fast_align import FastAlign
+from isogloss.features.statistical_alignment.fast_align import FastAlign
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Translation

@@ -15,6 +15,7 @@ import pytest
 
 import isogloss
 from each import each
+from isogloss.aligners import ALIGNERS
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.core.rows import ROWS
@@ -33,6 +34,7 @@ from isogloss.translators import TRANSLATORS
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
     "adjustments": ADJUSTMENTS,
+    "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
     "diagnostics": DIAGNOSTICS,

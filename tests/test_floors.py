@@ -66,7 +66,7 @@ KNOWN_TO = {
     "fsspec": {"features"},
     "langcodes": {"core"},
     "icu4py": {"data"},
-    "systran_align": {"aligners"},
+    "systran_align": {"features"},
 }
 WALL_CLOCKS = {
     "features/result_formats/exchange.py": {"time"},  # when a record was written, for its readers

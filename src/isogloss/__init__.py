@@ -59,12 +59,12 @@ if TYPE_CHECKING:
     from isogloss.features.searching.search import Search, Trial
     from isogloss.features.self_training.functions import silver_labels
     from isogloss.features.word_distance.functions import word_distances
+    from isogloss.features.word_order.functions import reorder_questions
     from isogloss.features.x_mixup.functions import MixupLoss, mixing
     from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.states import States, states
-    from isogloss.functional.word_order import reorder_questions
     from isogloss.recipes.recipe import (
         AdjustTable,
         EncoderTable,
@@ -99,7 +99,6 @@ _NAMES = {
     "functional.given_models": "TextModel TextTokenizer",
     "functional.models": "load_corpus load_encoder",
     "functional.states": "States states",
-    "functional.word_order": "reorder_questions",
     "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",
     "reports.comparison": "Compared",
     "reports.measurements": "PlannedRun",

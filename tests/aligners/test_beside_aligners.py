@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from isogloss.aligners.eflomal import Eflomal
-from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import symmetrize
+from isogloss.features.statistical_alignment.eflomal import Eflomal
+from isogloss.features.statistical_alignment.fast_align import FastAlign
 
 pytestmark = pytest.mark.nightly
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 from each import each
-from isogloss.aligners.fast_align import (
+from isogloss.features.statistical_alignment.fast_align import (
     UNSEEN,
     EMSettings,
     TranslationTable,
@@ -101,7 +101,7 @@ def test_many_pairs_are_learned_in_parts_with_the_same_result(monkeypatch):
     pairs = [tuple(rng.integers(1, 9, rng.integers(1, 6)) for _ in range(2)) for _ in range(60)]
     training = EMSettings(rounds=3, tension=4, prior=0.01, none=0.1)
     whole_lexicons = learn_lexicons(pairs, training, lambda _: None)
-    monkeypatch.setattr("isogloss.aligners.fast_align.WORD_PAIRS_PER_CHUNK", 20)
+    monkeypatch.setattr("isogloss.features.statistical_alignment.fast_align.WORD_PAIRS_PER_CHUNK", 20)
     for left, right in each(
         zip(whole_lexicons, learn_lexicons(pairs, training, lambda _: None), strict=True)
     ):
@@ -205,6 +205,6 @@ def test_many_pairs_are_looked_up_in_parts_with_the_same_result(monkeypatch):
     table = {(e, f): (e + f + 1) / 10 for e in range(5) for f in range(1, 5)}
     pairs = [(np.array([1, 2, n % 4 + 1]), np.array([n % 3 + 1, 4])) for n in range(20)]
     whole_parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
-    monkeypatch.setattr("isogloss.aligners.fast_align.WORD_PAIRS_PER_CHUNK", 20)
+    monkeypatch.setattr("isogloss.features.statistical_alignment.fast_align.WORD_PAIRS_PER_CHUNK", 20)
     parts = list(joint(lexicon(table), pairs, tension=4.0, none=0.1))
     assert all(np.array_equal(whole_part, part) for whole_part, part in zip(whole_parts, parts, strict=True))

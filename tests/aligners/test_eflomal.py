@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from isogloss.aligners.eflomal import Eflomal, write_sentences
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.data.examples import Translation
+from isogloss.features.statistical_alignment.eflomal import Eflomal, write_sentences
 
 PROGRAM = f"""#!{sys.executable}
 import pathlib, sys
@@ -73,7 +73,7 @@ def test_program_is_given_model_samplers_and_rounds(program):
 
 def test_no_program_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("isogloss.aligners.eflomal.find_spec", lambda _: None)
+    monkeypatch.setattr("isogloss.features.statistical_alignment.eflomal.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"eflomal.*PATH.*eflomal.*fast-align.*encoder"):
         align()
 

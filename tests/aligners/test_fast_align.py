@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from each import each
-from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import SYMMETRIZATIONS
+from isogloss.features.statistical_alignment.fast_align import FastAlign
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from large_inputs import CONTESTANTS, NAMES, Measured, generate, markdown, summarize
 
-from isogloss.aligners import fast_align
+from isogloss.features.statistical_alignment import fast_align
 
 MAX_GROWTH = 2.0
 """Largest ratio of the time per row of two sizes. It is 8 for quadratic time, and about 1 for linear time."""

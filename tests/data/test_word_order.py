@@ -12,7 +12,7 @@ from each import each
 from isogloss.core.errors import DataError
 from isogloss.data.examples import ParsedSentence, Question
 from isogloss.data.formats.conllu import write_conllu
-from isogloss.data.word_order import WORD_ORDERS, reorder_passages, reorder_text, reorder_words
+from isogloss.features.word_order.orders import WORD_ORDERS, reorder_passages, reorder_text, reorder_words
 from says import says
 
 

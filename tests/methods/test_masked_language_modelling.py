@@ -12,7 +12,7 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods import masked_language_modelling as module
+from isogloss.features.masked_language_modelling import methods as module
 from isogloss.training import pretraining
 from isogloss.training.batching import TextBatches
 from made_up_text import LETTERS, METHOD, line, lines, text_setting

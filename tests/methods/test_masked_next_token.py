@@ -11,7 +11,7 @@ from isogloss.encoders.initial import load_to_continue, prepare_folder
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
+from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling, MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from made_up_text import TINY, further
 from trained import equal, weights

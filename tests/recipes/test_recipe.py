@@ -2,16 +2,16 @@
 
 import pytest
 
-from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder import EncoderSimilarity
-from isogloss.aligners.fast_align import FastAlign
 from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.statistical_alignment.eflomal import Eflomal
+from isogloss.features.statistical_alignment.fast_align import FastAlign
 from isogloss.features.word_distance.diagnostic import WordDistance
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.data.files import disk_file
@@ -16,6 +15,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.engine.single import BitextToAlign, align_bitext
 from isogloss.features.adjustment.methods import CrossLingualAdjustment
+from isogloss.features.statistical_alignment.fast_align import FastAlign
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.align import LINKS, Align
 from isogloss.runs.execute import make

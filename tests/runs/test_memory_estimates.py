@@ -10,11 +10,11 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
 from isogloss.features.adjustment.term import AlignmentTerm
+from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.peft.methods import LoRA
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, PEFT
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.runs.adjust import Adjust

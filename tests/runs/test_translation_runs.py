@@ -139,7 +139,7 @@ def test_tags_are_left_behind(context):
 
 
 def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
-    from isogloss.aligners.fast_align import FastAlign
+    from isogloss.features.statistical_alignment.fast_align import FastAlign
 
     files = list(islice(translate_corpus("wikiann", "qaa-qad", "train"), 30))
     _, record, translation = run_translation(
@@ -156,7 +156,7 @@ def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
 
 
 def test_links_are_kept_when_asked_for_and_lead_back_too(context):
-    from isogloss.aligners.fast_align import FastAlign
+    from isogloss.features.statistical_alignment.fast_align import FastAlign
 
     plain_translation, _, unlinked_translation = run_translation(context, corpus="ud")
     translation, _, result = run_translation(context, corpus="ud", links="links")
@@ -193,7 +193,7 @@ def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_are_found_by_a_word_aligner(context):
-    from isogloss.aligners.fast_align import FastAlign
+    from isogloss.features.statistical_alignment.fast_align import FastAlign
 
     _, record, translation = run_translation(
         context, corpus="squad", answers=("alignment",), aligner=FastAlign()

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
 ALIGNERS: "Registry[type[Aligner]]" = Registry(
     {
-        "fast-align": "isogloss.aligners.fast_align:FastAlign",
-        "eflomal": "isogloss.aligners.eflomal:Eflomal",
         "encoder": "isogloss.aligners.encoder:EncoderSimilarity",
         "given": "isogloss.aligners.given:GivenLinks",
     },

@@ -6,13 +6,13 @@ words as everywhere in isogloss, or lists of words.
 
 from collections.abc import Iterable, Sequence
 
+from isogloss.aligners import ALIGNERS
 from isogloss.aligners.encoder_similarity import Rule, align_pairs
-from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting, Matching
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
-from isogloss.core.run_parts import Whole
+from isogloss.core.run_parts import Whole, with_fields
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
@@ -70,7 +70,8 @@ def align(
         pairs = translations(first, second)
         setting = AlignSetting(pairs=pairs, languages=languages, precision=precision, on_progress=progress)
         if model is None or tokenizer is None:
-            alignments = FastAlign(symmetrization=symmetrization).align(setting)
+            aligner = with_fields(ALIGNERS["fast-align"](), symmetrization=symmetrization)
+            alignments = aligner.align(setting)
         else:
             encoder = prepare(model, tokenizer, "align", precision, words=True)
             rule = Rule(matching=matching, layer=layer)

@@ -28,13 +28,7 @@ AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry({}, features="auxil
 PEFT: "Registry[type[Peft]]" = Registry({}, features="peft")
 """peft: which weights are trained."""
 
-PRETRAINING: "Registry[type[Pretraining]]" = Registry(
-    {
-        "masked-language-modelling": "isogloss.methods.masked_language_modelling:MaskedLanguageModelling",
-        "masked-next-token": "isogloss.methods.masked_language_modelling:MaskedNextToken",
-    },
-    features="pretraining",
-)
+PRETRAINING: "Registry[type[Pretraining]]" = Registry({}, features="pretraining")
 """[encoder.pretrain]: how an encoder learns from text."""
 
 ADJUSTMENTS: "Registry[type[Adjustment]]" = Registry({}, features="adjustments")

@@ -9,7 +9,7 @@ from isogloss.core.errors import add_location
 from isogloss.data.files import disk_file
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.data.formats.questions import read_questions, write_questions
-from isogloss.data.word_order import reorder_passages
+from isogloss.features.word_order.orders import reorder_passages
 
 
 @checks_arguments
