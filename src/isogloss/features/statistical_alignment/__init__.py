@@ -1,1 +1,1 @@
-"""Statistical word alignment: fast_align and eflomal learn from the sentence pairs alone."""
+"""Statistical word alignment: fast_align and eflomal learn from sentence pairs, without an encoder."""
