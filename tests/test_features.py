@@ -220,3 +220,25 @@ def test_a_report_without_the_claims_lacks_only_them(study_folder, tmp_path) -> 
     lost_tables = set(tables["with"]) - set(tables["without"])
     assert lost_tables and all(name.startswith(("claim", "checks")) for name in lost_tables)
     assert all(tables["with"][name] == content for name, content in tables["without"].items())
+
+
+MOST_OF_CORE = 0.705
+"""Largest share of all statements outside the features. The target is one half (decision 73)."""
+
+
+def test_the_core_is_a_bounded_share_of_all_statements() -> None:
+    counts = Counter(FEATURES in path.parents for path in ROOT.rglob("*.py") for _ in list_statements(path))
+    assert counts[True] > 10_000
+    assert counts[False] / counts.total() <= MOST_OF_CORE
+
+
+def list_statements(path: Path) -> list[ast.stmt]:
+    """List the statements of a file without its docstrings."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.stmt) and not is_docstring(node)]
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Return whether a statement is a text."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
