@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
+    from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
@@ -191,6 +192,7 @@ __all__ = [
     "load_encoder",
     "load_model",
     "mine",
+    "mix_language_adapters",
     "mixing",
     "move",
     "path",
@@ -206,6 +208,7 @@ __all__ = [
     "run",
     "score_bound",
     "search",
+    "shift_adapter",
     "silver_labels",
     "states",
     "word_distances",
