@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
+    from isogloss.features.calibration.functions import calibration_error, fit_temperature
     from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
@@ -178,6 +179,7 @@ __all__ = [
     "align",
     "anisotropy",
     "average",
+    "calibration_error",
     "cka",
     "compare",
     "compare_outputs",
@@ -186,6 +188,7 @@ __all__ = [
     "corpus",
     "deltas",
     "expected_score",
+    "fit_temperature",
     "gradient_conflict",
     "language_gates",
     "load_corpus",

@@ -434,6 +434,8 @@ HELD_BY = {
     "silver_labels": "test_a_label_is_the_most_probable_class_where_its_probability_exceeds_the_threshold",
     "shift_adapter": "test_adapters_move_by_the_difference_or_the_ratio_of_the_references",
     "mix_language_adapters": "test_a_recipe_gives_the_model_of_the_function",
+    "calibration_error": "test_the_error_is_the_sum_over_bins",
+    "fit_temperature": "test_the_temperature_has_the_least_loss",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
     "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",
