@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
     from isogloss.features.averaging.functions import average
+    from isogloss.features.calibration.functions import calibration_error, fit_temperature
     from isogloss.features.choosing.expected_score import (
         ExpectedScore,
         LabelConsistency,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from isogloss.features.comparing.predictions import Comparison, compare
     from isogloss.features.gradient_conflict.functions import gradient_conflict
     from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
+    from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
@@ -168,6 +170,7 @@ __all__ = [
     "align",
     "anisotropy",
     "average",
+    "calibration_error",
     "cka",
     "compare",
     "compare_outputs",
@@ -176,12 +179,14 @@ __all__ = [
     "corpus",
     "deltas",
     "expected_score",
+    "fit_temperature",
     "gradient_conflict",
     "language_gates",
     "load_corpus",
     "load_encoder",
     "load_model",
     "mine",
+    "mix_language_adapters",
     "mixing",
     "move",
     "path",
@@ -197,6 +202,7 @@ __all__ = [
     "run",
     "score_bound",
     "search",
+    "shift_adapter",
     "silver_labels",
     "states",
     "word_distances",

@@ -69,6 +69,7 @@ def setting_of(diagnostic, folder):
         masked_lm=lambda _: (masked_lm, tokenizer),
         text=lambda _: iter(LINES),
         examples=lambda language: sentences(language, 12),
+        tuning_evaluation=read,
         paired=pair_language,
         mixup=lambda _: mixup,
         precision="float32",

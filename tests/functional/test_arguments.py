@@ -29,6 +29,7 @@ TEXTS = {
     "measure",
     "metric",
     "name",
+    "near",
     "network",
     "revision",
     "scale",

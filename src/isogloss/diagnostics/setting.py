@@ -89,6 +89,8 @@ class MeasureSetting:
     """Return the model with its adapters not merged. Raises ModelError for a model without adapters."""
     evaluation: Callable[[str], Evaluation]
     """Return one language's examples, encoded once, which score any model."""
+    tuning_evaluation: Callable[[str], Evaluation] = _not_given
+    """Return the examples of one source language in the diagnostic's tuning split."""
     encoder: Callable[[Subject], LoadedEncoder]
     """Return a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
@@ -151,7 +153,8 @@ class Diagnostic(Named, Protocol):
     """Whether it reads the labels of the examples that it is taken on."""
 
     tuning_split: ClassVar[Split | None] = None
-    """The split on which it chooses a threshold, read in addition to the one measured."""
+    """The split on which it chooses a threshold or temperature, read in addition to the one measured. For
+    the subject "model" it is read only in source languages."""
 
     computes_gradients: ClassVar[bool] = False
     """Whether it computes gradients, which take memory that is not estimated."""

@@ -64,7 +64,9 @@ class MeasureRequest:
             self.sources.fingerprint, corpus, treebanks=treebanks, examples=self.choice.examples
         )
         data = [
-            combined_fingerprint([fingerprint(language, split) for language in languages])
+            combined_fingerprint(
+                [fingerprint(language, split) for language in run.select_read(split, languages)]
+            )
             for split in run.splits
         ]
         return replace(run, data=data[0] if len(data) == 1 else combined_fingerprint(data))

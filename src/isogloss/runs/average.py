@@ -18,6 +18,10 @@ OUTER = "outer_weights"
 """The field of a method for weights in the lowest and highest layers, if it has one."""
 
 
+NEAR = "near"
+"""The field of a method for pairs of languages whose modules are mixed, if it has one."""
+
+
 class WeightedRun(NamedTuple):
     """A model or an encoder with its weight in an average."""
 
@@ -67,6 +71,8 @@ def build_average(request: AverageRequest) -> FineTune:
         method = with_fields(method, **{OUTER: tuple(part.outer_weight for part in parts)})
     with add_location("of"):
         _check_models(request, method, parts)
+    with add_location(NEAR):
+        _check_modules(request)
     return _average(request, method, tuple(part.run for part in parts))
 
 
@@ -120,6 +126,26 @@ def _check_models(request: AverageRequest, method: Combination, parts: Sequence[
             "a model that is given does not say what encoder it started from, so it has no task "
             "vector. Name no encoder, give weights that sum to 1, and leave density and dropped out."
         )
+
+
+def _check_modules(request: AverageRequest) -> None:
+    """Raise ConfigError for languages of mixed modules that the encoder lacks, or that are the source."""
+    pairs: tuple[str, ...] = getattr(request.method, NEAR, None) or ()
+    modules = request.encoder.language_modules(request.sources.encoders)
+    having = set(modules.languages) if modules else set()
+    is_known = modules is not None or request.encoder.facts(request.sources.encoders) is not None
+    for pair in pairs:
+        codes = pair.split("-")
+        missing_codes = [name for name in codes if is_known and name not in having]
+        if missing_codes:
+            raise ConfigError(
+                f"{pair}: the encoder {request.encoder.label!r} has no modules of "
+                f"{' and '.join(missing_codes)}. Known: {', '.join(sorted(having)) or 'none'}."
+            )
+        if any(codes[0] in model.source for models in request.members for model in models.values()):
+            raise ConfigError(
+                f"{pair}: {codes[0]} is the source, and modules of targets are mixed. Name a target first."
+            )
 
 
 def _average(request: AverageRequest, method: Combination, parts: tuple[FineTune | Encoder, ...]) -> FineTune:

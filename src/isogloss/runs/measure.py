@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
@@ -109,10 +109,16 @@ class Measure(Run):
         return from_files(
             (
                 split_read(self.corpus, language, split, self.examples, self.treebanks)
-                for split, language in product(self.splits, dict.fromkeys(self._codes))
+                for split in self.splits
+                for language in dict.fromkeys(self.select_read(split, self._codes))
             ),
             self.translated,
         )
+
+    def select_read(self, split: Split, codes: Sequence[str]) -> list[str]:
+        """Return the codes of languages that are read in a split: of a model's tuning split, its sources."""
+        is_tuning = split != self.split and self.diagnostic.subject == "model"
+        return [name for name in codes if not is_tuning or name in self.source_languages]
 
     @property
     def _codes(self) -> list[str]:
@@ -178,6 +184,7 @@ class Measure(Run):
             load=loads(_model),
             load_factors=loads(_with_factors),
             evaluation=inputs.paired if self.inputs == PAIRED else inputs.evaluation,
+            tuning_evaluation=self._tuning_inputs(context).evaluation,
             encoder=loads(_encoder),
             bitext=partial(read_bitext, context, self),
             comparable=lambda pair, split: cast(
@@ -197,6 +204,9 @@ class Measure(Run):
         )
         rows = [as_row(row) for row in self.diagnostic.measure(setting)]
         return RunResult(rows, tuple(warnings), predictions=tuple(predictions))
+
+    def _tuning_inputs(self, context: RunContext) -> "_Inputs":
+        return _Inputs(context, replace(self, split=self.splits[0], inputs=None))
 
     def read(self, context: RunContext, language: str) -> list[Example]:
         """Read the examples of a language, or of a translation for a pair of languages."""

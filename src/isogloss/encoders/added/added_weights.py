@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.atomic_files import write_bytes
+from isogloss.core.errors import ConfigError
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import (
@@ -89,6 +90,25 @@ def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, n
     for language in languages:
         parameters |= language_parameters(model, language)
     return parameters
+
+
+def mix_modules(model: nn.Module, language: str, near: str, share: float) -> None:
+    """Overwrite a language's modules by share · own + (1 - share) · those of ``near``.
+
+    Raises ConfigError for a language without separate modules.
+    """
+    info = modules_of(model)
+    parts = [language_parameters(model, name) for name in (language, near)]
+    for language_code, parameters in zip((language, near), parts, strict=True):
+        if info is None or language_code not in info.languages or not parameters:
+            having = ", ".join(info.languages) if info and parameters else "none"
+            raise ConfigError(
+                f"mixing modules of {language} and {near}: this encoder has no separate modules of "
+                f"{language_code}. Known: {having}. Name languages with modules."
+            )
+    with torch.no_grad():
+        for own, other in zip(*(part.values() for part in parts), strict=True):
+            own.copy_(torch.lerp(other, own, share) if share < 1 else own)
 
 
 def parameter_counts(model: nn.Module) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Count
+from isogloss.core.run_parts import Count, Share
 from isogloss.encoders.family import Config, check_outer_layers
 from isogloss.tasks.task import Task
 from isogloss.training.setting import WEIGHT_TOLERANCE, Method, Reads, Setting, Trained, WeightsFrom
@@ -57,8 +57,27 @@ class Average(Method):
     """Number of layers next to the lowest and next to the highest ones with the mean of ``weights`` and
     ``outer_weights``. Default: 0. The paper has 1, with 5 lowest and 2 highest layers of 32."""
 
+    near: tuple[str, ...] | None = None
+    """Pairs such as "qad-qab": in the averaged model, the modules of the first language, a target, are mixed
+    with those of the second, a related language (language arithmetic, Klimaszewski et al. 2025). Default:
+    none are mixed."""
+
+    near_share: Share | None = None
+    """λ, the weight of a language's own modules in the mix of ``near``. Default: 0.5."""
+
     def __post_init__(self) -> None:
         """Refuse weights below 0 where signs are elected by them, and fields that have no effect."""
+        if self.near_share is not None and not self.near:
+            raise ConfigError(
+                f"{self.name}: near_share: found {self.near_share:g} without near. Add near, or remove "
+                f"near_share."
+            )
+        for pair in self.near or ():
+            if len(set(pair.split("-"))) != 2:
+                raise ConfigError(
+                    f"{self.name}: near: found {pair!r}; expected a language and a related one, as in "
+                    f"qad-qab."
+                )
         if self.transition and self.outer_weights is None:
             raise ConfigError(
                 f"{self.name}: transition: found {self.transition} without outer_weights. Add outer_weights, "
@@ -114,6 +133,7 @@ class Average(Method):
 
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
+        from isogloss.encoders.added.added_weights import mix_modules
         from isogloss.features.averaging.weight_arithmetic import OuterWeights, Trimming, average_models
 
         weights = self.weights_of(len(setting.parts))
@@ -122,7 +142,7 @@ class Average(Method):
             outer = OuterWeights(
                 self.outer_weights, self.lowest or 0, self.highest or 0, self.transition or 0
             )
-        return average_models(
+        trained = average_models(
             setting,
             self.reads(setting.source, setting.target).dev,
             weights,
@@ -130,3 +150,8 @@ class Average(Method):
             with_origin=self.needs_origin(len(weights)),
             outer=outer,
         )
+        for pair in self.near or ():
+            language, near = pair.split("-")
+            share = 0.5 if self.near_share is None else self.near_share
+            mix_modules(trained.model, language, near, share)
+        return trained

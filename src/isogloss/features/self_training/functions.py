@@ -1,4 +1,4 @@
-"""Choose labels of unlabelled text by the probabilities of a model, for a training loop of your own."""
+"""Choose labels of unlabelled text by the probabilities of a model, for your training loop."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ class SelfTraining(Method):
     which is source-only."""
 
     text: Literal["train", "dev"] = "train"
-    """Split of the target's examples, which may have no labels in dev files that you add."""
+    """Split of the target's examples, whose dev file may lack labels in a described corpus."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read labels of the source, and the target's examples without labels."""

@@ -1,0 +1,1 @@
+"""Calibration: does a model's confidence equal its accuracy in each language?"""
