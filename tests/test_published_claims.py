@@ -5,7 +5,6 @@ from functools import cache
 from itertools import chain
 
 import pytest
-from isogloss.features.translation import translators as seq2seq
 
 from each import each
 from isogloss.core.errors import MissingPackageError
@@ -14,6 +13,7 @@ from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain, list_unreplicated
+from isogloss.translators import seq2seq
 
 pytestmark = pytest.mark.slow
 

@@ -265,7 +265,7 @@ def test_a_terminal_is_asked_for_what_is_not_given(command, tmp_path, monkeypatc
         return "pawsx" if "Corpus" in question else default
 
     monkeypatch.setattr("isogloss.cli.recipe_verbs.typer.prompt", prompt)
-    monkeypatch.setattr("isogloss.cli.recipe_verbs._is_terminal", lambda: True)
+    monkeypatch.setattr("isogloss.features.first_recipe.commands._is_terminal", lambda: True)
     command("init", tmp_path / "own.toml", "--source", "qab", "--target", "qad")
     assert questions == [("Corpus with labels", "wikiann"), ("Encoder", "shipped")]
     assert tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["grid"]["corpus"] == "pawsx"

@@ -12,8 +12,9 @@ import test_claims_mixup as mixup
 import test_claims_transfer as transfer
 from made_up_rows import Row, make_measurements, score, shuffle_rows
 
+from isogloss.core.rows import row_frames
 from isogloss.features.claims.four_papers import CLAIMS, PAPERS
-from isogloss.reports.measurements import FRAMES, Measurements
+from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Claim, Verdict, check_rows, judge
 
 
@@ -25,7 +26,7 @@ def test_a_claim_says_where_it_stands_and_how_it_is_judged(claim: Claim) -> None
     assert claim.says.endswith(".")
     assert claim.rule
     assert claim.code.endswith(".")
-    assert set(claim.needs) <= set(FRAMES)
+    assert set(claim.needs) <= set(row_frames())
 
 
 def test_claims_are_lettered_in_order_and_say_different_things() -> None:

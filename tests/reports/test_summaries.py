@@ -7,6 +7,7 @@ import pytest
 from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from made_up_rows import make_measurements
 
+from isogloss.features.x_mixup.report import sweep_ends
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.summaries import (
@@ -14,7 +15,6 @@ from isogloss.reports.summaries import (
     last_and_lowest,
     parameter_counts,
     spreads,
-    sweep_ends,
     unshown_gaps,
 )
 from report_entries import find_entry
