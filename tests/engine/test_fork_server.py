@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -118,3 +119,10 @@ def test_runs_import_next_to_nothing_that_the_server_has_not_imported(tmp_path):
     assert late
     assert not [name for name in late if name.split(".")[1:2] and name.split(".")[1] in COMPUTING]
     assert len([name for name in late if name.startswith(("torch.", "transformers."))]) <= MOST_LATE
+
+
+def test_every_module_that_is_imported_once_exists():
+    """The server skips what cannot be imported, so that a module with a new name would never be missed."""
+    names = [name for name in fork_server.IMPORTED_ONCE if name.startswith("isogloss.")]
+    assert len(names) > 10
+    assert [name for name in names if find_spec(name) is None] == []

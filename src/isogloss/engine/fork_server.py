@@ -24,7 +24,7 @@ IMPORTED_ONCE = (
     *(f"isogloss.training.{module}" for module in ("states", "parallel_text")),
     *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
     *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
-    *(f"isogloss.diagnostics.{module}" for module in ("scores", "landscapes", "weight_space")),
+    *(f"isogloss.diagnostics.{module}" for module in ("scores", "weight_space")),
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )

@@ -3,20 +3,24 @@
 The process that forks the workers of ``--jobs`` imports this module and nothing else. Imports create a
 million objects, none of them garbage. Later passes skip these objects too: in each worker they would read all
 of them, and copy their pages.
+Objects of the tables of methods and measurements are imported, too: features declare them.
 """
 
 import gc
 from contextlib import suppress
 from importlib import import_module
 
+from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.fork_server import IMPORTED_ONCE
+from isogloss.methods import METHODS
 
 
 def import_everything() -> None:
-    """Import what is installed of the modules in ``IMPORTED_ONCE``, and exclude it from later passes."""
+    """Import what is installed of these modules, and exclude it from later passes."""
+    places = (*METHODS.places.values(), *DIAGNOSTICS.places.values())
     gc.disable()
     try:
-        for name in IMPORTED_ONCE:
+        for name in (*IMPORTED_ONCE, *(place.partition(":")[0] for place in places)):
             with suppress(ImportError):  # A worker whose run needs the module reports it.
                 import_module(name)
     finally:
