@@ -10,16 +10,17 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
-from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.fork_server import IMPORTED_ONCE
-from isogloss.methods import METHODS
 
 
 def import_everything() -> None:
     """Import what is installed of these modules, and exclude it from later passes."""
-    places = (*METHODS.places.values(), *DIAGNOSTICS.places.values())
     gc.disable()
     try:
+        from isogloss.diagnostics import DIAGNOSTICS
+        from isogloss.methods import METHODS
+
+        places = (*METHODS.places.values(), *DIAGNOSTICS.places.values())
         for name in (*IMPORTED_ONCE, *(place.partition(":")[0] for place in places)):
             with suppress(ImportError):  # A worker whose run needs the module reports it.
                 import_module(name)
