@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.engine.searching import Search, Trial
     from isogloss.features.calibration.functions import calibration_error, fit_temperature
+    from isogloss.features.ensembled_projection.functions import ensemble_projection
     from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
@@ -187,6 +188,7 @@ __all__ = [
     "consistency",
     "corpus",
     "deltas",
+    "ensemble_projection",
     "expected_score",
     "fit_temperature",
     "gradient_conflict",

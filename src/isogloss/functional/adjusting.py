@@ -108,8 +108,8 @@ class AlignmentLoss(nn.Module):
     (2025), which is computed at a middle ``layer``: each item must be nearer to its translation than to all
     others of the batch, by cosines over ``temperature``; ``pulled`` "sentences" compares means of sentences
     and needs no links, and nothing is anchored unless ``stay`` is given. With ``preset``, the values of the
-    paper or of its released code, and f⁰ is then the encoder before any adjustment: give it as ``original`` if the model was
-    adjusted.
+    paper or of its released code, and f⁰ is then the encoder before any adjustment: give it as ``original``
+    if the model was adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 

@@ -41,6 +41,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "run-variance": (models.SeedSpreadRow,),
     "transfer-gap": (models.GapRow,),
     "label-free": (models.LabelFreeRow,),
+    "ensembled-projection": (models.ProjectionRow,),
     "calibration": (models.CalibrationRow,),
     "retrieval": (encoders.RetrievalRow,),
     "mining": (encoders.MiningRow,),
