@@ -75,6 +75,7 @@ PUBLIC = [
     "consistency",
     "corpus",
     "deltas",
+    "ensemble_projection",
     "expected_score",
     "fit_temperature",
     "gradient_conflict",

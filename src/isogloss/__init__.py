@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from isogloss.features.choosing.source_choice import SourceCandidate, rank_sources
     from isogloss.features.comparing.functions import compare_outputs, compare_runs
     from isogloss.features.comparing.predictions import Comparison, compare
+    from isogloss.features.ensembled_projection.functions import ensemble_projection
     from isogloss.features.gradient_conflict.functions import gradient_conflict
     from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
     from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
@@ -178,6 +179,7 @@ __all__ = [
     "consistency",
     "corpus",
     "deltas",
+    "ensemble_projection",
     "expected_score",
     "fit_temperature",
     "gradient_conflict",

@@ -70,6 +70,7 @@ def setting_of(diagnostic, folder):
         text=lambda _: iter(LINES),
         examples=lambda language: sentences(language, 12),
         tuning_evaluation=read,
+        translated_evaluation=lambda _: read("en"),
         paired=pair_language,
         mixup=lambda _: mixup,
         precision="float32",

@@ -446,6 +446,7 @@ HELD_BY = {
     "mix_language_adapters": "test_a_recipe_gives_the_model_of_the_function",
     "calibration_error": "test_the_error_is_the_sum_over_bins",
     "fit_temperature": "test_the_temperature_has_the_least_loss",
+    "ensemble_projection": "test_each_word_has_the_mean_of_its_own_and_its_links_probabilities",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
     "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",

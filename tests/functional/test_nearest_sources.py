@@ -120,6 +120,7 @@ def test_the_first_is_a_choice_where_more_than_chance_puts_it_first(others, fact
     assert "de" not in doubt
 
 
+@pytest.mark.slow
 def test_without_a_difference_the_first_is_seldom_a_choice():
     chosen = 0
     for seed in range(100):
@@ -129,8 +130,7 @@ def test_without_a_difference_the_first_is_seldom_a_choice():
             target, {str(number): rows for number, rows in candidates.items()}
         )
         chosen += not explain_doubt(ranking)
-    # Rows of the pool are shared by all items of the target, so the rate exceeds 5 %.
-    assert chosen < 40
+    assert chosen <= 10
 
 
 WRONG = {

@@ -49,6 +49,14 @@ threshold = 0.8
 name = "scores"
 """
 
+HELPFUL = """
+seeds = [0, 1]
+examples = 600
+dev_examples = 100
+optimization = { epochs = 3, learning_rate = 5e-4 }
+"""
+"""A grid in which the teacher is hardly ever sure, so that all of its labels are learned."""
+
 
 @given(
     st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=1, max_size=5),
@@ -215,3 +223,18 @@ def test_a_target_file_needs_no_labels(tmp_path):
     (tmp_path / "bad.toml").write_text(bad, encoding="utf-8")
     with pytest.raises(DataError, match="sw"):
         isogloss.run(tmp_path / "bad.toml", out=tmp_path / "bad", jobs=1, report=False)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_it_helps_on_the_built_in_languages(tmp_path):
+    recipe = RECIPE.replace('"wikiann"', '"ud"\ntask = "upos"').replace(
+        'targets = ["qab"]', 'targets = ["qae"]'
+    )
+    recipe = recipe.replace("seeds = [0]", HELPFUL).replace("threshold = 0.8", "threshold = 0.0")
+    recipe = recipe.replace('teacher = "self-training"\n', "")
+    (tmp_path / "own.toml").write_text(recipe, encoding="utf-8")
+    result = isogloss.run(tmp_path / "own.toml", out=tmp_path / "runs", jobs=1, report=False)
+    scores = result.frame("scores")
+    means = scores[scores["language"] == "qae"].groupby("method")["score"].mean()
+    assert means["self-training"] > means["source-only"]

@@ -91,6 +91,8 @@ class MeasureSetting:
     """Return one language's examples, encoded once, which score any model."""
     tuning_evaluation: Callable[[str], Evaluation] = _not_given
     """Return the examples of one source language in the diagnostic's tuning split."""
+    translated_evaluation: Callable[[str], Evaluation] = _not_given
+    """Return the translations of one language's examples into the source, encoded once."""
     encoder: Callable[[Subject], LoadedEncoder]
     """Return a subject's encoder, without any head, and its tokenizer."""
     bitext: Callable[[str], list[Translation]]
@@ -155,6 +157,9 @@ class Diagnostic(Named, Protocol):
     tuning_split: ClassVar[Split | None] = None
     """The split on which it chooses a threshold or temperature, read in addition to the one measured. For
     the subject "model" it is read only in source languages."""
+
+    reads_translations: ClassVar[bool] = False
+    """Whether it reads the translation of each input itself, whatever the models read."""
 
     computes_gradients: ClassVar[bool] = False
     """Whether it computes gradients, which take memory that is not estimated."""

@@ -129,7 +129,12 @@ def compared_models(request: MeasureRequest) -> Iterator[Measured]:
 
 
 def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: GridCell) -> None:
-    if request.choice.inputs != PAIRED:
+    if request.diagnostic.reads_translations and request.choice.inputs != PAIRED:
+        raise ConfigError(
+            f"inputs: {request.diagnostic.name} reads each input with its translation. Set inputs = "
+            f'"{PAIRED}".'
+        )
+    if request.diagnostic.reads_translations or request.choice.inputs != PAIRED:
         return
     unpaired_labels = [model.label for model in models if not model.method.reads((), ()).mixes]
     with add_location("inputs"):

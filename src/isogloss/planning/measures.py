@@ -188,7 +188,9 @@ def _translations(
         with add_location("inputs"):
             check_labels(cell.task, None)
     task = find_task(cell.task)
-    links = any(model.method.reads((), ()).needs_links(task) for model in fine_tuned(subjects.runs))
+    links = request.diagnostic.reads_translations or any(
+        model.method.reads((), ()).needs_links(task) for model in fine_tuned(subjects.runs)
+    )
     inputs_request = TranslationRequest(
         corpus=corpus,
         languages="",

@@ -26,7 +26,7 @@ from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
 from isogloss.tasks import find_task, task_names
-from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, codes_read, examples_of, language_read
+from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, TRANSLATED, codes_read, examples_of, language_read
 from isogloss.training.memory import Machine
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class Measure(Run):
             load_factors=loads(_with_factors),
             evaluation=inputs.paired if self.inputs == PAIRED else inputs.evaluation,
             tuning_evaluation=self._tuning_inputs(context).evaluation,
+            translated_evaluation=_Inputs(context, replace(self, inputs=TRANSLATED)).evaluation,
             encoder=loads(_encoder),
             bitext=partial(read_bitext, context, self),
             comparable=lambda pair, split: cast(

@@ -87,6 +87,8 @@ def with_auxiliary(
 
     def pair(step: int) -> _BatchPair:
         main = batches[step]
+        if (step + 1) % term.every:
+            return _BatchPair(main, None)
         return _BatchPair(main, main if term.batches is None else term.batches[step])
 
     return BatchesByStep(len(batches), pair), sum_losses
@@ -94,7 +96,10 @@ def with_auxiliary(
 
 @dataclass(frozen=True)
 class _BatchPair:
-    """A batch of the training and a batch of the auxiliary term. A part of it has only one of them."""
+    """A batch of the training and a batch of the auxiliary term. A part of it has only one of them.
+
+    A step without the term has no auxiliary batch.
+    """
 
     main: Movable | None
     auxiliary: Movable | None
@@ -107,7 +112,7 @@ class _BatchPair:
     def parts(self, count: int) -> "list[tuple[_BatchPair, float | None]]":
         """Split both batches, the main one first, so that its dropout is the same as without the term."""
         main = parts_of(self.main, count, "fine-tuning")
-        auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss")
+        auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss") if self.auxiliary else []
         return [
             *((_BatchPair(part, None), share) for part, share in main),
             *((_BatchPair(None, part), share) for part, share in auxiliary),

@@ -176,6 +176,8 @@ class AuxiliaryTerm:
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()
     warnings: tuple[str, ...] = ()
+    every: int = 1
+    """Steps from one that adds the term to the next. 1: each step adds it."""
     finish: Callable[[], TermResult] = TermResult
     """Called after training, to restore the model as it is without the term."""
 

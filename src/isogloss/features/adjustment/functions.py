@@ -29,7 +29,7 @@ from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
 from isogloss.methods.presets import Preset, preset_fields
-from isogloss.training.bitext import AlignedBitext, Form, PairEncoding, Word, read_bitext
+from isogloss.training.bitext import Aligned, AlignedBitext, Form, PairEncoding, Word, read_bitext
 
 Adjusted = TypeVar("Adjusted", bound=TextModel)
 
@@ -104,9 +104,12 @@ class AlignmentLoss(nn.Module):
     anchors source words, is not multiplied. As in ``adjust``, [CLS] and [SEP] of every pair are pulled
     together and anchored like words: n pairs with one link each have 3n items in the first term. f⁰ is a copy
     of the encoder as it is now, or ``original``. The other arguments are as for ``adjust``. Their defaults
-    are the defaults of the method ``alignment-loss``; with ``preset``, the values of the paper or of its
-    released code, and f⁰ is then the encoder before any adjustment: give it as ``original`` if the model was
-    adjusted.
+    are the defaults of the method ``alignment-loss``. ``form`` "contrast" is the loss of Liu & Niehues
+    (2025), which is computed at a middle ``layer``: each item must be nearer to its translation than to all
+    others of the batch, by cosines over ``temperature``; ``pulled`` "sentences" compares means of sentences
+    and needs no links, and nothing is anchored unless ``stay`` is given. With ``preset``, the values of the
+    paper or of its released code, and f⁰ is then the encoder before any adjustment: give it as ``original``
+    if the model was adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
@@ -131,7 +134,9 @@ class AlignmentLoss(nn.Module):
         alpha: Weight | None = None,
         weighs: Literal["both", "pull"] = CONTINUAL.weighs,
         stay: Weight | None = None,
-        form: Form | None = None,
+        form: methods.LossForm | None = None,
+        temperature: Rate | None = None,
+        pulled: Aligned | None = None,
         drop_identical: bool | None = None,
         pairs: Positive | None = None,
         word: Word = CONTINUAL.encoding.word,
@@ -145,13 +150,20 @@ class AlignmentLoss(nn.Module):
         check_layers(network.config.num_hidden_layers, [layer])
         defaults = preset_fields(CONTINUAL.name, preset) if preset else {}
         arguments = _without_none(
-            alpha=alpha, stay=stay, form=form, drop_identical=drop_identical, pairs=pairs
+            alpha=alpha,
+            stay=stay,
+            form=form,
+            temperature=temperature,
+            pulled=pulled,
+            drop_identical=drop_identical,
+            pairs=pairs,
         )
         fields = {**defaults, "weighs": weighs, "word": word, "layer": layer, **arguments}
         method = with_fields(CONTINUAL, **fields)
         encoding = method.encoding
-        word_links = align(first, second) if links is None else links
-        sentences = {"-".join(languages): translations(first, second, word_links)}
+        if links is None:
+            links = align(first, second) if encoding.needs_links else [()] * len(first)
+        sentences = {"-".join(languages): translations(first, second, links)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, limited_tokenizer, encoding), seed)
         start = network if original is None else unwrap(original, "AlignmentLoss: original")
         original_encoder = frozen_copy(text_encoder(start)).to(network.device)
@@ -177,7 +189,7 @@ def _bitext(
 ) -> AlignedBitext:
     """Encode sentence pairs. Raises DataError, naming the function, without a linked word."""
     sentences = [pair for translation_pairs in pairs.values() for pair in translation_pairs]
-    if not any(pair.links for pair in sentences):
+    if encoding.needs_links and not any(pair.links for pair in sentences):
         raise DataError(
             f"{function}: {len(sentences)} sentence pairs without a linked word; expected links in most of "
             f"them. Align more sentences, or give links."
