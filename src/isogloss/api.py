@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.arguments import checks_arguments, do_nothing
 from isogloss.core.errors import ConfigError, explaining_missing_models
-from isogloss.core.processes import is_launched
+from isogloss.core.processes import collector_paused, is_launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
@@ -84,9 +84,10 @@ def run(
     ):
         return result
     start_early(options.processes)
-    from isogloss.core.identity import identity
-    from isogloss.engine.engine import make_planned
-    from isogloss.planning.plan import plan_recipes
+    with collector_paused():
+        from isogloss.core.identity import identity
+        from isogloss.engine.engine import make_planned
+        from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
     plan = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale, on_progress=on_progress)
@@ -227,9 +228,10 @@ def search(
     """
     options = parse_execution(**execution)
     start_early(options.processes)
-    from isogloss.engine.engine import make_planned
-    from isogloss.engine.searching import SearchRequest
-    from isogloss.engine.searching import search as search_plans
+    with collector_paused():
+        from isogloss.engine.engine import make_planned
+        from isogloss.engine.searching import SearchRequest
+        from isogloss.engine.searching import search as search_plans
 
     refuse_several_processes()
     request = SearchRequest(
