@@ -23,6 +23,22 @@ PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_be
 TRAINING = "import isogloss.engine.preloaded"
 """Imports of the process from which the workers of ``--jobs`` are forked: all that a training needs."""
 
+FIRST_BATCH = """
+import os, sys, isogloss
+
+def stop(progress):
+    if progress.what.startswith("fine-tuning"):
+        os._exit(0)
+
+optimization = {"epochs": 1, "batch_size": 8, "precision": "float32"}
+grid = {"corpus": "wikiann", "source": "qaa", "targets": ["qab"], "seeds": [0], "optimization": optimization}
+grid |= {"examples": 16, "dev_examples": 8, "method": [{"name": "source-only"}]}
+recipe = {"title": "Start", "encoder": "shipped", "grid": grid}
+isogloss.run(recipe, out=sys.argv[1], jobs=1, report=False, on_progress=stop)
+sys.exit("no training began")
+"""
+"""A training of a recipe in a fresh process, until its first batch."""
+
 ASKED_BY = {
     "torch": "all that computes",
     "transformers.models": "every model: the names of all models, read from their files",
@@ -56,6 +72,7 @@ def main() -> None:
             "the same with model.onnx": [*predict, "--onnx"],
             "the same with model.int8.onnx": [*predict, "--int8"],
             "a training process": ["-c", TRAINING],
+            "isogloss.run until the first batch": ["-c", FIRST_BATCH, str(Path(folder, "runs"))],
         }
         rounds = [{name: cost(words) for name, words in commands.items()} for _ in range(options.rounds)]
     seconds_by_command = {name: min(costs[name] for costs in rounds) for name in commands}

@@ -214,7 +214,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
-    with explaining_missing_models():
+    from isogloss.core.processes import collector_paused
+
+    with explaining_missing_models(), collector_paused():
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         return _import_from_feature(name)

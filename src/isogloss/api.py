@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.arguments import checks_arguments, do_nothing
 from isogloss.core.errors import ConfigError, explaining_missing_models
-from isogloss.core.processes import is_launched
+from isogloss.core.processes import collector_paused, is_launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.engine.fork_server import start_early
@@ -80,9 +80,10 @@ def run(
     ):
         return result
     start_early(options.processes)
-    from isogloss.core.identity import identity
-    from isogloss.engine.engine import make_planned
-    from isogloss.planning.plan import plan_recipes
+    with collector_paused():
+        from isogloss.core.identity import identity
+        from isogloss.engine.engine import make_planned
+        from isogloss.planning.plan import plan_recipes
 
     refuse_several_processes()
     plan = plan_recipes(recipes, out=out, data=data, changes=changes, scale=scale, on_progress=on_progress)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from isogloss.core.errors import ModelError
+from isogloss.core.processes import collector_paused
 from isogloss.encoders.added.language_modules import ModuleTree
 
 EXPLICIT = "isogloss-explicit"
@@ -33,6 +34,7 @@ def fastest_attention() -> str:
     return "sdpa" if torch.cuda.is_available() else offer_explicit_attention()
 
 
+@collector_paused()
 def offer_explicit_attention() -> str:
     """Register explicit attention with fast dropout in transformers, and return its name.
 

@@ -27,6 +27,7 @@ from pydantic import Field
 from isogloss.core.atomic_files import check_unicode, disk_error, reading_error
 from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
+from isogloss.core.processes import collector_paused
 from isogloss.core.untrusted import convert_json, from_home, is_there, join_safely, parse_json, read_regular
 from isogloss.data.files import some
 from isogloss.encoders.hub import hub_folder, is_hub_name
@@ -350,6 +351,7 @@ def hub_commit(name: str) -> str | None:
         raise
 
 
+@collector_paused()
 def load_encoder_config(source: str | Path) -> "Config":
     """Load the configuration of a folder or hub name.
 

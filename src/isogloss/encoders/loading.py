@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import derive
+from isogloss.core.processes import collector_paused
 from isogloss.data.files import some
 from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
@@ -382,6 +383,7 @@ class _WeightMatch:
         return self.missing | self.misshapen
 
 
+@collector_paused()
 def _read_model(
     folder: Path, auto_class: AutoClass, config: Config, attention: str, tolerance: _Allowed
 ) -> tuple[Model, _WeightMatch]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.core.processes import collector_paused
 from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.families import check_new, is_causal
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
@@ -59,6 +60,7 @@ SEGMENTS = 2
 """Fewest segments of an encoder that makes use of segment ids of pairs."""
 
 
+@collector_paused()
 def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTrainedTokenizerFast":
     """Load the tokenizer of a folder or hub name.
 

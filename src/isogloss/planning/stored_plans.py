@@ -5,17 +5,16 @@ The file lists what the plan depends on. If the recipe, the version, the plug-in
 file is damaged, the process plans as if it were missing, and reports why.
 """
 
-import gc
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from isogloss.core import VERSION
 from isogloss.core.checksums import package_digest
 from isogloss.core.errors import one_line
+from isogloss.core.processes import collector_paused
 from isogloss.core.records import PLANNED_RUNS
 from isogloss.core.stored_parts import PartTable, UnstorableError, pack_parts, unpack_parts
 from isogloss.core.untrusted import convert_json
@@ -108,7 +107,7 @@ def read_planned_runs(store: Store, request: Mapping[str, str], sources: Sources
         raise UnreadablePlanError(
             "this recipe reads the hub, described corpora or classes by module, whose changes stay unseen"
         )
-    with _collector_paused():
+    with collector_paused():  # Half of the time, otherwise.
         return _read(content, with_version(request), sources)
 
 
@@ -169,21 +168,6 @@ def _planned_runs(plan: StoredPlan, values: Sequence[Any], sources: Sources) -> 
         methods=plan.methods,
         against=plan.against,
     )
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Make no passes of the garbage collector, which takes half of the time that reading takes.
-
-    Reading creates many objects, and none of them is garbage.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _refuse(constant: str) -> float:

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from isogloss.core.arguments import describe_mismatch
 from isogloss.core.errors import ConfigError, add_location, check_named, did_you_mean, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
+from isogloss.core.processes import collector_paused
 from isogloss.core.registry import Registry
 from isogloss.core.run_parts import (
     Architecture,
@@ -186,6 +187,7 @@ _PARTS = {"architecture": Architecture, "modules": Modules, "replay": Replay, "v
 
 
 @cache
+@collector_paused()
 def adapter(kind: type[object]) -> TypeAdapter[Any]:
     """Return pydantic's adapter, which checks and builds a frozen dataclass of recipes."""
     strict = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.identity import derive
+from isogloss.core.processes import collector_paused
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import TrainedParametersRow
@@ -248,6 +249,7 @@ class FineTuningStart:
         return (*self.prepared.warnings, *self.training.warnings)
 
 
+@collector_paused()
 def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineTuningStart:
     """Load encoder and head, choose the trained weights, and prepare batches and loss."""
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
