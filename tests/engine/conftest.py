@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.engine import engines
+from isogloss.features.cluster import engines
 
 
 @pytest.fixture(scope="module")

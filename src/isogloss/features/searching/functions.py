@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from isogloss.api import refuse_several_processes
 from isogloss.core.arguments import checks_arguments, do_nothing
 from isogloss.core.errors import explaining_missing_models
+from isogloss.core.processes import collector_paused
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
@@ -60,9 +61,10 @@ def search(
     """
     options = parse_execution(**execution)
     start_early(options.processes)
-    from isogloss.engine.engine import make_planned
-    from isogloss.features.searching.search import SearchRequest
-    from isogloss.features.searching.search import search as search_plans
+    with collector_paused():
+        from isogloss.engine.engine import make_planned
+        from isogloss.features.searching.search import SearchRequest
+        from isogloss.features.searching.search import search as search_plans
 
     refuse_several_processes()
     request = SearchRequest(
