@@ -33,7 +33,7 @@ PREDICTIONS = "predictions.parquet"
 """The predictions of a run (``data.result_files``)."""
 
 DIFFERENCE = "difference.json"
-"""In a model's folder: what its weights are the difference from (``encoders.differences``)."""
+"""In a model's folder: what its weights are the difference from (``encoders.added.differences``)."""
 
 UNREAD = "could not be read"
 """In warnings, of runs whose records are damaged or from other programs."""

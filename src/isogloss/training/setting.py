@@ -387,7 +387,7 @@ class Peft(Named, Protocol):
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Restore an ordinary model, and return the writer of its difference from ``base``.
 
-        ``base`` is the folder or hub name of its start (``encoders.differences``).
+        ``base`` is the folder or hub name of its start (``encoders.added.differences``).
         """
 
 

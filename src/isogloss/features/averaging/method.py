@@ -55,7 +55,7 @@ class Average(Method):
 
     transition: Count | None = None
     """Number of layers next to the lowest and next to the highest ones with the mean of ``weights`` and
-    ``outer_weights``. Default: 0. The paper has 1, with 5 lowest and 2 highest layers of 32."""
+    ``outer_weights``. Default: 0."""
 
     near: tuple[str, ...] | None = None
     """Pairs such as "qad-qab": in the averaged model, the modules of the first language, a target, are mixed
