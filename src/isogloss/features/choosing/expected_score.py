@@ -2,7 +2,7 @@
 
 Other languages l have labels: the same model was scored there. Signals s_k are shares that need no labels,
 such as the share of translated pairs with equal predictions (consistency), ATC and DoC
-(``features.choosing.label_free``). S is the source, L(p) = log(p / (1 − p)) with p clipped to [0.02, 0.98].
+(``label_free``). S is the source, L(p) = log(p / (1 − p)) with p clipped to [0.02, 0.98].
 
     x_k(l) = L(s_k(l)) − L(s_k(S))                       the drop of a signal
     y(l)   = L(score(l)) − L(score(S))                   the drop of the score

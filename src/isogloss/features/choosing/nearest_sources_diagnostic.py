@@ -1,6 +1,6 @@
 """NN-Rank as a measurement: every language is the target once, and all others are its candidates.
 
-Ebrahimi et al. (EMNLP 2025). ``features.choosing.nearest_sources`` has the equation, and the function
+Ebrahimi et al. (EMNLP 2025). ``nearest_sources`` has the equation, and the function
 ``rank_sources_by_states`` for states of your own.
 """
 

@@ -1,7 +1,7 @@
 """Choose a model for a language without labels by a rule, and report the regret of the rule.
 
-``features.choosing.model_choice`` defines the rule. It ranks models but does not predict their scores. The score to
-expect of the choice follows from its scores in other languages with labels (``features.choosing.expected_score``): by
+``model_choice`` defines the rule. It ranks models but does not predict their scores. The score to
+expect of the choice follows from its scores in other languages with labels (``expected_score``): by
 its consistency on translations where the split is parallel, else by ATC and DoC. It is "don't know" where
 these languages are too few or unlike. For a language with labels, the report compares the regret of the
 choice with the regret of the best source score, of a random candidate, and of each single signal.

@@ -1,4 +1,4 @@
-"""Anisotropy of each language as a measurement. ``features.representations.geometry`` computes it."""
+"""Anisotropy of each language as a measurement. ``geometry`` computes it."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Linear CKA of parallel text as a measurement. ``features.representations.linear_cka`` computes it."""
+"""Linear CKA of parallel text as a measurement. ``linear_cka`` computes it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Word distance as a measurement: histograms of distances, means, and the AUC of their separation.
 
-``features.word_distance.word_pairs`` counts the distances. AUC = P(related < unrelated). Section 5.4 of the third paper
+``word_pairs`` counts the distances. AUC = P(related < unrelated). Section 5.4 of the third paper
 also reports the share of the distance in the 10 and 100 most influential dimensions ("about 5% and 25%"),
 because few dimensions dominate cosines (Timkey and van Schijndel 2021).
 """
