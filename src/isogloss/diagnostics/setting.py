@@ -111,7 +111,7 @@ class MeasureSetting:
     keep: Callable[[Predictions], None] = lambda _: None
     """Store a model's predictions next to the record."""
     keep_tensors: Callable[[str, Mapping[str, Tensor], Mapping[str, Value]], None] = lambda *_: None
-    """Write tensors and their metadata into a file of this name next to the record (``data.result_files``)."""
+    """Write tensors and metadata into a file of this name next to the record (``data.result_files``)."""
     paired: Callable[[str], Evaluation] | None = None
     """Return one language's examples paired with their translations, encoded once.
 
