@@ -346,6 +346,42 @@ def scale_times() -> str:
     return table(tuple(sizes[0]), lines)
 
 
+INPUTS = {
+    "text": "text, read",
+    "encode": "text, tokenized for masked LM",
+    "conllu": "CoNLL-U, read",
+    "pairs": "sentence pairs, read",
+    "align": "sentence pairs, aligned",
+}
+"""Tasks of `benchmarks/large_inputs.py`, as the table names them."""
+
+
+def large_times() -> str:
+    """Return time and memory per row of large inputs, by input and program."""
+    lines = (
+        (
+            INPUTS[slope["task"]],
+            slope["by"],
+            f"{slope['rows'][-1]:,}",
+            f"{slope['microseconds per row']:,.3g}",
+            f"{slope['growth']:.2f}",
+            f"{max(0, slope['bytes per row']):,.0f}",
+            f"{slope['tenfold, hours']:.1f} h, {slope['tenfold, GB']:.1f} GB",
+        )
+        for slope in _load_measured("large-inputs")["slopes"]
+    )
+    heads = (
+        "input",
+        "by",
+        "rows",
+        "µs per row",
+        "largest : smallest",
+        "bytes per row",
+        "ten times the whole",
+    )
+    return table(heads, lines)
+
+
 def _format_value(value: object) -> str:
     """Write a value, or values by corpus and kind of labels. None becomes a dash."""
     if isinstance(value, dict):
@@ -695,6 +731,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "point-times": point_times,
     "step-times": step_times,
     "scale-times": scale_times,
+    "large-inputs": large_times,
     "description": partial(field_table, descriptions.Description),
     "functions": function_sections,
 }
