@@ -3,7 +3,7 @@
 The process that forks the workers of ``--jobs`` imports this module and nothing else. Imports create a
 million objects, none of them garbage. Later passes skip these objects too: in each worker they would read all
 of them, and copy their pages.
-Objects of the tables of methods and measurements are imported, too: features declare them.
+It also imports the objects of the tables of methods and measurements, which features declare.
 """
 
 import gc
