@@ -208,6 +208,8 @@ ELSEWHERE = {
     "core/atomic_files.py": {"rglob", "chmod"},  # In a new folder of this process.
     "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
+    "features/statistical_alignment/eflomal.py": {"open"},  # In a temporary folder.
+    "features/word_order/functions.py": {"mkdir"},  # The folder that the caller named.
     "features/searching/search.py": {"read_bytes"},  # The recipe that the user named.
     "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "features/built_in_languages/family.py": {"read_text"},  # A file of the package, as in the next one.

@@ -151,4 +151,5 @@ def test_sides_say_whose_labels_are_used():
         "x-mixup": ("source", "target"),
         "given": ("source",),
         "average": ("source", "target"),
+        "self-training": ("source", "target"),
     }
