@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -50,9 +51,9 @@ def contest(material: Material, *, rounds: int) -> dict[str, Contestant]:
 
 
 def _contestants(material: Material) -> list[Contestant]:
-    def theirs(**options: object) -> Callable[[], Callable[[], float]]:
+    def theirs(make: Callable[[], Any]) -> Callable[[], Callable[[], float]]:
         def prepare() -> Callable[[], float]:
-            result = trainer(material, **options)
+            result = make()
             return lambda: result.train().training_loss
 
         return prepare
@@ -61,11 +62,15 @@ def _contestants(material: Material) -> list[Contestant]:
         return partial(ours, material, precision)
 
     return [
-        Contestant("Trainer, padded to 128", "float32", theirs(pad_to=128)),
+        Contestant("Trainer, padded to 128", "float32", theirs(partial(trainer, material, pad_to=128))),
         Contestant("isogloss, float32", "float32", fine_tuned("float32")),
-        Contestant("Trainer, dynamic padding", "float32", theirs()),
+        Contestant("Trainer, dynamic padding", "float32", theirs(partial(trainer, material))),
         Contestant("isogloss, bfloat16", "bfloat16", fine_tuned("bfloat16")),
-        Contestant("Trainer, grouped by length", "bfloat16", theirs(grouped=True, bfloat16=True)),
+        Contestant(
+            "Trainer, grouped by length",
+            "bfloat16",
+            theirs(partial(trainer, material, is_grouped=True, bfloat16=True)),
+        ),
     ]
 
 

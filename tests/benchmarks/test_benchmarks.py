@@ -291,3 +291,9 @@ def test_the_page_of_layouts_has_every_small_layout_counted_as_by_hand(script):
     rows = [line.split(" | ") for line in script("layouts").splitlines() if line.startswith("| ")][1:]
     assert len(rows) >= 40
     assert {row[3] for row in rows} == {"equal"}
+
+
+def test_speed_is_compared_with_trainer(script, tmp_path):
+    run = script("bench", "--quick", "--out", tmp_path)
+    assert {"isogloss, float32", "Trainer, grouped by length"} <= numbers(run, 4).keys()
+    assert len(list(tmp_path.glob("*.json"))) == 1
