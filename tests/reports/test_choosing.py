@@ -22,9 +22,7 @@ from isogloss.features.choosing.candidates import (
     all_candidates,
     shared_answers,
 )
-from isogloss.features.choosing.expected_score import expected_score
-from isogloss.features.choosing.model_choice import rule
-from isogloss.features.choosing.report import (
+from isogloss.features.choosing.choices import (
     DO_NOT_KNOW,
     choice_data,
     choice_tables,
@@ -33,6 +31,8 @@ from isogloss.features.choosing.report import (
     regret_data,
     regret_tables,
 )
+from isogloss.features.choosing.expected_score import expected_score
+from isogloss.features.choosing.model_choice import rule
 from isogloss.metrics.labels import Tree
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.tasks import ALL_TASKS

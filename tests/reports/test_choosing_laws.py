@@ -14,7 +14,7 @@ from made_up_rows import facts, frame, model_of
 
 from each import each
 from isogloss.features.choosing.candidates import all_candidates
-from isogloss.features.choosing.report import (
+from isogloss.features.choosing.choices import (
     MIN_LANGUAGES,
     choice_data,
     choice_tables,

@@ -3,7 +3,7 @@
 Let p be the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
 word's head). Two signals are the mean maximum of p and its mean entropy, as a share of the largest possible.
 Two more use the source's labels. They were proposed as estimates of the score, but their level is unreliable
-(``report``; Garg et al. 2022, "Leveraging Unlabeled Data to Predict Out-of-Distribution
+(``choices``; Garg et al. 2022, "Leveraging Unlabeled Data to Predict Out-of-Distribution
 Performance", Sections 3 and 4):
 
     ATC = share of the units with max p >= t,  where t is such that in the source this share is the score
@@ -11,7 +11,7 @@ Performance", Sections 3 and 4):
 
 Steadiness is the share of units whose prediction stays when every weight is moved, w + noise · rms · N(0, 1)
 with the rms of its tensor. It is high in flat minima. The predictions are recorded, so that
-``report`` can compute the agreement of candidates (Baek et al. 2022, "Agreement-on-the-Line").
+``choices`` can compute the agreement of candidates (Baek et al. 2022, "Agreement-on-the-Line").
 """
 
 from __future__ import annotations

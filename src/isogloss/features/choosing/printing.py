@@ -9,7 +9,7 @@ from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
 from isogloss.features.choosing.candidates import RULE, Candidates, all_candidates
-from isogloss.features.choosing.report import (
+from isogloss.features.choosing.choices import (
     choice_data,
     choice_tables,
     explain_missing_choice,

@@ -7,7 +7,6 @@ Paths, planes and deltas of different models, parts or test sets never share a l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +30,7 @@ from isogloss.reports.drawing import (
 )
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
-from isogloss.reports.parts import Part
-from isogloss.reports.tables import summaries_of
+from isogloss.reports.parts import Part, summary_parts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -384,12 +382,10 @@ def _name_corners(measurements: Measurements, frame: str, ways: Mapping[str, str
     )
 
 
-TABLES = summaries_of(Path(__file__).with_name("summaries.toml"), {"deltas-by-pair": {"frame": named_deltas}})
-
 PARTS: Sequence[Part] = (
     ("paths", path_figures),
     ("plane", plane_figures),
     ("deltas", delta_figures),
-    *((table.section, table.show) for table in TABLES.values()),
+    *summary_parts(__file__, {"deltas-by-pair": {"frame": named_deltas}}),
 )
 """Figures and tables of this feature, by the section of a report that shows them."""

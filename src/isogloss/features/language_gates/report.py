@@ -11,9 +11,8 @@ from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.parts import Part
+from isogloss.reports.parts import Part, summary_parts
 from isogloss.reports.similarity import PART, UNIT, WHOLE, SimilarityColumn, show_layers, show_table
-from isogloss.reports.tables import summaries_of
 
 FARTHEST = 200
 """Gates shown of each language."""
@@ -92,21 +91,19 @@ def _select_whole(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
 
 
-TABLES = summaries_of(
-    Path(__file__).with_name("summaries.toml"),
-    {
-        "language-gates-perplexity": {"choose": average_draws},
-        "language-gates-kept": {"choose": _select_whole},
-        "language-gates-specific": {
-            "choose": lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()]
-        },
+FUNCTIONS = {
+    "language-gates-perplexity": {"choose": average_draws},
+    "language-gates-kept": {"choose": _select_whole},
+    "language-gates-specific": {
+        "choose": lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()]
     },
-)
+}
+"""Functions that select the rows of tables."""
 
 PARTS: Sequence[Part] = (
     *(("similarity", show_layers(measure).show) for measure in MEASURES),
     ("similarity", GATES_FIGURE.show),
     *(("similarity", show_table(measure).show) for measure in MEASURES),
-    *((table.section, table.show) for table in TABLES.values()),
+    *summary_parts(__file__, FUNCTIONS),
 )
 """Figures and tables of this feature, by the section of a report that shows them."""

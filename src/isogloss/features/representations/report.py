@@ -3,10 +3,9 @@
 X-Mixup, Tables 2 and 7, Figs 1 and 4; "On Negative Interference in Multilingual Models", Section 3.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,10 +26,9 @@ from isogloss.reports.frames import add_map_languages, split_by
 from isogloss.reports.line_figures import SCORE, LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, percent, slug
-from isogloss.reports.parts import Part
+from isogloss.reports.parts import Part, summary_parts
 from isogloss.reports.similarity import BY_LAYER, UNIT
 from isogloss.reports.summaries import with_role
-from isogloss.reports.tables import summaries_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,20 +190,17 @@ CKA_FIGURE = LineFigure(
     group_by=("corpus", "encoder.label", "task"),
 )
 
-TABLES = summaries_of(
-    Path(__file__).with_name("summaries.toml"),
-    {
-        "cka": {"choose": with_mean},
-        "likeness-and-transfer": {"frame": transfer_correlations},
-        "representation-map": {"choose": map_shares},
-    },
-)
+FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
+    "cka": {"choose": with_mean},
+    "likeness-and-transfer": {"frame": transfer_correlations},
+    "representation-map": {"choose": map_shares},
+}
+"""Functions that build the frame of a table, or select its rows."""
 
 PARTS: Sequence[Part] = (
     ("retrieval", RETRIEVAL_FIGURE.show),
     ("cka", CKA_FIGURE.show),
     ("maps", map_figures),
-    ("cka", TABLES["likeness-and-transfer"].show),
-    *((table.section, table.show) for name, table in TABLES.items() if name != "likeness-and-transfer"),
+    *summary_parts(__file__, FUNCTIONS),
 )
 """Figures and tables of this feature, by the section of a report that shows them."""

@@ -5,7 +5,6 @@ fine-tuned in continual mode.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +15,8 @@ from isogloss.reports import drawing
 from isogloss.reports.drawing import PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names, name_systems, original_names, slug
-from isogloss.reports.parts import Part
+from isogloss.reports.parts import Part, summary_parts
 from isogloss.reports.run_facts import ZERO_SHOT
-from isogloss.reports.tables import summaries_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,12 +157,8 @@ def distances_by_stage(measurements: Measurements) -> pd.DataFrame:
     return rows.join(original, on=keys).assign(change=lambda frame: frame["auc"] - frame["before"])
 
 
-TABLES = summaries_of(
-    Path(__file__).with_name("summaries.toml"), {"word-distance-auc": {"frame": distances_by_stage}}
-)
-
 PARTS: Sequence[Part] = (
     ("word-distance", distance_figures),
-    *((table.section, table.show) for table in TABLES.values()),
+    *summary_parts(__file__, {"word-distance-auc": {"frame": distances_by_stage}}),
 )
 """Figures and tables of this feature, by the section of a report that shows them."""

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
-from pathlib import Path
 
 import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET
 from isogloss.reports.line_figures import SCORE, TEST, LineFigure
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.parts import Part
-from isogloss.reports.tables import summaries_of
+from isogloss.reports.parts import Part, summary_parts
 
 
 def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
@@ -51,10 +49,8 @@ SWEEP = LineFigure(
     group_by=TEST,
 )
 
-TABLES = summaries_of(Path(__file__).with_name("summaries.toml"), {"mixup-sweep": {"choose": sweep_ends}})
-
 PARTS: Sequence[Part] = (
     ("mixup-sweep", SWEEP.show),
-    *((table.section, table.show) for table in TABLES.values()),
+    *summary_parts(__file__, {"mixup-sweep": {"choose": sweep_ends}}),
 )
 """Figures and tables of this feature, by the section of a report that shows them."""
