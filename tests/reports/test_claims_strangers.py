@@ -354,6 +354,7 @@ def test_settings_of_the_papers_are_the_defaults_of_their_methods() -> None:
     }
     assert own_part == adjustment_rows.ADJUSTED
     added_field_values = dict(field_values(AlignmentTerm))
+    assert adjustment_rows.ADDED.keys() == added_field_values.keys()
     assert {name: value for name, value in adjustment_rows.ADDED.items() if value is not None} == {
         name: value for name, value in added_field_values.items() if value not in (None, "")
     }

@@ -34,7 +34,7 @@ ADJUSTED: Mapping[str, object] = {
 ADDED: Mapping[str, object] = {
     **PAIRS,
     **{"bitext": None, "alpha": 0.01, "weighs": "both", "form": "mean", "pairs": 16, "pulled": "all"},
-    "stay": None,
+    **{"stay": None, "temperature": None, "every": None},
     **{"word": "average", "reference": None},
 }
 SETTINGS = {f"encoder.adjusted.{name}": value for name, value in ADJUSTED.items()}
