@@ -174,21 +174,25 @@ for name in ("mine", "path", "average"):
 """
 
 
+def write_topics(folder: Path) -> None:
+    """Write a described corpus of English and Swahili, and a recipe with it."""
+    for language, split in product(("en", "sw"), ("train", "dev", "test")):
+        lines = [f"{label}\ttext {number}" for number, label in enumerate(["a", "b"] * 8)]
+        table = "\n".join(["label\ttext", *lines])
+        (folder / f"{language}-{split}.tsv").write_text(f"{table}\n", encoding="utf-8")
+    (folder / "topics.toml").write_text(TOPICS, encoding="utf-8")
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_path) -> None:
     source = tmp_path / "src" / "isogloss"
     shutil.copytree(ROOT, source)
     for folder in (source / "features").glob("*/"):
         shutil.rmtree(folder)
-    for language, split in product(("en", "sw"), ("train", "dev", "test")):
-        lines = [f"{label}\ttext {number}" for number, label in enumerate(["a", "b"] * 8)]
-        table = "\n".join(["label\ttext", *lines])
-        (tmp_path / f"{language}-{split}.tsv").write_text(f"{table}\n", encoding="utf-8")
-    (tmp_path / "topics.toml").write_text(TOPICS, encoding="utf-8")
-    recipe = tmp_path / "recipe.toml"
-    recipe.write_text(RECIPE, encoding="utf-8")
+    write_topics(tmp_path)
     process = subprocess.run(
-        [sys.executable, "-c", WITHOUT_FEATURES, str(recipe)],
+        [sys.executable, "-c", WITHOUT_FEATURES, str(tmp_path / "recipe.toml")],
         env=os.environ | {"PYTHONPATH": str(source.parent)},
         capture_output=True,
         text=True,
@@ -220,6 +224,50 @@ def test_a_report_without_the_claims_lacks_only_them(study_folder, tmp_path) -> 
     lost_tables = set(tables["with"]) - set(tables["without"])
     assert lost_tables and all(name.startswith(("claim", "checks")) for name in lost_tables)
     assert all(tables["with"][name] == content for name, content in tables["without"].items())
+
+
+WITHOUT_ONE = """
+import sys
+import isogloss
+from isogloss.cli.app import app
+from isogloss.cli.lists import LISTS
+from isogloss.core.registry import feature_entries
+from isogloss.planning.plan import plan_recipe
+from isogloss.reports.sections import SECTIONS
+from isogloss.reports.next_steps import NEXT_STEPS
+from pathlib import Path
+
+plan = plan_recipe(sys.argv[1], out=f"{sys.argv[1]}-runs")
+assert {type(run).__name__ for run in plan.runs} == {"FineTune", "Measure"}
+for name, make in LISTS.items():
+    if name not in sys.argv[2:]:
+        assert make(Path(sys.argv[1]).parent)
+assert all(section.id for section in SECTIONS)
+for name in feature_entries("functions"):
+    getattr(isogloss, name)
+"""
+
+EMPTY_LISTS = {"built_in_languages": ["languages"]}
+"""Lists that a feature fills alone."""
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
+    """Lists, commands, sections, functions and plans exist, and load what the other features declare."""
+    source = tmp_path / "src" / "isogloss"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(source / "features" / folder.name)
+    write_topics(tmp_path)
+    process = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ONE, str(tmp_path / "recipe.toml"), *EMPTY_LISTS.get(folder.name, ())],
+        env=os.environ | {"PYTHONPATH": str(source.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
 
 
 MOST_OF_CORE = 0.705
