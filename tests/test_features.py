@@ -248,7 +248,7 @@ for name in feature_entries("functions"):
 """
 
 EMPTY_LISTS = {"built_in_languages": ["languages"]}
-"""Lists that a feature fills alone."""
+"""Lists that have entries of one feature only."""
 
 
 @pytest.mark.nightly

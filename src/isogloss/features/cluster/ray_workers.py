@@ -155,6 +155,11 @@ def _check_address(address: str) -> None:
 
 
 def _no_cluster(address: str, error: Exception) -> ConfigError:
+    if not address:
+        return ConfigError(
+            f"--engine ray: no cluster could be started on this machine ({str(error).splitlines()[0]}). Run "
+            f"the command again when the machine is less busy, or use --engine processes."
+        )
     return ConfigError(
         f"--address {address}: no connection to a Ray cluster ({str(error).splitlines()[0]}). Start one (ray "
         f"start --head), or remove --address for this machine alone."
