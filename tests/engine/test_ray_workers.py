@@ -199,3 +199,13 @@ def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, und
 def test_an_address_that_cannot_be_used_is_refused_at_once(tmp_path, address, message):
     with pytest.raises(ConfigError, match=f"^--address {address}: .*{message}"):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", engine="ray", address=address)
+
+
+def test_a_cluster_that_does_not_start_here_is_not_said_to_have_an_address(tmp_path, monkeypatch):
+    def fail(**_):
+        raise RuntimeError("The current node timed out during startup.")
+
+    monkeypatch.setattr("ray.init", fail)
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    with pytest.raises(ConfigError, match=r"^--engine ray: .*timed out.*processes"):
+        isogloss.run(tiny(tmp_path), out=tmp_path / "runs", engine="ray")
