@@ -75,7 +75,7 @@ def measure_task(task: str, count: int, path: Path) -> dict[str, float]:
     import isogloss.engine.engine
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
-    from isogloss.reports import write_report
+    from isogloss.reports.report import write_report
 
     if task == "report":
         (path / "tables" / ".written").unlink(missing_ok=True)

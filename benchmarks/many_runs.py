@@ -56,7 +56,7 @@ def simulate(count: int) -> list[str]:
     from isogloss.planning.plan import plan_recipe
     from isogloss.runs.measure import Measure
     from isogloss.runs.run import Run
-    from isogloss.reports import write_report
+    from isogloss.reports.report import write_report
     from millisecond import record_run
 
     def make(context: RunContext, run: Run) -> Record:

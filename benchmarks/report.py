@@ -42,7 +42,7 @@ WRITE = """
 import sys, time
 from pathlib import Path
 began = time.process_time()
-from isogloss.reports import write_report
+from isogloss.reports.report import write_report
 report = write_report(Path(sys.argv[1]))
 print(time.process_time() - began, report.html.stat().st_size, len(report.figures), len(report.tables))
 """

@@ -13,7 +13,7 @@ from isogloss.core.checksums import stamp
 from isogloss.core.errors import plain
 from isogloss.core.identity import identity
 from isogloss.recipes.request import request_digest
-from isogloss.reports import write_report
+from isogloss.reports.report import write_report
 
 RECIPE = """
 title = "A study"

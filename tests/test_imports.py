@@ -1,8 +1,10 @@
 """Cost of importing the package and of the command line's help."""
 
+import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -116,6 +118,33 @@ def test_load_model_loads_few_modules():
     code = "import sys, isogloss; isogloss.load_model; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert 0 < len([module for module in loaded if module.startswith("isogloss")]) <= 85
+
+
+EACH = Path(__file__).with_name("import_each.py")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Processes are forked.")
+@pytest.mark.parametrize("folder", ["features", pytest.param("", marks=pytest.mark.nightly)])
+def test_every_module_can_be_the_first_that_is_imported(folder):
+    """A circle is found only by the process that enters it at the wrong place."""
+    path = Path(isogloss.__file__).parent / folder
+    process = subprocess.run([sys.executable, EACH, path], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.slow
+def test_commands_of_features_work_in_a_new_process(tiny_runs, tmp_path):
+    commands = [
+        ("choose", tiny_runs),
+        ("results", tiny_runs, "--to", tmp_path / "results"),
+        ("search", "--help"),
+    ]
+    for words in commands:
+        process = subprocess.run(
+            [sys.executable, "-m", "isogloss", *words], capture_output=True, text=True, check=False
+        )
+        assert process.returncode == 0 and process.stdout, process.stderr
 
 
 @pytest.mark.nightly

@@ -165,7 +165,7 @@ def find_result(
         text, changes=changes, scale=scale, data=data, folder=recipe_folder(recipe)
     ):
         return None
-    from isogloss.reports import finished_report
+    from isogloss.reports.report import finished_report
 
     store.download_records()
     if not finished_report(store.root):

@@ -16,8 +16,8 @@ from isogloss.store.store import Outcome, Store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from isogloss.reports import Report
     from isogloss.reports.measurements import Measurements, PlannedRun
+    from isogloss.reports.report import Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +130,7 @@ def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report
 
 def write_report_of(store: Store, on_progress: OnProgress) -> "Report":
     """Write the report of a store where it is missing or outdated, and upload it."""
-    from isogloss.reports import write_report
+    from isogloss.reports.report import write_report
 
     store.download_records(on_progress)
     study_report = write_report(store.root, on_progress)

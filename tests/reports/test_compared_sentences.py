@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from page_tree import tree_of
 
-from isogloss.reports import write_report
 from isogloss.reports.measurements import read_measurements
+from isogloss.reports.report import write_report
 from reports.made_up_runs import keep_sentences, small_study
 
 TAGS = ("NOUN", "VERB", "X")

@@ -3,9 +3,9 @@
 import pytest
 
 from isogloss.data.result_files import path_sentence
-from isogloss.reports import write_report
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.opening import path_figure
+from isogloss.reports.report import write_report
 from reports.made_up_runs import changing_sentence, keep_sentences, small_study
 
 EVIL = "<script>alert(1)</script>"

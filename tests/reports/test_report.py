@@ -20,11 +20,12 @@ from made_up_runs import adjust, measure, model, scores, small_study, write, wri
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.features.claims.four_papers import PAPERS
-from isogloss.reports import Report, finished_report, page, report, write_report
+from isogloss.reports import page, report
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import Figure, Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.report import Report, finished_report, write_report
 from isogloss.reports.sections import Section, ShownSection
 from isogloss.reports.tables import Number, Summary, plain_table
 from isogloss.reports.verdicts import Claim
@@ -442,7 +443,7 @@ def test_a_report_of_an_unfinished_plan_is_not_finished(small_study_folder: Path
 @pytest.mark.slow
 def test_torch_is_never_imported_and_the_rest_late(small_study_folder: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from isogloss.reports import write_report;"
+        "import sys; from pathlib import Path; from isogloss.reports.report import write_report;"
         "assert not {'matplotlib', 'jinja2'} & set(sys.modules), 'imported before they are needed';"
         f"write_report(Path({str(small_study_folder)!r})); assert 'torch' not in sys.modules;"
         "assert 'matplotlib.pyplot' not in sys.modules"
@@ -460,7 +461,7 @@ def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(
 ) -> None:
     """Matplotlib's message after some seconds of searching fonts would appear at once here."""
     program = (
-        "import threading; from pathlib import Path; from isogloss.reports import write_report;"
+        "import threading; from pathlib import Path; from isogloss.reports.report import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"
         f"write_report(Path({str(small_study_folder)!r}));"
         "import logging; assert logging.getLogger('matplotlib.font_manager').level == logging.NOTSET"

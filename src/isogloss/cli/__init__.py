@@ -10,7 +10,6 @@ from typing import Any
 
 import typer
 
-from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere
 from isogloss.cli.ending import (
     INTERRUPTED,
@@ -123,6 +122,8 @@ def _explain_unexpected(error: BaseException) -> tuple[str, int]:
 
 @cache
 def _command() -> Callable[..., Any]:
+    from isogloss.cli.app import app
+
     return typer.main.get_command(app)
 
 

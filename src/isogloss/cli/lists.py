@@ -241,7 +241,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     plan = Store(folder).plan()
     if not plan.runs:
         return "", "", ""
-    from isogloss.reports import last_verdicts
+    from isogloss.reports.report import last_verdicts
 
     finished_count = sum((folder / run / RECORD).is_file() for run in plan.runs)
     verdicts = Counter(last_verdicts(folder))

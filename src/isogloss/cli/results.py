@@ -6,8 +6,8 @@ from pathlib import Path
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.core.records import UNREAD
-from isogloss.reports import Report
 from isogloss.reports.names import language, percent
+from isogloss.reports.report import Report
 
 TEST_SET = ("corpus", "task", "source", "split")
 """Facts, besides their measure, that the scores of one table have in common."""
