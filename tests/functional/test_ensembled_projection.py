@@ -66,7 +66,8 @@ def draw_probabilities(seed, words, classes=3):
     st.sampled_from([0.0, 0.5, 0.8, 1.0]),
 )
 def test_each_word_has_the_mean_of_its_own_and_its_links_probabilities(seed, links, share):
-    target, translated = draw_probabilities(seed, 4), draw_probabilities(seed + 1, 5)
+    target = draw_probabilities(seed, 4)
+    translated = draw_probabilities(seed + 1, 5)
     found = isogloss.ensemble_projection(target, torch.tensor(translated), sorted(links), share=share)
     for word in range(4):
         linked = [translated[other] for first, other in links if first == word]
@@ -78,7 +79,8 @@ def test_each_word_has_the_mean_of_its_own_and_its_links_probabilities(seed, lin
 
 
 def test_without_links_or_without_a_share_nothing_changes():
-    target, translated = draw_probabilities(0, 4), draw_probabilities(1, 5)
+    target = draw_probabilities(0, 4)
+    translated = draw_probabilities(1, 5)
     assert (isogloss.ensemble_projection(target, translated, []) == target).all()
     assert (isogloss.ensemble_projection(target, translated, [(0, 1)], share=0.0) == target).all()
     projected = isogloss.ensemble_projection(target, translated, [(0, 1)], share=1.0)
@@ -138,7 +140,8 @@ def test_scores_are_those_of_ensembled_words(measured):
     translations = link_words(sentences("en", 12))
     own_setting = make(translations)
     rows = EnsembledProjection(shares=(0.0, 0.5, 1.0)).measure(own_setting)
-    data, translated = own_setting.evaluation("de"), own_setting.translated_evaluation("de")
+    data = own_setting.evaluation("de")
+    translated = own_setting.translated_evaluation("de")
     scores = [part.softmax(dim=-1) for part in data.scores(models["1"])]
     projected = [part.softmax(dim=-1) for part in translated.scores(models["2"])]
     for row in each(rows):
@@ -184,3 +187,9 @@ def test_a_share_of_0_has_the_score_of_the_model(tmp_path):
     (alone,) = [row["score"] for row in rows if row.get("share") == 0]
     scores = [row["score"] for row in rows if row.get("main") and row["language"] == "qab"]
     assert scores == [alone]
+
+
+def test_logits_are_refused():
+    """Averages of logits and probabilities would be neither."""
+    with pytest.raises(DataError, match=r"translated.*softmax"):
+        isogloss.ensemble_projection(np.array([[0.5, 0.5]]), np.array([[2.0, -1.0]]), [(0, 0)])

@@ -78,7 +78,9 @@ def parameters(model):
 @pytest.mark.parametrize("gamma", [1.0, 0.5, -1.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_adapters_move_by_the_difference_or_the_ratio_of_the_references(kind, gamma):
-    task, target, source = make_adapted(kind, 1), make_adapted(kind, 2, 5), make_adapted(kind, 3, 5)
+    task = make_adapted(kind, 1)
+    target = make_adapted(kind, 2, 5)
+    source = make_adapted(kind, 3, 5)
     start, to_target, to_source = (parameters(model) for model in (task, target, source))
     moved = parameters(isogloss.shift_adapter(task, target, source, gamma=gamma))
     assert equal(parameters(task), start)
@@ -94,7 +96,8 @@ def test_adapters_move_by_the_difference_or_the_ratio_of_the_references(kind, ga
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_moves_without_gamma_or_between_equal_references(kind):
-    task, reference = make_adapted(kind, 1), make_adapted(kind, 2)
+    task = make_adapted(kind, 1)
+    reference = make_adapted(kind, 2)
     without_gamma = isogloss.shift_adapter(task, make_adapted(kind, 3), reference, gamma=0.0)
     between_equals = isogloss.shift_adapter(task, reference, reference)
     assert equal(parameters(without_gamma), parameters(task))
@@ -141,7 +144,8 @@ def test_modules_of_a_language_are_mixed_with_those_of_a_related_one(kind, share
     for own, near, found in each(zip(*sides, strict=True)):
         torch.testing.assert_close(found, share * own + (1 - share) * near)
     names = language_parameters(model, "de").keys()
-    before, after = parameters(model), parameters(mixed)
+    before = parameters(model)
+    after = parameters(mixed)
     assert all(torch.equal(after[name], before[name]) for name in before.keys() - names)
     assert equal(before, after) == (share == 1)
 

@@ -364,7 +364,8 @@ def test_outer_weights_are_planned_with_their_parts(tmp_path):
         fields = {f"grid__method__4__{name}": value for name, value in {"of": of, **fields}.items()}
         return [run for run in averages(plan_average(tmp_path, **fields).runs) if run.method.outer_weights]
 
-    first, second = plan_swap(["source-only", "qab"], swap), plan_swap(["qab", "source-only"], turned)
+    first = plan_swap(["source-only", "qab"], swap)
+    second = plan_swap(["qab", "source-only"], turned)
     assert [identity(run) for run in first] == [identity(run) for run in second]
     for run in first:
         model = [part.name == "fine-tune" for part in run.parts]

@@ -70,7 +70,8 @@ def test_the_loss_of_a_batch_is_the_equation(make, bert_folder):
 
 def test_a_loop_of_ones_own_has_the_same_loss(bert_folder):
     pairs = translations(5)
-    model, tokenizer = load_model(bert_folder), load_tokenizer(bert_folder)
+    model = load_model(bert_folder)
+    tokenizer = load_tokenizer(bert_folder)
     sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
     options = {"form": "contrast", "pulled": "sentences", "layer": LAYER, "temperature": 0.2}
     loss = isogloss.AlignmentLoss(model, tokenizer, *sides, alpha=1.0, pairs=5, **options)

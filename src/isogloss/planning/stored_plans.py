@@ -61,7 +61,7 @@ class PlannedRuns:
 
 
 class UnreadablePlanError(ValueError):
-    """A stored plan cannot be used, for the reason in the message."""
+    """A stored plan cannot be used. The message has the reason."""
 
 
 def with_version(request: Mapping[str, str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import Positive
+from isogloss.functional.probabilities import check_probabilities
 
 BINS = 10
 """Bins of the paper."""
@@ -32,9 +33,6 @@ COLDEST, HOTTEST = 0.01, 100.0
 
 HALVINGS = 100
 """Steps of the bisection, which exceed the precision of a number."""
-
-TOLERANCE = 0.01
-"""Tolerance of the sum of probabilities, which may be in low precision."""
 
 IGNORED = -100
 """Label of items that are ignored, as in losses of torch."""
@@ -64,11 +62,7 @@ def calibration_error(probabilities: Numbers, gold: Numbers, *, bins: Positive =
     0.05
     """
     values, labels = _read(probabilities, gold, "calibration_error: probabilities")
-    if values.min() < 0 or abs(values.sum(axis=1) - 1).max() > TOLERANCE:
-        raise DataError(
-            "calibration_error: probabilities: expected rows of numbers between 0 and 1 that sum to 1. Apply "
-            "a softmax to logits first."
-        )
+    check_probabilities(values, "calibration_error: probabilities")
     confidence = values.max(axis=1)
     right = values.argmax(axis=1) == labels
     numbers = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)

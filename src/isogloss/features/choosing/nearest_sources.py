@@ -113,7 +113,7 @@ def rank_sources_by_states(
     shares = torch.cat(
         [share_neighbours(block, pool, neighbours) for block in torch.split(queries, ITEMS_PER_BLOCK)]
     )
-    return _rank(list(vectors), shares, target_states.sentences)
+    return _rank_candidates(list(vectors), shares, target_states.sentences)
 
 
 def states_of_examples(
@@ -170,7 +170,7 @@ def share_neighbours(
     return votes.reshape(len(queries), *pool.shape[:2]).sum(dim=2) / neighbours
 
 
-def _rank(
+def _rank_candidates(
     languages: Sequence[str], shares: Float[Tensor, "item candidate"], sentences: Sequence[int] | None
 ) -> list[NearestSource]:
     means = shares.mean(dim=0)

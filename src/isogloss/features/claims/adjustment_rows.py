@@ -110,7 +110,7 @@ def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
 
 
 def _drop_bitext_of_encoders_only(rows: pd.DataFrame) -> pd.DataFrame:
-    """Drop measurements of encoders on bitext that none of their models was measured on."""
+    """Drop measurements of an encoder on bitext for which none of its models has a measurement."""
     keys = row_keys(rows, ["encoder.original", *(name for name in MEASURED_ON if name in rows)])
     shared = keys.isin(set(keys[rows["kind"] == "model"]))
     return rows[shared | ~rows["encoder.original"].isin(set(rows.loc[shared, "encoder.original"]))]

@@ -27,7 +27,7 @@ def print_comparisons(comparisons: Compared, *, points: float, output: OutputOpt
         for line in (*comparisons.rows, *({"note": note} for note in comparisons.notes)):
             emit(line)
         return
-    for _, group in groupby(comparisons.rows, key=_pair):
+    for _, group in groupby(comparisons.rows, key=_identify_pair):
         rows = list(group)
         show_line(_title(rows))
         _print_table([_format_runs(row) for row in rows])
@@ -98,7 +98,7 @@ def _print_table(lines: Sequence[Mapping[str, str]]) -> None:
     Display().table(list(lines[0]), [list(cells.values()) for cells in lines])
 
 
-def _pair(row: Row) -> tuple[object, ...]:
+def _identify_pair(row: Row) -> tuple[object, ...]:
     test_set = ("corpus", "treebank", "mixed", "task", "source", "split", "measure")
     return tuple(
         row[name] for name in (*test_set, "encoder", "method", "baseline_encoder", "baseline_method")

@@ -20,6 +20,7 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import Share
+from isogloss.functional.probabilities import check_probabilities
 
 Probabilities = Tensor | npt.NDArray[Any] | Sequence[Any]
 """Numbers [word, class]."""
@@ -52,7 +53,8 @@ def ensemble_projection(
     >>> isogloss.ensemble_projection(target, translated, [(0, 0)]).round(2).tolist()
     [[0.35, 0.65], [0.9, 0.1]]
     """
-    own, other = _read("target", target), _read("translated", translated)
+    own = _read("target", target)
+    other = _read("translated", translated)
     if own.shape[1] != other.shape[1]:
         raise DataError(
             f"ensemble_projection: {own.shape[1]} classes in target and {other.shape[1]} in translated. Give "
@@ -81,4 +83,5 @@ def _read(name: str, numbers: Probabilities) -> npt.NDArray[np.float64]:
             f"ensemble_projection: {name}: found numbers of shape {list(values.shape)}; expected finite "
             f"probabilities [word, class]."
         )
+    check_probabilities(values, f"ensemble_projection: {name}")
     return values

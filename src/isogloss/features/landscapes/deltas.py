@@ -16,10 +16,8 @@ def norms_and_angle(weights: Iterable[tuple[Tensor, Tensor, Tensor]]) -> tuple[f
     """
     square_x = square_y = product = 0.0
     for origin, weights_x, weights_y in weights:
-        x, y = (
-            (weights_x.double() - origin.double()).flatten(),
-            (weights_y.double() - origin.double()).flatten(),
-        )
+        x = (weights_x.double() - origin.double()).flatten()
+        y = (weights_y.double() - origin.double()).flatten()
         square_x, square_y, product = (
             square_x + float(x @ x),
             square_y + float(y @ y),

@@ -51,7 +51,7 @@ def _figure_of(measurements: Measurements, rows: pd.DataFrame) -> PathFigure | N
         low=10 * math.floor(10 * min(0.9, scores.min())),
         high=10 * math.ceil(10 * max(0.1, scores.max())),
         pairs=len(pair_groups),
-        panels=[_panel(pair) for pair in pairs],
+        panels=[_make_panel(pair) for pair in pairs],
         sentences=shown_sentences(measurements, pairs, alphas),
         of_seeds=sentences_of_seeds(measurements, pairs, alphas),
         compared=compare_seeds(measurements, pairs, alphas),
@@ -64,7 +64,7 @@ def _target_score(pair: pd.DataFrame, alpha: float) -> float:
     return float(scores.mean()) if len(scores) else math.inf
 
 
-def _panel(pair: pd.DataFrame) -> PathPanel:
+def _make_panel(pair: pd.DataFrame) -> PathPanel:
     """Return the curves of a pair of languages."""
     curves = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
     scores = curves.groupby(["role", "language", "curve", "alpha"])["score"].mean()

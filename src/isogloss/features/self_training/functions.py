@@ -9,13 +9,11 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import Share
+from isogloss.functional.probabilities import check_probabilities
 from isogloss.tasks.batch import IGNORED
 
 DEFAULT_THRESHOLD = 0.9
 """Probability above which a label is learned."""
-
-TOLERANCE = 0.01
-"""Tolerance of the sum of probabilities, which may be in low precision."""
 
 
 @checks_arguments
@@ -46,11 +44,7 @@ def silver_labels(
             f"silver_labels: probabilities: found an array of shape {list(values.shape)}; expected [item, "
             f"class]."
         )
-    if not np.isfinite(values).all() or values.min() < 0 or abs(values.sum(axis=1) - 1).max() > TOLERANCE:
-        raise DataError(
-            "silver_labels: probabilities: expected rows of numbers between 0 and 1 that sum to 1. Apply a "
-            "softmax to logits first."
-        )
+    check_probabilities(values, "silver_labels: probabilities")
     labels: npt.NDArray[np.int64] = values.argmax(axis=1)
     labels[values.max(axis=1) <= threshold] = IGNORED
     return labels
