@@ -168,9 +168,6 @@ def test_published_numbers_are_those_beside_the_recipe(tmp_path: Path) -> None:
     "text",
     [
         "no toml [",
-        'corpus = "mine.toml"',
-        'corpus = "ud+mine.toml[dev]"',
-        'corpus = "mine.toml+ud"',
         'method = { name = "module:Own" }',
     ],
 )

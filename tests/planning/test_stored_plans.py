@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,14 @@ from isogloss.core.identity import content_id, identity
 from isogloss.core.records import PLANNED_RUNS
 from isogloss.core.run_parts import parts_within
 from isogloss.core.stored_parts import PartTable, UnstorableError, pack_parts, unpack_parts
+from isogloss.core.untrusted import user_cache
+from isogloss.data.corpora.described import KNOWN
+from isogloss.data.sources import Sources
 from isogloss.planning import plan as planning
 from isogloss.planning.plan import Planned, plan_recipe
+from isogloss.planning.stored_plans import planned_parts
 from isogloss.recipes.recipe_text import packaged_recipes
+from isogloss.recipes.request import request_digest
 from isogloss.runs.run import Run
 from planned_ids import plans
 from tiny import TINY, tiny
@@ -111,6 +118,94 @@ def test_a_request_whose_changes_stay_unseen_is_planned(recipe, folder):
     with pytest.raises(isogloss.IsoglossError):
         read_plan(recipe, folder)
     assert (folder / PLANNED_RUNS).read_bytes() == content
+
+
+DESCRIBED = TINY.replace('"wikiann"', '"planned-topics.toml"').replace("examples = 16\n", "")
+DESCRIPTION = """
+kind = "text"
+files = "{language}-{split}.tsv"
+labels = ["loc", "per"]
+languages = ["qaa", "qab", "qad"]
+"""
+ROWS = "label\ttext\nloc\tone two\nper\tthree four\n"
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> Path:
+    """Return a recipe on a described corpus, whose files lie next to it."""
+    for language, split in product(("qaa", "qab", "qad"), ("train", "dev", "test")):
+        (tmp_path / f"{language}-{split}.tsv").write_text(ROWS)
+    (tmp_path / "planned-topics.toml").write_text(DESCRIPTION)
+    KNOWN.pop("planned-topics", None)
+    return tiny(tmp_path, DESCRIBED)
+
+
+@pytest.fixture
+def described_runs(described: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    plan_recipe(str(described), out=folder).write("isogloss run")
+    return folder
+
+
+def test_a_second_process_reads_the_runs_on_a_described_corpus(described, described_runs, monkeypatch):
+    ids = [identity(run) for run in plan_recipe(str(described), out=described_runs).runs]
+    monkeypatch.setattr(planning, "runs_of", pytest.fail)
+    second, reasons = read_plan(described, described_runs)
+    assert (second.is_stored, reasons) == (True, [])
+    assert [identity(run) for run in second.runs] == ids
+    assert second.asked != request_digest(described.read_text(), folder=described.parent)
+
+
+CHANGES_OF_A_CORPUS = {
+    "a file": ("qab-test.tsv", lambda text: text.replace("three", "five")),
+    "a longer file": ("qaa-train.tsv", lambda text: f"{text}loc\tsix\n"),
+    "the language of a file": ("planned-topics.toml", lambda text: text.replace('"qaa"', '"qaa", "qae"')),
+    "the order of labels": ("planned-topics.toml", lambda text: text.replace('"loc", "per"', '"per", "loc"')),
+    "bad rows": ("planned-topics.toml", lambda text: f'{text}bad_rows = "skip"\n'),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_A_CORPUS)
+def test_a_changed_described_corpus_is_planned(described, described_runs, name):
+    file, change = CHANGES_OF_A_CORPUS[name]
+    path = described.parent / file
+    path.write_text(change(path.read_text()))
+    advance_time(path)
+    KNOWN.pop("planned-topics")  # A new process knows no description.
+    plan, reasons = read_plan(described, described_runs)
+    assert not plan.is_stored
+    assert "described corpus" in reasons[0]
+    assert [content_id(run) for run in plan.runs] == [
+        content_id(run) for run in plan_recipe(str(described), out=described_runs).runs
+    ]
+
+
+def test_a_file_that_no_longer_exists_is_noticed(described, described_runs):
+    (described.parent / "qad-train.tsv").unlink()
+    plan, reasons = read_plan(described, described_runs)
+    assert not plan.is_stored
+    assert "described corpus" in reasons[0]
+
+
+def test_plans_on_the_hub_depend_on_the_commits_of_its_datasets(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    without_commits = planned_parts(Sources("hub"))
+    assert set(without_commits) == {"commit of a dataset of the hub"}
+    assert planned_parts(Sources(str(tmp_path))) == planned_parts(Sources()) == {}
+    commit = user_cache() / "hub" / "commits" / "owner" / "name@main"
+    commit.parent.mkdir(parents=True)
+    commit.write_text("0" * 40)
+    with_commit = planned_parts(Sources("hub"))
+    assert with_commit != without_commits
+    commit.write_text("1" * 40)
+    advance_time(commit)
+    assert planned_parts(Sources("hub")) not in (with_commit, without_commits)
+
+
+def advance_time(path: Path) -> None:
+    """Give a file a later time, because clocks of file systems may be coarse."""
+    later = path.stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(later, later))
 
 
 def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:

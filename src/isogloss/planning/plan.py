@@ -20,6 +20,7 @@ from isogloss.planning.methods import models_given
 from isogloss.planning.stored_plans import (
     PlannedRuns,
     UnreadablePlanError,
+    planned_parts,
     read_planned_runs,
     write_planned_runs,
 )
@@ -160,7 +161,6 @@ def plan_recipe(  # noqa: PLR0913 (the options of isogloss.run)
     text, where = recipe_text(recipe)
     folder = recipe_folder(recipe)
     parts_used = set[str]()
-    request = request_parts(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
         plug_ins.add_module_folder(folder)
 
@@ -178,6 +178,8 @@ def plan_recipe(  # noqa: PLR0913 (the options of isogloss.run)
     described_corpora = tuple(corpus for corpus in KNOWN.values() if corpus.name in parts_used)
     with add_location(where):
         sources = Sources(str(data or ""), _model_folders(read), described_corpora, assume=assume)
+        request = request_parts(text, changes=changes, scale=scale, data=data, folder=folder)
+        request = {**request, **planned_parts(sources)} if request else {}
         stored_runs = _read_stored(store, request, sources, on_progress) if on_progress else None
         planned = stored_runs or _plan_runs(read, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []

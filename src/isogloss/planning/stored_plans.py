@@ -12,12 +12,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from isogloss.core import VERSION
-from isogloss.core.checksums import package_digest
+from isogloss.core.checksums import package_digest, stamp
 from isogloss.core.errors import one_line
 from isogloss.core.processes import collector_paused
 from isogloss.core.records import PLANNED_RUNS
 from isogloss.core.stored_parts import PartTable, UnstorableError, pack_parts, unpack_parts
-from isogloss.core.untrusted import convert_json
+from isogloss.core.untrusted import convert_json, user_cache
+from isogloss.data.hub import HUB
 from isogloss.data.sources import Sources
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run
@@ -64,6 +65,21 @@ class UnreadablePlanError(ValueError):
     """A stored plan cannot be used. The message has the reason."""
 
 
+def planned_parts(sources: Sources) -> dict[str, str]:
+    """Return what a plan depends on besides its request: described corpora, and datasets of the hub.
+
+    Files in the data folder are part of the request. A dataset of the hub changes only with its commit.
+    """
+    parts = {}
+    described = [corpus for corpus in sources.described if not corpus.is_shipped]
+    if described:
+        states = [part for corpus in described for part in (corpus.name, corpus.state())]
+        parts["described corpus"] = " ".join(states)
+    if sources.data.partition(":")[0] == HUB or any(corpus.hub for corpus in sources.described):
+        parts["commit of a dataset of the hub"] = stamp([user_cache() / HUB / "commits"])
+    return parts
+
+
 def with_version(request: Mapping[str, str]) -> dict[str, str]:
     """Add this version of isogloss to what a plan depends on. Empty for an empty request."""
     return {"version of isogloss": f"{VERSION} {package_digest()}", **request} if request else {}
@@ -104,9 +120,7 @@ def read_planned_runs(store: Store, request: Mapping[str, str], sources: Sources
     if content is None:
         return None
     if not request:
-        raise UnreadablePlanError(
-            "this recipe reads the hub, described corpora or classes by module, whose changes stay unseen"
-        )
+        raise UnreadablePlanError("this recipe names classes by their module, whose changes stay unseen")
     with collector_paused():  # Half of the time, otherwise.
         return _read(content, with_version(request), sources)
 

@@ -69,7 +69,10 @@ def request_digest(
     data: str | Path | None = None,
     folder: Path = Path(),
 ) -> str:
-    """Return a digest of a request and the package. Empty where changes to it cannot be detected."""
+    """Return a digest of a request and the package. Empty where changes to it cannot be detected.
+
+    It never equals the digest of a plan that also depends on files found by planning (``planned_parts``).
+    """
     return digest_request(request_parts(text, changes=changes, scale=scale, data=data, folder=folder))
 
 
@@ -88,22 +91,17 @@ def request_parts(
 ) -> dict[str, str]:
     """Return digests of a recipe in ``folder``, the changes to it, plug-ins, and every file it names.
 
-    Empty where changes cannot be detected: data on the hub, corpora and code that only planning finds, a
-    recipe that is not TOML.
+    Empty where changes cannot be detected: code that only planning finds, a recipe that is not TOML. Files of
+    described corpora and data on the hub are not among them: planning finds them (``planned_parts``).
     """
     data_folder = str(data or "")
-    if data_folder == HUB:
-        return {}
     try:
         body = from_toml(text)
         texts = [data_folder, *_texts(body), *_texts(dict(changes or {}))]
     except (ConfigError, RecursionError):
         return {}
-    corpora = (corpus for value in texts for corpus in value.split("+"))
-    if any(corpus.partition("[")[0].endswith(".toml") for corpus in corpora):
-        return {}  # The files of a described corpus are known after planning.
     if any(":" in name for name in _names({**body, "changes": dict(changes or {})})):
-        return {}  # So is the code of a class that is named by its module.
+        return {}  # The code of a class that is named by its module.
     # "bitext:FOLDER" and "hub:FOLDER" name a folder after the colon.
     names = {name for value in texts for name in (value, value.partition(":")[2]) if name.strip()}
     paths = [*(from_home(path_name) for path_name in names), *(_hub_commits(hub_name) for hub_name in names)]

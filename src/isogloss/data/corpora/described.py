@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from isogloss.core.checksums import stamp
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
@@ -137,6 +138,23 @@ class DescribedCorpus(CorpusDefaults):
         if not files:
             raise self._missing(self._folder_with_files(folders), language, split)
         return [replace(file, fingerprint=_combine_fingerprint(file, self._digest)) for file in files]
+
+    def state(self) -> str:
+        """Return a digest of its description and of the states of all its files next to the description."""
+        values = {
+            member.name: getattr(self, member.name) for member in fields(self) if member.name != "about"
+        }
+        text = json.dumps(values, sort_keys=True, default=repr)
+        return f"{sha256(text.encode()).hexdigest()[:16]}-{stamp(self._files_beside())}"
+
+    def _files_beside(self) -> list[Path]:
+        if self.hub:
+            return []
+        patterns = [*self.paths.values(), *self.label_paths.values()]
+        spellings = self.languages.values()
+        names = [pattern.replace("{language}", spelling) for pattern in patterns for spelling in spellings]
+        folder = DiskFolder(Path(self.folder))
+        return [Path(file.name).absolute() for name in dict.fromkeys(names) for file in folder.find([name])]
 
     def _find_files(self, folder: Folder, language: str, split: Split) -> list[File]:
         """Return the files of a split, or none unless all exist.
