@@ -23,9 +23,9 @@ from isogloss.metrics.labels import label_contributions
 from isogloss.reports.checks import Check
 from isogloss.reports.verdicts import Claim
 from isogloss.tasks.batch import EncodedRow, forward
-from isogloss.tasks.tagging import merge
+from isogloss.tasks.tagging import merge_windows
 from isogloss.training.fine_tuning import fine_tune
-from isogloss.training.pretraining import begin, train_on_text
+from isogloss.training.pretraining import begin_pretraining, train_on_text
 from isogloss.training.setting import (
     Adjustment,
     AdjustSetting,
@@ -129,7 +129,7 @@ class LeastPretraining(Pretraining):
         pass
 
     def train(self, setting):
-        return train_on_text(begin(setting, self), setting, self)
+        return train_on_text(begin_pretraining(setting, self), setting, self)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class LeastTask:
 
     def decode(self, examples, rows, scores):
         best_index = torch.cat(list(scores)).argmax(-1).tolist() if scores else []
-        merged_table = merge([len(example.said) for example in examples], rows, best_index)
+        merged_table = merge_windows([len(example.said) for example in examples], rows, best_index)
         return [tuple(self.labels[index] for index in numbers) for numbers in merged_table]
 
     def gold(self, examples):

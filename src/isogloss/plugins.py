@@ -4,10 +4,24 @@ A plug-in imports only from here. Names here keep their meaning; all other modul
 """
 
 from isogloss.aligners.setting import Aligner, AlignSetting
-from isogloss.core.rows.models import Contributions
-from isogloss.core.run_parts import Modules, Positive, Share
+from isogloss.api import read
+from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.identity import derive
+from isogloss.core.rows.models import Contributions, total
+from isogloss.core.run_parts import (
+    NESTED,
+    Count,
+    Modules,
+    Positive,
+    Rate,
+    Share,
+    TextTraining,
+    Updates,
+    Weight,
+    nested_fields,
+)
 from isogloss.data.corpora.labelled import LabelledCorpus
-from isogloss.data.corpus import About, Corpus, Source
+from isogloss.data.corpus import About, Corpus, CorpusDefaults, Source, Split, locate
 from isogloss.data.examples import (
     Choice,
     ComparableText,
@@ -23,26 +37,36 @@ from isogloss.data.files import DiskFolder, File, Folder
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.data.projection.label_projection import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.encoders.family import EncoderFamily
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.added.sparse_deltas import encoder_weights, write_sparse
+from isogloss.encoders.families import family_of
+from isogloss.encoders.family import EncoderFamily, freeze, thaw, unfrozen_parameters
+from isogloss.encoders.loading import load_whole, load_with_new_head
+from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.engine.engines import Engine, Execution
 from isogloss.engine.work import Work
+from isogloss.metrics.labels import label_contributions
 from isogloss.reports.checks import HELPS, Check, check_of
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.sections import RowsShown
 from isogloss.reports.tables import Summary, Table, plain_table
 from isogloss.reports.verdicts import Claim
-from isogloss.tasks.batch import Batch, EncodedRow
+from isogloss.store.store import Store
+from isogloss.tasks.batch import Batch, EncodedRow, collate, forward
 from isogloss.tasks.classification import TextClassification
-from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.tagging import Tagging, merge_windows
 from isogloss.tasks.task import Task
 from isogloss.training.fine_tuning import Training, fine_tune, plain_training
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
+from isogloss.training.pretraining import begin_pretraining, train_on_text
 from isogloss.training.setting import (
     Adjustment,
     AdjustSetting,
     AuxiliaryLoss,
     AuxiliaryTerm,
+    ExtraWriter,
     Method,
     Peft,
     PeftSetting,
@@ -52,11 +76,14 @@ from isogloss.training.setting import (
     Setting,
     TextSetting,
     Trained,
+    language_pairs,
 )
 from isogloss.translators.setting import TranslateSetting, Translator
 
 __all__ = [
+    "FAMILIES",
     "HELPS",
+    "NESTED",
     "About",
     "AddedCost",
     "AdjustSetting",
@@ -71,15 +98,20 @@ __all__ = [
     "Choice",
     "Claim",
     "ComparableText",
+    "ConfigError",
     "Contributions",
     "Corpus",
+    "CorpusDefaults",
     "Cost",
+    "Count",
+    "DataError",
     "Diagnostic",
     "DiskFolder",
     "EncodedRow",
     "EncoderFamily",
     "Engine",
     "Execution",
+    "ExtraWriter",
     "Figure",
     "File",
     "Folder",
@@ -89,6 +121,7 @@ __all__ = [
     "MeasureSetting",
     "Measurements",
     "Method",
+    "ModelError",
     "Modules",
     "ParsedSentence",
     "Peft",
@@ -97,6 +130,7 @@ __all__ = [
     "Prepared",
     "Pretraining",
     "Question",
+    "Rate",
     "Reads",
     "RowsShown",
     "SentencePair",
@@ -104,6 +138,8 @@ __all__ = [
     "Shape",
     "Share",
     "Source",
+    "Split",
+    "Store",
     "Summary",
     "Table",
     "TaggedSentence",
@@ -112,16 +148,43 @@ __all__ = [
     "TextClassification",
     "TextLine",
     "TextSetting",
+    "TextTraining",
     "Trained",
     "Training",
     "TranslateSetting",
     "Translated",
     "Translation",
     "Translator",
+    "Updates",
+    "Weight",
     "Work",
+    "begin_pretraining",
     "check_of",
+    "collate",
+    "derive",
+    "encoder_weights",
+    "family_of",
     "fine_tune",
+    "forward",
+    "freeze",
+    "label_contributions",
+    "language_pairs",
+    "load_tokenizer",
+    "load_whole",
+    "load_with_new_head",
+    "locate",
+    "merge_windows",
+    "nested_fields",
     "pair_words",
     "plain_table",
     "plain_training",
+    "read",
+    "scored_subwords",
+    "special_subwords",
+    "split_words",
+    "thaw",
+    "total",
+    "train_on_text",
+    "unfrozen_parameters",
+    "write_sparse",
 ]

@@ -221,7 +221,10 @@ def check_translator(
     model: str = "",
     texts: Sequence[str] = (),
 ) -> None:
-    """Check a translator: one line for each text, in order, empty for an empty one, twice the same."""
+    """Check a translator: one line for each text, in order, empty for an empty one, twice the same.
+
+    Links are spans of characters of the text and its translation.
+    """
     texts = texts or [*(pair.first for pair in _bitext(4)), ""]
     translator.check(source, target)
     results = []
@@ -237,7 +240,22 @@ def check_translator(
             raise LawBroken(
                 f"{translator}: {text!r} becomes {translation.text!r}. Expected: one line; none of none."
             )
+        for link in translation.links or ():
+            _check_spans(translator, link, (text, translation.text))
     _expect(results[1], results[0], "translations made twice")
+
+
+def _check_spans(translator: Translator, link: object, texts: tuple[str, str]) -> None:
+    """Check that a link is a span (start, end) of the text and one of its translation."""
+    match link:
+        case ((int(start), int(end)), (int(other_start), int(other_end))) if 0 <= start < end <= len(
+            texts[0]
+        ) and 0 <= other_start < other_end <= len(texts[1]):
+            return
+    raise LawBroken(
+        f"{translator}: a link is {link!r:.80}. Expected: ((start, end), (start, end)), in characters of "
+        f"{texts[0]!r:.80} and of {texts[1]!r:.80}."
+    )
 
 
 def check_claim(claim: Claim, folder: Path) -> None:

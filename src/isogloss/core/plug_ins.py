@@ -35,6 +35,7 @@ Group = Literal[
     "engines",
     "tables",
     "commands",
+    "stores",
 ]
 GROUPS: tuple[Group, ...] = get_args(Group)
 

@@ -169,7 +169,7 @@ class Diagnostic(Named, Protocol):
         del task  # Most take all.
 
     @abstractmethod
-    def measure(self, setting: MeasureSetting) -> Sequence[object]:
+    def measure(self, setting: MeasureSetting) -> Iterable[object]:
         """Return rows of the kinds that ``core.rows`` declares for it."""
 
 

@@ -11,8 +11,11 @@ from isogloss.core.registry import Registry
 from isogloss.core.untrusted import user_cache
 from isogloss.store.store import Store
 
-STORES: Registry[Callable[[str, Path], Store]] = Registry({}, features="stores")
-"""Functions that open a store below a URL, with copies of its files in a folder."""
+STORES: Registry[Callable[[str, Path], Store]] = Registry({}, group="stores")
+"""Functions that open a store below a URL, with copies of its files in a folder.
+
+Names of packages are protocols (``home`` opens home://study). The store of isogloss opens all other URLs.
+"""
 
 
 def is_url(path: str | Path) -> bool:
@@ -28,7 +31,7 @@ def store_at(address: str | Path) -> Store:
     url = str(address).rstrip("/")
     name = f"{PurePosixPath(location).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
     root = user_cache() / "stores" / name
-    for store in STORES:
+    for store in [protocol] if protocol in STORES else STORES.places:
         return STORES[store](url, root)
     raise ConfigError(
         f"{url}: stores below a URL belong to a feature whose folder in isogloss/features is missing. "

@@ -19,7 +19,7 @@ from isogloss.core.tag_schemes import NO_TAG
 from isogloss.data.lemma_rules import NO_LEMMA, UNLISTED, lemma_by, rule_of
 from isogloss.metrics.labels import lemma_contributions
 from isogloss.tasks.batch import EncodedRow, Scores, join_scores
-from isogloss.tasks.tagging import UNTAGGED, Sentence, Tagging, Tags, merge
+from isogloss.tasks.tagging import UNTAGGED, Sentence, Tagging, Tags, merge_windows
 from isogloss.tasks.task import label_ids
 
 
@@ -76,7 +76,7 @@ class Lemmatization(Tagging):
                     return rule, lemma
             return unlisted_id, word
 
-        positions = merge([len(example.words) for example in examples], rows, range(len(flat)))
+        positions = merge_windows([len(example.words) for example in examples], rows, range(len(flat)))
         return [
             [apply(position, word) for position, word in zip(word_positions, example.words, strict=True)]
             for example, word_positions in zip(examples, positions, strict=True)

@@ -169,7 +169,7 @@ class Tagging:
     ) -> list[Tags]:
         """Return the predicted answer for each word."""
         classes = join_scores(scores).argmax(axis=-1).tolist() if scores else []
-        sentences = merge([len(example.words) for example in examples], rows, classes)
+        sentences = merge_windows([len(example.words) for example in examples], rows, classes)
         return [self._valid([self.labels[index] for index in indices]) for indices in sentences]
 
     def gold(self, examples: Sequence[Sentence]) -> list[Tags]:
@@ -284,7 +284,9 @@ def _check_overlap(limit: int, overlap: int) -> None:
         )
 
 
-def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]) -> list[list[int]]:
+def merge_windows(
+    lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]
+) -> list[list[int]]:
     """Return, for each sentence of ``lengths`` words, one value per word from all its rows.
 
     ``values`` has one entry per scored position, row after row. Raises ValueError unless every word has

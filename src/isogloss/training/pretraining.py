@@ -89,7 +89,7 @@ class PretrainingStart:
         return plateau_warnings(rows, self.held_out, self.masking.vocabulary.special)
 
 
-def begin(
+def begin_pretraining(
     setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
 ) -> PretrainingStart:
     """Read the text, train the vocabulary, and create the encoder, as a method's fields specify.

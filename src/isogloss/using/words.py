@@ -34,7 +34,7 @@ from isogloss.data.formats.conllu import (
 from isogloss.data.formats.word_columns import describe_other_column
 from isogloss.metrics.labels import Tree
 from isogloss.tasks.batch import EncodedRow, Scores, join_scores
-from isogloss.tasks.tagging import Tagging, merge
+from isogloss.tasks.tagging import Tagging, merge_windows
 from isogloss.tasks.task import Answer, Task, label_ids
 from isogloss.using.annotations import ANNOTATIONS
 from isogloss.using.formats import (
@@ -447,7 +447,7 @@ def _probabilities(
     if not scores:
         return [[] for _ in answers]
     probabilities = softmax(join_scores(scores))
-    indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
+    indices = merge_windows([len(example.words) for example in examples], rows, range(len(probabilities)))
     classes = task.classes() if isinstance(task, Tagging) else _single_classes(task)
     return [
         [

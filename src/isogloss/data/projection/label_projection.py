@@ -50,7 +50,8 @@ class Translated(NamedTuple):
     words: tuple[str, ...] | None = None
     """Words of the translation, if the translator knows them. Otherwise ``tokenize`` finds them."""
     links: tuple[SpanLink, ...] | None = None
-    """Word links, if the translator knows them."""
+    """Links between words of text and translation, each as two spans of characters (start, end), if the
+    translator knows them."""
 
 
 TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]

@@ -104,12 +104,12 @@ class MaskedLanguageModelling(Pretraining):
     def train(self, setting: TextSetting) -> Trained:
         """Train the encoder with its masked-LM head."""
         from isogloss.encoders.computation import fastest_attention
-        from isogloss.training.pretraining import begin, train_on_text
+        from isogloss.training.pretraining import begin_pretraining, train_on_text
 
         self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
             raise DataError("translation LM needs bitext: name a corpus in the run's field 'bitext'.")
-        start = begin(setting, self, attention=fastest_attention())
+        start = begin_pretraining(setting, self, attention=fastest_attention())
         block = self.training.block
         translations = _translations(setting, start.tokenizer, block) if self.translation else []
         conflict_callbacks = self._watch_conflict(start, setting)
@@ -210,9 +210,9 @@ class MaskedNextToken(Pretraining):
         Raises ConfigError unless the mask is lifted, or if the mask is not a subword of the vocabulary.
         """
         from isogloss.encoders.computation import fastest_attention
-        from isogloss.training.pretraining import begin, train_on_text
+        from isogloss.training.pretraining import begin_pretraining, train_on_text
 
         self.check(setting.family, None, ())
         self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))
-        start = begin(setting, self, attention=fastest_attention(), mask=self.mask)
+        start = begin_pretraining(setting, self, attention=fastest_attention(), mask=self.mask)
         return train_on_text(start, setting, self)

@@ -134,7 +134,7 @@ class MetaLearning(Pretraining):
         from isogloss.features.meta_learning.algorithm import Validation, meta_batches
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import Callback, Callbacks, fit, training_only
-        from isogloss.training.pretraining import begin
+        from isogloss.training.pretraining import begin_pretraining
 
         self.check(setting.family, setting.modules_trained, setting.languages)
         if setting.replay is not None:
@@ -142,7 +142,7 @@ class MetaLearning(Pretraining):
                 f"{self.name}: replayed languages have no validation text. Remove replay, or "
                 f"choose masked-language-modelling."
             )
-        start = begin(setting, self)
+        start = begin_pretraining(setting, self)
         validation = Validation(
             share=self.validation,
             batch_subwords=self.validation_subwords or self.training.batch_subwords,

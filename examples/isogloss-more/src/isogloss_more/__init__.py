@@ -1,0 +1,1 @@
+"""A part of each kind that isogloss takes from other packages."""
