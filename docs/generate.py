@@ -356,6 +356,26 @@ INPUTS = {
 """Tasks of `benchmarks/large_inputs.py`, as the table names them."""
 
 
+def before_and_after() -> str:
+    """Return the measures of an earlier and this version, and of their peers."""
+    lines = (
+        (
+            row["measure"],
+            row["unit"],
+            f"{row['before']:,.3g}",
+            f"{row['now']:,.3g}",
+            f"{row['before'] / row['now']:.1f}",
+            f"{row[PEERS]:,.3g} ({row['peer']})" if row.get(PEERS) is not None else "",
+        )
+        for row in _load_measured("before-and-after")
+    )
+    return table(("measure", "unit", "before", "now", "before : now", "peer"), lines)
+
+
+PEERS = "peer's"
+"""Key of the number of a peer."""
+
+
 def large_times() -> str:
     """Return time and memory per row of large inputs, by input and program."""
     lines = (
@@ -732,6 +752,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "step-times": step_times,
     "scale-times": scale_times,
     "large-inputs": large_times,
+    "before-and-after": before_and_after,
     "description": partial(field_table, descriptions.Description),
     "functions": function_sections,
 }
