@@ -49,17 +49,18 @@ def swapped_weights(
     models = (model, other)
     both_parts = (ModelParts.of(model), ModelParts.of(other))
     others = dict(other.named_parameters())
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     weights: dict[str, Tensor] = {}
     for names in parts.items():
         for name, other_name in match_parameters(models, both_parts, names).items():
             weight = others[other_name].detach()
-            if weight.shape != own[name].shape:
+            shapes = [list(values.shape) for values in (parameters[name], weight)]
+            if shapes[0] != shapes[1]:
                 raise ModelError(
-                    f"{function}: part {names[0]!r}: {name} has the shape {list(own[name].shape)}, and in "
-                    f"the other model {list(weight.shape)}. Give models of one architecture, or another part."
+                    f"{function}: part {names[0]!r}: {name} has the shape {shapes[0]}, and in the other "
+                    f"model {shapes[1]}. Give models of one architecture, or another part."
                 )
-            weights[name] = weight.to(own[name])
+            weights[name] = weight.to(parameters[name])
     return weights
 
 
@@ -69,7 +70,7 @@ def stripped_weights(model: nn.Module, parts: Sequence[str], function: str) -> d
     Raises ConfigError for an unknown part, ModelError for adapters of DoRA.
     """
     own_parts = ModelParts.of(model)
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     weights = {}
     for name in dict.fromkeys(name for part in parts for name in own_parts.select(part)):
         path, _, leaf = name.rpartition(".")
@@ -82,9 +83,9 @@ def stripped_weights(model: nn.Module, parts: Sequence[str], function: str) -> d
         if is_norm(module) and leaf == "weight":
             weights[name] = _neutral_scale(module)
         elif any(scale in path.split(".") for scale in SCALES):
-            weights[name] = torch.ones_like(own[name]).detach()
+            weights[name] = torch.ones_like(parameters[name]).detach()
         else:
-            weights[name] = torch.zeros_like(own[name]).detach()
+            weights[name] = torch.zeros_like(parameters[name]).detach()
     return weights
 
 
@@ -107,10 +108,10 @@ def perturbed_weights(
 
     Each row of a matrix, and each vector, moves as far as it does; rows that stay do not move.
     """
-    own = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     weights = {}
     for name, replacement in replacements.items():
-        weight = own[name].detach()
+        weight = parameters[name].detach()
         generator = torch.Generator().manual_seed(derive(seed, "perturbation", name))
         noise = torch.randn(weight.shape, generator=generator).to(weight)
         change = replacement.to(weight) - weight
@@ -198,8 +199,8 @@ def visit_changes(
     for change in planned:
         network = models[change.model]
         weights = change.make_weights(models, seed=seed, function=function)
-        own = dict(network.named_parameters())
-        differences = (weight.double() - own[name].double() for name, weight in weights.items())
+        parameters = dict(network.named_parameters())
+        differences = (weight.double() - parameters[name].double() for name, weight in weights.items())
         norm = sqrt(sum(float(difference.square().sum()) for difference in differences))
         replacements = {name: nn.Parameter(weight, requires_grad=False) for name, weight in weights.items()}
         with replaced_parameters(network, replacements), torch.no_grad():

@@ -67,7 +67,7 @@ def list_parts(model: nn.Module) -> dict[str, list[str]]:
 def swap_parts(model: AnyModel, other: nn.Module, parts: Iterable[str] | Mapping[str, str]) -> AnyModel:
     """Return a copy of a model in which parts have the weights of another model.
 
-    ``parts`` are names of ``list_parts`` or unions. A mapping names the part of ``other`` for each part of
+    ``parts`` Names of ``list_parts`` or unions. A mapping names the part of ``other`` for each part of
     ``model``: ``swap_parts(model, model, {"modules of qab": "modules of qad"})`` reads qab with the modules
     of qad. ``other`` may be an encoder without a head, such as the encoder before fine-tuning, if no part is
     in the head. Only parameters are swapped.
@@ -95,9 +95,9 @@ def swap_parts(model: AnyModel, other: nn.Module, parts: Iterable[str] | Mapping
 def strip_parts(model: AnyModel, parts: Iterable[str]) -> AnyModel:
     """Return a copy of a model without the contribution of parts.
 
-    Their weights are 0, so that adapters, LoRA, attention and feed-forward add nothing to their inputs. Norms
-    become the identity after normalisation (weight 1, bias 0), and IA3 scales by 1. Without embeddings all
-    subwords are equal; without a head all labels are.
+    ``parts`` Names of ``list_parts`` or unions. Their weights are 0, so that adapters, LoRA, attention and
+    feed-forward add nothing to their inputs. Norms normalise only (weight 1, bias 0), and IA3 scales by 1.
+    Without embeddings all subwords are equal; without a head all labels are.
 
     ConfigError for an unknown part. ModelError for adapters of DoRA, whose magnitudes have no neutral value.
 
@@ -115,10 +115,10 @@ def perturb_parts(model: AnyModel, other: nn.Module, parts: Iterable[str], *, se
     """Return a copy of a model in which parts move as far as to another model, in a random direction.
 
     It is the control of ``swap_parts``: each row of a matrix, and each vector, moves by as much as it differs
-    in ``other``, and rows that do not differ stay. The direction depends on ``seed`` and the parameter's
-    name.
+    in ``other``, and rows that do not differ stay. ``parts`` Names of ``list_parts`` or unions. The direction
+    depends on ``seed`` and the parameter's name.
 
-    Errors as for ``swap_parts``.
+    ConfigError for an unknown part. ModelError where the models differ in parameters, shapes or buffers.
 
     Device: as ``model``; numbers are drawn on the CPU. Cost: the memory of one more model.
 
@@ -152,12 +152,12 @@ def score_parts(
     "none". What a part of ``end`` adds to ``start`` and what ``end`` loses without it are different
     questions; gains of single parts do not sum to the whole gain.
 
-    ``parts`` are names of ``list_parts`` or unions. Default: all parts, layers and kinds of parts.
+    ``parts`` Names of ``list_parts`` or unions. Default: all parts, layers and kinds of parts.
     ``changes``: "swap"; "strip" removes a part, as ``strip_parts``; "random" moves it as far as the swap, in
     ``draws`` random directions, as ``perturb_parts``. ``score`` is called with a copy in evaluation mode; the
     models stay as they are.
 
-    ConfigError for an unknown part; ModelError where the models differ in parameters, buffers or labels;
+    ConfigError for an unknown part, ModelError where the models differ in parameters, buffers or labels, and
     DataError for a score that is no number.
 
     Device: as the models. Cost: a call of ``score`` for each row.

@@ -58,15 +58,12 @@ class ModelPart:
 def assign_parts(model: nn.Module) -> dict[str, ModelPart]:
     """Return the part of each parameter, by the parameter's name.
 
-    Modules of torch that are no model of transformers have a part for each direct child.
+    A module of torch around a model of transformers, such as one of sentence-transformers, has the parts of
+    this model. It has a part for each other child.
     """
     names = [name for name, _ in model.named_parameters()]
-    if not hasattr(getattr(model, "config", None), "model_type"):
-        children = {name for name, _ in model.named_children()}
-        return {
-            name: ModelPart(None, name.partition(".")[0] if name.partition(".")[0] in children else REST)
-            for name in names
-        }
+    if not is_of_transformers(model):
+        return _wrapper_parts(model)
     network = cast(Model, model)
     parts = _encoder_parts(network)
     heads = head_parameters(model)
@@ -82,6 +79,24 @@ def assign_parts(model: nn.Module) -> dict[str, ModelPart]:
             part = ModelPart(part.layer, NORMS)
         parts[name] = part
     return {name: parts[name] for name in names} | _added_parts(network)
+
+
+def is_of_transformers(module: nn.Module) -> bool:
+    """Return whether a module is a model of transformers."""
+    return hasattr(getattr(module, "config", None), "model_type")
+
+
+def _wrapper_parts(model: nn.Module) -> dict[str, ModelPart]:
+    children = {name for name, _ in model.named_children()}
+    first_words = {name: name.partition(".")[0] for name, _ in model.named_parameters()}
+    parts = {
+        name: ModelPart(None, child if child in children else REST) for name, child in first_words.items()
+    }
+    paths = [path for path, module in model.named_modules() if is_of_transformers(module)]
+    for path in paths[:1]:
+        inner_parts = assign_parts(model.get_submodule(path))
+        parts |= {f"{path}.{name}": part for name, part in inner_parts.items()}
+    return parts
 
 
 def _encoder_parts(model: Model) -> dict[str, ModelPart]:
@@ -267,18 +282,18 @@ def match_parameters(
 
     Raises ConfigError for an unknown part, ModelError where no names match.
     """
-    own, others = (parts[side].select(names[side]) for side in (0, 1))
+    selected, others = (parts[side].select(names[side]) for side in (0, 1))
     prefixes = [_prefix_of(model) for model in models]
     names_inside = _NamesInside(models[0])
     for shorten in (str, names_inside.without_language, names_inside.without_layer):
-        keys = {shorten(name.removeprefix(prefixes[0])): name for name in own}
+        keys = {shorten(name.removeprefix(prefixes[0])): name for name in selected}
         other_keys = {shorten(name.removeprefix(prefixes[1])): name for name in others}
-        if len(keys) == len(own) and keys.keys() == other_keys.keys():
+        if len(keys) == len(selected) and keys.keys() == other_keys.keys():
             return {name: other_keys[key] for key, name in keys.items()}
     raise ModelError(
-        f"part {names[0]!r}: the model has {len(own)} parameters there, such as {own[0]!r}, and the other "
-        f"model {len(others)} in {names[1]!r}, such as {others[0]!r}, of different names. Swap parts of "
-        f"one kind between models of one architecture."
+        f"part {names[0]!r}: the model has {len(selected)} parameters there, such as {selected[0]!r}, and "
+        f"{names[1]!r} of the other model {len(others)}, such as {others[0]!r}. Swap parts of one kind "
+        f"between models of one architecture."
     )
 
 
