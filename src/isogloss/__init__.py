@@ -57,6 +57,13 @@ if TYPE_CHECKING:
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
+    from isogloss.features.module_swap.functions import (
+        list_parts,
+        perturb_parts,
+        score_parts,
+        strip_parts,
+        swap_parts,
+    )
     from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
     from isogloss.features.searching.functions import search
     from isogloss.features.searching.search import Search, Trial
@@ -184,6 +191,7 @@ __all__ = [
     "fit_temperature",
     "gradient_conflict",
     "language_gates",
+    "list_parts",
     "load_corpus",
     "load_encoder",
     "load_model",
@@ -192,6 +200,7 @@ __all__ = [
     "mixing",
     "move",
     "path",
+    "perturb_parts",
     "plane",
     "project_labels",
     "random_direction",
@@ -203,10 +212,13 @@ __all__ = [
     "retrieval",
     "run",
     "score_bound",
+    "score_parts",
     "search",
     "shift_adapter",
     "silver_labels",
     "states",
+    "strip_parts",
+    "swap_parts",
     "word_distances",
 ]
 

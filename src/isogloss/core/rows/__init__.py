@@ -26,7 +26,11 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 class RowClass(Protocol):
-    """The class of a kind of row."""
+    """The class of a kind of row.
+
+    Rows about several models name the columns of their ids in ``subjects``, that of the model whose facts
+    are joined first. Default: ``model``.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     frame: ClassVar[str]
