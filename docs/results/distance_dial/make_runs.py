@@ -1,0 +1,114 @@
+"""Run recipe.toml at every distance: `python make_runs.py OUT [DRAWS]`, and write OUT/rows.csv.
+
+DRAWS is the number of draws of languages, each with a separate seed (default: 4). OUT/permuted receives
+treebanks whose tags are permuted over all words, for the negative control.
+"""
+
+import random
+import sys
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+import isogloss
+from isogloss.features.built_in_languages import examples
+from isogloss.reports.measurements import read_measurements
+
+HERE = Path(__file__).parent
+TARGETS = (
+    "qaa_Wrd{}_000", "qaa_Wrd{}_100", "qaa_Ord{}_100", "qaa_Scr{}_100", "qad_Wld{}_000", "qad_Wld{}_100",
+    "qaa_Wrd{}_025", "qaa_Ord{}_040", "qaa_Scr{}_025", "qaa_Wrd{}_050",
+)  # fmt: skip
+"""Codes by the letter of the draw."""
+
+PERMUTED_OF = "qaa_Wrd{}_100"
+PERMUTED = "qt{}"
+"""Code of the language with permuted tags."""
+
+LABELLED = ("source-only", "few-shot", "bilingual")
+SENTENCES = {"train": 600, "dev": 200, "test": 400}
+"""Methods and sentences of the control with permuted tags."""
+
+
+def write_permuted(folder: Path, letter: str, seed: int) -> None:
+    """Write a treebank with tags permuted over all words of train and dev. The test tags are right."""
+    code = PERMUTED.format(letter)
+    path = folder / "ud" / "UD_Permuted-PER"
+    path.mkdir(parents=True, exist_ok=True)
+    for split, count in SENTENCES.items():
+        trees = [tree for _, tree in zip(range(count), examples("ud", PERMUTED_OF.format(letter), split))]
+        tags = [tag for tree in trees for tag in tree.tags]
+        if split != "test":
+            random.Random(seed).shuffle(tags)
+        rest = iter(tags)
+        lines = []
+        for tree in trees:
+            for line in tree.lines:
+                fields = line.split("\t")
+                if not line.startswith("#"):
+                    fields[3] = next(rest)
+                lines.append("\t".join(fields))
+            lines.append("")
+        text = "\n".join(lines) + "\n"
+        (path / f"{code}_per-ud-{split}.conllu").write_text(text, encoding="utf-8")
+
+
+def change(recipe: dict, target: str, seed: int) -> dict:
+    """Return the recipe for a target and a seed."""
+    adjust = [table | {"pairs": [f"qaa-{target}"]} for table in recipe["adjust"]]
+    return recipe | {
+        "title": f"Methods at a known distance: {target}",
+        "adjust": adjust,
+        "grid": recipe["grid"] | {"targets": [target], "seeds": [seed]},
+    }
+
+
+def make_control(recipe: dict, letter: str, seed: int) -> dict:
+    """Return the recipe of the language with permuted tags, which has no bitext."""
+    grid = recipe["grid"]
+    methods = [
+        {key: value for key, value in method.items() if key != "encoders"}
+        for method in grid["method"]
+        if method["name"] in LABELLED and "auxiliary" not in method
+    ]
+    grid = grid | {"targets": [PERMUTED.format(letter)], "seeds": [seed], "method": methods}
+    return {
+        "title": "Methods on permuted tags",
+        "encoder": recipe["encoder"],
+        "grid": grid,
+        "measure": recipe["measure"],
+    }
+
+
+def read_rows(folder: Path) -> pd.DataFrame:
+    """Return the test accuracy of each model in its target and in the source."""
+    measurements = read_measurements(folder)
+    labels = {key: label for label, ids in measurements.methods.items() for key in ids}
+    rows = measurements.frame("scores")
+    rows = rows[rows["main"].eq(True)]
+    methods = rows["model"].map(labels)
+    if "encoder.adjusted" in rows:
+        methods = methods.where(rows["encoder.adjusted"].fillna("").eq(""), "adjusted")
+    rows = rows.assign(method=methods, score=rows["score"].round(6))
+    columns = ["task", "method", "target", "language", "seed", "score", "examples"]
+    return rows[columns].drop_duplicates(columns[:-2]).sort_values(columns)
+
+
+def main(out: Path, draws: int) -> None:
+    """Run the draws one after the other, so that an interrupted study has complete ones."""
+    recipe = tomllib.loads((HERE / "recipe.toml").read_text(encoding="utf-8"))
+    for seed, letter in enumerate("abcdefgh"[:draws]):
+        write_permuted(out / "permuted", letter, seed)
+        recipes = [change(recipe, target.format(letter), seed) for target in TARGETS]
+        for changed_recipe in recipes:
+            isogloss.run(changed_recipe, out=out / "runs", engine="serial", report=False)
+        control = make_control(recipe, letter, seed)
+        data = out / "permuted"
+        isogloss.run(control, out=out / "control", data=data, engine="serial", report=False)
+        rows = pd.concat([read_rows(out / folder) for folder in ("runs", "control")])
+        rows.drop_duplicates().to_csv(out / "rows.csv", index=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else 4)
