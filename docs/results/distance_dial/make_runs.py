@@ -24,9 +24,9 @@ TARGETS = (
 """Codes by the letter of the draw."""
 
 LONG = "alignment loss"
-"""Method that reads 20,000 translations, trained at distance 1 and in the control only."""
+"""Method that reads 20,000 translations, trained for some targets only."""
 
-LONG_AT = ("_100", "Wld{}_000")
+LONG_AT = ("qaa_Wrd{}_100", "qad_Wld{}_000", "qad_Wld{}_100")
 
 PERMUTED_OF = "qaa_Wrd{}_100"
 PERMUTED = "qt{}"
@@ -64,9 +64,7 @@ def change(recipe: dict, target: str, seed: int) -> dict:
     """Return the recipe for a target and a seed."""
     code = target.format("abcdefgh"[seed])
     methods = [
-        method
-        for method in recipe["grid"]["method"]
-        if method.get("label") != LONG or target.endswith(LONG_AT)
+        method for method in recipe["grid"]["method"] if method.get("label") != LONG or target in LONG_AT
     ]
     return recipe | {
         "title": f"Methods at a known distance: {code}",

@@ -28,17 +28,14 @@ GROUPS = {
 }
 """Targets by order of subject, verb and object (SVO, SOV, VSO), and three languages of other groups."""
 
+DIRECTIONS = tuple(sorted({language for languages in GROUPS.values() for language in languages}))
+"""Languages with a bilingual model."""
+
 TASKS = {"upos": "tags.toml", "text-classification": "subjects.toml"}
 SEEDS = 8
 SENTENCES = 150
 SOURCE = "qaa"
 LONGER = ("longer", "longer, lower rate", "longer, higher rate")
-
-
-def others(target: str) -> tuple[str, ...]:
-    """Return the next three languages in alphabetical order, from the first after the last."""
-    start = LANGUAGES.index(target)
-    return tuple(LANGUAGES[(start + step) % len(LANGUAGES)] for step in (1, 2, 3))
 
 
 def outside(target: str) -> tuple[str, ...]:
@@ -119,7 +116,7 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
     """Yield the scores of all ways to leave the source-only model of a seed."""
     source = study.model("source-only", "", seed)
     start = source.network
-    bilingual = {language: study.model("bilingual", language, seed).network for language in LANGUAGES}
+    bilingual = {language: study.model("bilingual", language, seed).network for language in DIRECTIONS}
     soups = {
         "soup of source seeds": [
             study.model("source-only", "", (seed + step) % SEEDS).network
@@ -131,13 +128,13 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
     fixed = {"source": start, "longer": soups["soup of longer sources"][0]}
     fixed |= {name: isogloss.average(models) for name, models in soups.items() if len(models) == len(LONGER)}
     for target in LANGUAGES:
-        own = difference(bilingual[target], start)
-        arms = dict(fixed) | {"own": bilingual[target]}
-        for name, languages in (("others", others(target)), ("outside", outside(target))):
-            models = [start, *(bilingual[language] for language in languages)]
-            for alpha in (0.5, 1.0):
-                shares = [1 - alpha, *([alpha / 3] * 3)]
-                arms[f"{name} {alpha}"] = isogloss.average(models, shares)
+        arms = dict(fixed)
+        if target in bilingual:
+            arms["own"] = bilingual[target]
+        models = [start, *(bilingual[language] for language in outside(target))]
+        for alpha in (0.5, 1.0):
+            shares = [1 - alpha, *([alpha / 3] * 3)]
+            arms[f"outside {alpha}"] = isogloss.average(models, shares)
         mean = difference(arms["outside 1.0"], start)
         arms["random"] = isogloss.move(start, random_like(start, mean, derive(seed, target)), 1.0)
         arms["joint"] = study.model("joint", "+".join(outside(target)), seed).network
@@ -146,8 +143,9 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
             row["score"] = round(study.score(source, network, target), 4)
             if target in (LANGUAGES[0], "qad", "qaf") or name not in fixed:
                 row["source_score"] = round(study.score(source, network, SOURCE), 4)
-            if name.endswith("1.0"):
-                row["cosine_with_own"] = round(cosine(difference(network, start), own), 4)
+            if name.endswith("1.0") and target in bilingual:
+                own = difference(bilingual[target], start)
+                row["cosine_with_own"] = round(cosine(mean, own), 4)
             yield row
 
 
