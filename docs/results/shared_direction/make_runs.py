@@ -1,7 +1,8 @@
-"""Train and score the models of the shared direction: `python make_runs.py OUT DATA SEEDS`.
+"""Train and score the models of the shared direction: `python make_runs.py train|score OUT DATA SEEDS`.
 
-DATA is what make_files.py writes, and SEEDS are digits as in 0123. OUT/SEED.csv receives a row for each task,
-target and way to leave the source-only model without a label of the target (and with its labels: own).
+DATA is what make_files.py writes, and SEEDS are digits as in 0123. Scores need all models: OUT/SEED.csv
+receives a row for each task, target and way to leave the source-only model without a label of the target (and
+with its labels: own).
 """
 
 import csv
@@ -32,7 +33,6 @@ DIRECTIONS = tuple(sorted({language for languages in GROUPS.values() for languag
 """Languages with a bilingual model."""
 
 TASKS = {"upos": "tags.toml", "text-classification": "subjects.toml"}
-SEEDS = 8
 SENTENCES = 150
 SOURCE = "qaa"
 LONGER = ("longer", "longer, lower rate", "longer, higher rate")
@@ -84,6 +84,12 @@ class Study:
         """Load a model."""
         return isogloss.load_model(self.out / self.folders[label, target, seed])
 
+    def successive_seeds(self, seed: int) -> list[int]:
+        """Return a seed and the next two that were trained, from the first after the last."""
+        seeds = sorted(number for label, _, number in self.folders if label == "source-only")
+        start = seeds.index(seed)
+        return [seeds[(start + step) % len(seeds)] for step in range(3)]
+
     def score(self, model: isogloss.Model, network: nn.Module, language: str) -> float:
         """Return the accuracy of a network in a language, in percent."""
         inputs, gold = self.tests[language]
@@ -119,14 +125,12 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
     bilingual = {language: study.model("bilingual", language, seed).network for language in DIRECTIONS}
     soups = {
         "soup of source seeds": [
-            study.model("source-only", "", (seed + step) % SEEDS).network
-            for step in range(3)
-            if ("source-only", "", (seed + step) % SEEDS) in study.folders
+            study.model("source-only", "", later).network for later in study.successive_seeds(seed)
         ],
         "soup of longer sources": [study.model(label, "", seed).network for label in LONGER],
     }
     fixed = {"source": start, "longer": soups["soup of longer sources"][0]}
-    fixed |= {name: isogloss.average(models) for name, models in soups.items() if len(models) == len(LONGER)}
+    fixed |= {name: isogloss.average(models) for name, models in soups.items()}
     for target in LANGUAGES:
         arms = dict(fixed)
         if target in bilingual:
@@ -149,25 +153,28 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
             yield row
 
 
-def main(out: Path, data: Path, seeds: str) -> None:
-    """Train and score one seed after the other. Soups of seeds need the two seeds that follow."""
-    for seed in map(int, seeds):
-        for task, recipe in TASKS.items():
-            folder = out / task
-            isogloss.run(
-                HERE / recipe,
-                out=folder,
-                data=data if task != "upos" else None,
-                changes={"grid.seeds": [seed]},
-                engine="serial",
-                report=False,
-            )
-    for seed in map(int, seeds):
-        tables = [
-            pd.DataFrame(score_seed(Study(out / task, task, data), seed)).assign(task=task) for task in TASKS
-        ]
-        pd.concat(tables).to_csv(out / f"{seed}.csv", index=False)
+def train(out: Path, data: Path, seed: int) -> None:
+    """Train the models of a seed."""
+    for task, recipe in TASKS.items():
+        isogloss.run(
+            HERE / recipe,
+            out=out / task,
+            data=data if task != "upos" else None,
+            changes={"grid.seeds": [seed]},
+            engine="serial",
+            report=False,
+        )
+
+
+def score(out: Path, data: Path, seed: int) -> None:
+    """Score the models of a seed. Soups of seeds take the next two seeds that were trained."""
+    tables = [
+        pd.DataFrame(score_seed(Study(out / task, task, data), seed)).assign(task=task) for task in TASKS
+    ]
+    pd.concat(tables).to_csv(out / f"{seed}.csv", index=False)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    do = {"train": train, "score": score}[sys.argv[1]]
+    for digit in sys.argv[4]:
+        do(Path(sys.argv[2]), Path(sys.argv[3]), int(digit))
