@@ -175,11 +175,11 @@ def measure_turns(name: str, measure: Measure, earlier: Path, folder: Path, roun
         )
         for index in range(rounds)
     ]
-    before, now, peer = (
+    earlier_cost, cost, cost_of_peer = (
         None if None in numbers else min(numbers) for numbers in zip(*rounds_measured, strict=True)
     )
-    row = {"measure": name, "unit": measure.unit, "before": before, "now": now}
-    row |= {"peer": measure.peer_name, "peer's": peer} if measure.peer else {}
+    row = {"measure": name, "unit": measure.unit, "before": earlier_cost, "now": cost}
+    row |= {"peer": measure.peer_name, "peer's": cost_of_peer} if measure.peer else {}
     print(json.dumps(row), file=sys.stderr, flush=True)
     return row
 
@@ -210,7 +210,7 @@ def environment(tree: Path) -> dict[str, str]:
 
 def seconds_of(tree: Path, words: Sequence[str]) -> float:
     """Return the processor seconds of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, *words],
         check=True,
@@ -218,13 +218,13 @@ def seconds_of(tree: Path, words: Sequence[str]) -> float:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime - usage_before.ru_utime - usage_before.ru_stime
 
 
-def number_of(tree: Path, code: str, *arguments: object) -> float:
+def number_of(tree: Path, script: str, *arguments: object) -> float:
     """Return the number that a script prints last."""
-    words = [sys.executable, "-c", code, *map(str, arguments)]
+    words = [sys.executable, "-c", script, *map(str, arguments)]
     result = subprocess.run(words, check=True, env=environment(tree), capture_output=True, text=True)
     return float(result.stdout.split()[-1])
 
@@ -258,9 +258,9 @@ def bytes_of_pair(tree: Path, folder: Path) -> float:
     return (number_of(tree, ALIGNED, many) - number_of(tree, ALIGNED, few)) / (many - few)
 
 
-def with_study(code: str) -> Callable[[Path, Path], float]:
+def with_study(script: str) -> Callable[[Path, Path], float]:
     return lambda tree, folder: number_of(
-        tree, code, json.dumps({**STUDY, "measure": [{"name": "scores"}]}), folder
+        tree, script, json.dumps({**STUDY, "measure": [{"name": "scores"}]}), folder
     )
 
 

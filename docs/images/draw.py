@@ -245,6 +245,20 @@ def steps(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=7, ncols=4, loc="lower center", bbox_to_anchor=(0.4, 1))
 
 
+def before_and_after(axes: Axes) -> None:
+    """Ratios of an earlier version and of a peer to this version, by measure."""
+    rows = json.loads((BENCHMARKS / "before-and-after.json").read_text(encoding="utf-8"))
+    rows = [row for row in rows if row["measure"] != "import torch"][::-1]
+    ratios = pd.Series({row["measure"]: row["before"] / row["now"] for row in rows})
+    axes.barh(ratios.index, ratios, color=BLUE)
+    peers = {row["measure"]: row["peer's"] / row["now"] for row in rows if row.get("peer's")}
+    axes.plot(list(peers.values()), list(peers), "D", color=ORANGE, label="pipeline of transformers")
+    axes.axvline(1, color="#bbb", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("before : now (processor seconds, operations, requests or bytes)")
+    axes.legend(frameon=False, fontsize=7)
+
+
 def tasks(axes: Axes) -> None:
     """English and the other languages in five tasks: how far scores are above the constant baseline."""
     rows = pd.read_csv(RESULTS / "tasks/rows-scores.csv")
@@ -441,7 +455,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, claims, verdicts, steps, tasks, files_read, gpu, memory,
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

@@ -44,7 +44,7 @@ SENTENCES = {"train": 600, "dev": 200, "test": 400}
 
 def write_permuted(folder: Path, letter: str, seed: int) -> None:
     """Write a treebank with tags permuted over all words of train and dev. The test tags are right."""
-    code = PERMUTED.format(letter)
+    language = PERMUTED.format(letter)
     path = folder / "ud" / "UD_Permuted-PER"
     path.mkdir(parents=True, exist_ok=True)
     for split, count in SENTENCES.items():
@@ -62,19 +62,19 @@ def write_permuted(folder: Path, letter: str, seed: int) -> None:
                 lines.append("\t".join(fields))
             lines.append("")
         text = "\n".join(lines) + "\n"
-        (path / f"{code}_per-ud-{split}.conllu").write_text(text, encoding="utf-8")
+        (path / f"{language}_per-ud-{split}.conllu").write_text(text, encoding="utf-8")
 
 
 def change(recipe: dict, target: str, seed: int) -> dict:
     """Return the recipe for a target and a seed."""
-    code = target.format(LETTERS[seed])
+    language = target.format(LETTERS[seed])
     methods = [
         method for method in recipe["grid"]["method"] if method.get("label") != LONG or target in LONG_AT
     ]
     return recipe | {
-        "title": f"Methods at a known distance: {code}",
-        "adjust": [table | {"pairs": [f"qaa-{code}"]} for table in recipe["adjust"]],
-        "grid": recipe["grid"] | {"targets": [code], "seeds": [seed], "method": methods},
+        "title": f"Methods at a known distance: {language}",
+        "adjust": [table | {"pairs": [f"qaa-{language}"]} for table in recipe["adjust"]],
+        "grid": recipe["grid"] | {"targets": [language], "seeds": [seed], "method": methods},
     }
 
 
@@ -109,7 +109,7 @@ def read_rows(folder: Path) -> pd.DataFrame:
     return rows[columns].drop_duplicates(columns[:-2]).sort_values(columns)
 
 
-def main(out: Path, draws: str) -> None:
+def main(folder: Path, draws: str) -> None:
     """Run distances 0 and 1 and the controls of all draws, then the distances between."""
     recipe = tomllib.loads((HERE / "recipe.toml").read_text(encoding="utf-8"))
     for targets in (TARGETS[:FIRST], TARGETS[FIRST:]):
@@ -117,13 +117,13 @@ def main(out: Path, draws: str) -> None:
             seed = LETTERS.index(letter)
             for target in targets:
                 changed_recipe = change(recipe, target, seed)
-                isogloss.run(changed_recipe, out=out / letter, engine="serial", report=False)
-            data = out / "permuted"
+                isogloss.run(changed_recipe, out=folder / letter, engine="serial", report=False)
+            data = folder / "permuted"
             write_permuted(data, letter, seed)
             control = make_control(recipe, letter, seed)
-            isogloss.run(control, out=out / f"{letter}-control", data=data, engine="serial", report=False)
-            rows = pd.concat([read_rows(out / letter), read_rows(out / f"{letter}-control")])
-            rows.drop_duplicates().to_csv(out / f"{letter}.csv", index=False)
+            isogloss.run(control, out=folder / f"{letter}-control", data=data, engine="serial", report=False)
+            rows = pd.concat([read_rows(folder / letter), read_rows(folder / f"{letter}-control")])
+            rows.drop_duplicates().to_csv(folder / f"{letter}.csv", index=False)
 
 
 if __name__ == "__main__":

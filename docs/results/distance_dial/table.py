@@ -2,7 +2,7 @@
 
 It writes gains.csv from rows.csv. With FOLDER, where make_runs.py wrote the rows of each draw, it writes
 rows.csv first. A gain is the score minus that of source-only in the same target and draw; intervals are 95 %
-t intervals over draws. Tests are made at distance 1 (Holm over methods and dials) and in each negative
+t intervals over draws. Tests compare at distance 1 (Holm over methods and dials) and in each negative
 control (one-sided, Holm over its methods).
 """
 

@@ -70,9 +70,9 @@ def cosine(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> float:
 class Study:
     """Finished models of a task by recipe label, target and seed, and the test sets."""
 
-    def __init__(self, out: Path, task: str, data: Path) -> None:
-        self.out = out
-        measurements = read_measurements(out)
+    def __init__(self, folder: Path, task: str, data: Path) -> None:
+        self.folder = folder
+        measurements = read_measurements(folder)
         labels = {key: label for label, ids in measurements.methods.items() for key in ids}
         runs = {key: run for key, run in measurements.runs.items() if isinstance(run, FineTune)}
         self.folders = {
@@ -82,7 +82,7 @@ class Study:
 
     def model(self, label: str, target: str, seed: int) -> isogloss.Model:
         """Load a model."""
-        return isogloss.load_model(self.out / self.folders[label, target, seed])
+        return isogloss.load_model(self.folder / self.folders[label, target, seed])
 
     def successive_seeds(self, seed: int) -> list[int]:
         """Return a seed and the next two that were trained, from the first after the last."""
@@ -148,17 +148,17 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
             if target in (LANGUAGES[0], "qad", "qaf") or name not in fixed:
                 row["source_score"] = round(study.score(source, network, SOURCE), 4)
             if name.endswith("1.0") and target in bilingual:
-                own = difference(bilingual[target], start)
-                row["cosine_with_own"] = round(cosine(mean, own), 4)
+                target_delta = difference(bilingual[target], start)
+                row["cosine_with_own"] = round(cosine(mean, target_delta), 4)
             yield row
 
 
-def train(out: Path, data: Path, seed: int) -> None:
+def train(folder: Path, data: Path, seed: int) -> None:
     """Train the models of a seed."""
     for task, recipe in TASKS.items():
         isogloss.run(
             HERE / recipe,
-            out=out / task,
+            out=folder / task,
             data=data if task != "upos" else None,
             changes={"grid.seeds": [seed]},
             engine="serial",
@@ -166,12 +166,12 @@ def train(out: Path, data: Path, seed: int) -> None:
         )
 
 
-def score(out: Path, data: Path, seed: int) -> None:
+def score(folder: Path, data: Path, seed: int) -> None:
     """Score the models of a seed. Soups of seeds take the next two seeds that were trained."""
     tables = [
-        pd.DataFrame(score_seed(Study(out / task, task, data), seed)).assign(task=task) for task in TASKS
+        pd.DataFrame(score_seed(Study(folder / task, task, data), seed)).assign(task=task) for task in TASKS
     ]
-    pd.concat(tables).to_csv(out / f"{seed}.csv", index=False)
+    pd.concat(tables).to_csv(folder / f"{seed}.csv", index=False)
 
 
 if __name__ == "__main__":

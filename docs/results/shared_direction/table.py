@@ -32,11 +32,11 @@ def flip_signs(values: Sequence[float]) -> float:
     return sum(total >= observed for total in sums) / len(sums)
 
 
-def describe(task: str, what: str, values: "pd.Series[float]", *, tested: bool) -> dict[str, object]:
+def describe(task: str, contrast: str, values: "pd.Series[float]", *, tested: bool) -> dict[str, object]:
     """Return the estimate over languages."""
     values = values.dropna()
     estimate = crossed_estimate(list(values))
-    row = {"task": task, "what": what, "languages": len(values), "points": estimate.mean}
+    row = {"task": task, "what": contrast, "languages": len(values), "points": estimate.mean}
     row |= {"low": estimate.low, "high": estimate.high, "positive": int((values > 0).sum())}
     if tested:
         row |= {"p": estimate.p_value(), "p_signs": flip_signs(list(values))}

@@ -28,9 +28,9 @@ def shuffle_verses(bible: Path, data: Path, seed: int = 0) -> None:
     for language, shift in zip(LANGUAGES, (0, *shifts), strict=True):
         verses = [rows[index][language] for index in np.roll(order, shift)]
         write_lines(data / "shuffled_verses" / f"{language}.txt", verses)
-    for code, shift in (("en", 0), ("sco", shifts[0])):
+    for language, shift in (("en", 0), ("sco", shifts[0])):
         verses = [rows[index]["en"] for index in np.roll(order, shift)]
-        write_lines(data / "english_verses" / f"{code}.txt", verses)
+        write_lines(data / "english_verses" / f"{language}.txt", verses)
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
