@@ -76,7 +76,7 @@ def planned_parts(sources: Sources) -> dict[str, str]:
         states = [part for corpus in described for part in (corpus.name, corpus.state())]
         parts["described corpus"] = " ".join(states)
     if sources.data.partition(":")[0] == HUB or any(corpus.hub for corpus in sources.described):
-        parts["commit of a dataset of the hub"] = stamp([user_cache() / HUB / "commits"])
+        parts["commit on the hub"] = stamp([user_cache() / HUB / "commits"])
     return parts
 
 
