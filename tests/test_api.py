@@ -78,6 +78,7 @@ PUBLIC = [
     "ensemble_projection",
     "expected_score",
     "fit_temperature",
+    "fusing",
     "gradient_conflict",
     "language_gates",
     "list_parts",

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from isogloss.features.gradient_conflict.functions import gradient_conflict
     from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
     from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
+    from isogloss.features.language_fusion.functions import fusing
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
@@ -189,6 +190,7 @@ __all__ = [
     "ensemble_projection",
     "expected_score",
     "fit_temperature",
+    "fusing",
     "gradient_conflict",
     "language_gates",
     "list_parts",

@@ -470,6 +470,7 @@ HELD_BY = {
     "score_parts": "test_rows_are_what_the_function_returns",
     "strip_parts": "test_removed_adapters_of_peft_leave_the_base_model",
     "swap_parts": "test_a_part_moved_into_the_start_is_the_end_with_all_other_parts_of_the_start",
+    "fusing": "test_each_adapter_computes_the_equation",
     "path": "test_both_ends_of_a_path_are_the_models_as_transformers_has_them",
     "plane": "test_both_axes_of_a_plane_are_paths",
     "project_labels": "test_tags_are_those_of_linked_words",

@@ -400,6 +400,7 @@ def _check_method(planning: Planning, cell: GridCell, entry: MethodEntry) -> Non
 def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
+    entry.method.check_peft(entry.peft)
     if entry.peft and facts:
         with planning.sources.assuming_packages():
             entry.peft.check(FAMILIES[facts.family])
