@@ -38,11 +38,6 @@ SOURCE = "qaa"
 LONGER = ("longer", "longer, lower rate", "longer, higher rate")
 
 
-def outside(target: str) -> tuple[str, ...]:
-    """Return three languages outside of the target's group."""
-    return next(languages for group, languages in GROUPS.items() if target in group)
-
-
 def random_like(model: nn.Module, direction: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
     """Return a random direction that is as long as another one in each parameter."""
     drawn = isogloss.random_direction(model, seed=seed)
@@ -131,26 +126,28 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
     }
     fixed = {"source": start, "longer": soups["soup of longer sources"][0]}
     fixed |= {name: isogloss.average(models) for name, models in soups.items()}
-    for target in LANGUAGES:
-        arms = dict(fixed)
-        if target in bilingual:
-            arms["own"] = bilingual[target]
-        models = [start, *(bilingual[language] for language in outside(target))]
-        for alpha in (0.5, 1.0):
-            shares = [1 - alpha, *([alpha / 3] * 3)]
-            arms[f"outside {alpha}"] = isogloss.average(models, shares)
+    start_score = study.score(source, start, SOURCE)
+    for group, languages in GROUPS.items():
+        models = [start, *(bilingual[language] for language in languages)]
+        arms = {
+            f"outside {alpha}": isogloss.average(models, [1 - alpha, *([alpha / 3] * 3)])
+            for alpha in (0.5, 1.0)
+        }
         mean = difference(arms["outside 1.0"], start)
-        arms["random"] = isogloss.move(start, random_like(start, mean, derive(seed, target)), 1.0)
-        arms["joint"] = study.model("joint", "+".join(outside(target)), seed).network
-        for name, network in arms.items():
-            row = {"seed": seed, "target": target, "arm": name}
-            row["score"] = round(study.score(source, network, target), 4)
-            if target in (LANGUAGES[0], "qad", "qaf") or name not in fixed:
-                row["source_score"] = round(study.score(source, network, SOURCE), 4)
-            if name.endswith("1.0") and target in bilingual:
-                target_delta = difference(bilingual[target], start)
-                row["cosine_with_own"] = round(cosine(mean, target_delta), 4)
-            yield row
+        arms["random"] = isogloss.move(start, random_like(start, mean, derive(seed, *group)), 1.0)
+        arms["joint"] = study.model("joint", "+".join(languages), seed).network
+        source_scores = {"source": start_score}
+        source_scores |= {name: study.score(source, arms[name], SOURCE) for name in ("outside 1.0", "joint")}
+        for target in group:
+            own = {"own": bilingual[target]} if target in bilingual else {}
+            for name, network in (fixed | arms | own).items():
+                row = {"seed": seed, "target": target, "arm": name}
+                row["score"] = round(study.score(source, network, target), 4)
+                if name in source_scores:
+                    row["source_score"] = round(source_scores[name], 4)
+                if name == "outside 1.0" and own:
+                    row["cosine_with_own"] = round(cosine(mean, difference(own["own"], start)), 4)
+                yield row
 
 
 def train(folder: Path, data: Path, seed: int) -> None:
