@@ -17,8 +17,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from predict_memory import WORDS, random_model
+from predict_memory import SHIPPED, WORDS, base_encoder, random_model
 from start import FIRST_BATCH
 
 from isogloss.using.onnx import write_int8
@@ -26,6 +27,9 @@ from isogloss.using.onnx import write_int8
 HERE = Path(__file__).resolve().parents[1]
 LINES = 4000
 """Sentences of a large file."""
+
+LINES_OF_BASE = 500
+"""Sentences of a file for a model of the size of BERT base."""
 
 PIPELINE = """
 import sys
@@ -35,7 +39,7 @@ print(len(list(label(open(sys.argv[2]).read().splitlines()))))
 """
 """A prediction by transformers alone."""
 
-STUDY = {
+STUDY: dict[str, Any] = {
     "title": "Speed",
     "encoder": "shipped",
     "grid": {
@@ -45,7 +49,7 @@ STUDY = {
         "method": [{"name": "source-only"}, {"name": "target-only"}],
     },
 }
-HEAD_PATH = {
+HEAD_PATH: dict[str, Any] = {
     **STUDY,
     "measure": [
         {
@@ -64,7 +68,7 @@ print(time.process_time() - began)
 """
 """A path along which only the head moves, between models that exist."""
 
-MANY = {**STUDY, "grid": {**STUDY["grid"], "seeds": list(range(2000))}, "measure": [{"name": "scores"}]}
+MANY: dict[str, Any] = {**STUDY, "grid": {**STUDY["grid"], "seeds": list(range(2000))}, "measure": [{"name": "scores"}]}
 PLAN = """
 import json, sys, time
 from isogloss.planning.plan import plan_recipe
@@ -191,9 +195,11 @@ def write_inputs(folder: Path) -> None:
         " ".join(WORDS[(index + k) % len(WORDS)] for k in range(3 + index % 17)) for index in range(LINES)
     ]
     (folder / "many.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "base.txt").write_text("\n".join(lines[:LINES_OF_BASE]) + "\n", encoding="utf-8")
     (folder / "many.toml").write_text(json_as_toml(MANY), encoding="utf-8")
-    model = random_model()
-    write_int8(model, model.export(folder / "model", onnx=True))
+    for name, encoder in (("model", SHIPPED), ("base", base_encoder(folder / "encoder"))):
+        model = random_model(encoder)
+        write_int8(model, model.export(folder / name, onnx=True))
 
 
 def json_as_toml(recipe: Mapping[str, object]) -> str:
@@ -229,19 +235,19 @@ def number_of(tree: Path, script: str, *arguments: object) -> float:
     return float(result.stdout.split()[-1])
 
 
-def predict(file: str, *options: str) -> Callable[[Path, Path], float]:
+def predict(file: str, *options: str, model: str = "model") -> Callable[[Path, Path], float]:
     """Measure a prediction. Options are those of the later version."""
 
     def measure(tree: Path, folder: Path) -> float:
-        words = ["-m", "isogloss", "predict", str(folder.parent / "model"), str(folder.parent / file)]
+        words = ["-m", "isogloss", "predict", str(folder.parent / model), str(folder.parent / file)]
         return seconds_of(tree, [*words, *(options if tree == HERE else ())])
 
     return measure
 
 
-def predict_by_pipeline(file: str) -> Callable[[Path], float]:
+def predict_by_pipeline(file: str, model: str = "model") -> Callable[[Path], float]:
     """Measure a prediction by the pipeline of transformers."""
-    return lambda folder: seconds_of(HERE, ["-c", PIPELINE, str(folder / "model"), str(folder / file)])
+    return lambda folder: seconds_of(HERE, ["-c", PIPELINE, str(folder / model), str(folder / file)])
 
 
 def plan_again(tree: Path, folder: Path) -> float:
@@ -276,6 +282,15 @@ MEASURES: Mapping[str, Measure] = {
         SECONDS, predict(MANY_LINES), predict_by_pipeline(MANY_LINES), "pipeline of transformers"
     ),
     f"{LINES:,} sentences predicted, int8": Measure(SECONDS, predict(MANY_LINES, "--int8")),
+    f"{LINES_OF_BASE} sentences predicted, base size": Measure(
+        SECONDS,
+        predict("base.txt", model="base"),
+        predict_by_pipeline("base.txt", "base"),
+        "pipeline of transformers",
+    ),
+    f"{LINES_OF_BASE} sentences predicted, base size, int8": Measure(
+        SECONDS, predict("base.txt", "--int8", model="base")
+    ),
     "21 points along which only the head moves": Measure(
         SECONDS,
         lambda tree, folder: number_of(tree, MEASURE_PATH, json.dumps(STUDY), json.dumps(HEAD_PATH), folder),
