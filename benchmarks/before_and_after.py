@@ -68,7 +68,11 @@ print(time.process_time() - began)
 """
 """A path along which only the head moves, between models that exist."""
 
-MANY: dict[str, Any] = {**STUDY, "grid": {**STUDY["grid"], "seeds": list(range(2000))}, "measure": [{"name": "scores"}]}
+MANY: dict[str, Any] = {
+    **STUDY,
+    "grid": {**STUDY["grid"], "seeds": list(range(2000))},
+    "measure": [{"name": "scores"}],
+}
 PLAN = """
 import json, sys, time
 from isogloss.planning.plan import plan_recipe
