@@ -23,6 +23,7 @@ from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING
+from isogloss.planning.recipe_tables import RECIPE_TABLES
 from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
@@ -46,6 +47,7 @@ TABLES = {
     "opening-figures": OPENING_PATHS,
     "peft": PEFT,
     "pretraining": PRETRAINING,
+    "recipe-tables": RECIPE_TABLES,
     "report-parts": PARTS,
     "rows": ROWS,
     "stores": STORES,
@@ -129,8 +131,8 @@ def list_names(path: Path) -> list[str]:
     return names
 
 
-MISSING = ("mining", "cka", "interpolation", "mine", "path", "average")
-"""Names of diagnostics and of functions that features add."""
+MISSING = ("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align")
+"""Names of diagnostics, functions and tables of a recipe that features add."""
 
 TOPICS = 'kind = "text"\nfiles = "{language}-{split}.tsv"\n'
 
@@ -152,8 +154,10 @@ WITHOUT_FEATURES = """
 import sys
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.functional.bitext import link_words
 from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
 from isogloss.planning.plan import plan_recipe
+from isogloss.planning.recipe_tables import find_planner
 from isogloss.reports.report import all_claims
 
 recipe = sys.argv[1]
@@ -171,6 +175,14 @@ for name in ("mine", "path", "average"):
         getattr(isogloss, name)
     except AttributeError as error:
         print(error)
+try:
+    find_planner("align")
+except ConfigError as error:
+    print(error)
+try:
+    link_words(["a b"], ["c d"])
+except ConfigError as error:
+    print(error)
 """
 
 

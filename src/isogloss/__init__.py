@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
+    from isogloss.features.alignment.functions import WordLinks, align, project_labels
     from isogloss.features.averaging.functions import average
     from isogloss.features.calibration.functions import calibration_error, fit_temperature
     from isogloss.features.choosing.expected_score import (
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from isogloss.features.word_distance.functions import word_distances
     from isogloss.features.word_order.functions import reorder_questions
     from isogloss.features.x_mixup.functions import MixupLoss, mixing
-    from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.states import States, states
@@ -106,7 +106,6 @@ _NAMES = {
         "SentencePair TaggedSentence TextLine Translation"
     ),
     "encoders.mixup": "MixingTrace",
-    "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
     "functional.models": "load_corpus load_encoder",
     "functional.states": "States states",
@@ -238,14 +237,13 @@ def __getattr__(name: str) -> Any:
 
 def _import_from_feature(name: str) -> Any:
     """Import a public name that a feature declares."""
-    from isogloss.core.registry import Registry
+    from isogloss.core.registry import FUNCTIONS
 
-    functions: Registry[Any] = Registry({}, features="functions")
-    if name not in functions:
+    if name not in FUNCTIONS:
         raise AttributeError(
             f"isogloss.{name} belongs to a feature whose folder in isogloss/features is missing"
         )
-    return functions[name]
+    return FUNCTIONS[name]
 
 
 def __dir__() -> list[str]:

@@ -214,6 +214,7 @@ ELSEWHERE = {
     "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "features/built_in_languages/family.py": {"read_text"},  # A file of the package, as in the next one.
     "features/claims/four_papers.py": {"read_text"},
+    "features/alignment/bitext_report.py": {"read_text"},
     "features/first_recipe/commands.py": {"iterdir", "rmdir", "unlink"},  # Its own files, after a failure.
     "features/first_recipe/starting.py": {"iterdir", "read_bytes", "write_bytes"},  # The user's table.
     "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.

@@ -1,4 +1,4 @@
-"""The verbs about data: aligning, translating and fetching corpora, and the built-in languages."""
+"""The verbs about data: checking, translating and fetching corpora."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from isogloss.cli.options import (
     STANDARD_OUTPUT,
     HelpfulGroup,
     OutputOptions,
+    recipe_table,
     verb,
     with_groups,
 )
@@ -33,36 +34,6 @@ def check(
     print_corpus(Path(description), data=data or "", output=output)
 
 
-@verb(data_app, DATA, "isogloss align bitext qaa-qab")
-@with_groups
-def align(
-    bitext: str,
-    pairs: list[str],
-    aligner: str = "fast-align",
-    encoder: str = "shipped",
-    split: str = "train",
-    examples: int = 0,
-    out: Path = Path("runs/align"),
-    data: str | None = None,
-    change: list[str] | None = None,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Align the words of a bitext, and print the number of links, the AER given gold links, and the file."""
-    from isogloss.cli.data import print_alignments, recipe_table
-    from isogloss.engine.single import BitextToAlign
-
-    request = BitextToAlign(
-        bitext=bitext,
-        pairs=tuple(canonical_language(pair) for pair in pairs),
-        aligner=recipe_table(change or [], {"name": ("--aligner", aligner)}),
-        encoder=encoder,
-        split=split,
-        examples=examples,
-    )
-    print_alignments(request, folder=out, data=data, output=output)
-
-
 @verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
 @with_groups
 def translate(
@@ -85,7 +56,7 @@ def translate(
     Classes are copied, answers and tags are projected, and bitext is scored against its own translations.
     After an interruption the same command continues.
     """
-    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
+    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split
     from isogloss.engine.single import SplitToTranslate, TranslationDirection
 
     for option, language in (("--from", source), ("--into", target)):

@@ -45,7 +45,6 @@ ROWS: Registry[tuple[type[RowClass], ...]] = Registry(
         "pretrain": "isogloss.core.rows.kinds:PRETRAIN",
         "adjust": "isogloss.core.rows.kinds:ADJUST",
         "fine-tune": "isogloss.core.rows.kinds:FINE_TUNE",
-        "align": "isogloss.core.rows.kinds:ALIGN",
         "translate": "isogloss.core.rows.kinds:TRANSLATE",
         "train-translator": "isogloss.core.rows.kinds:TRAIN_TRANSLATOR",
     },
