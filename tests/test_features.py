@@ -30,6 +30,7 @@ from isogloss.reports.sections import PARTS
 from isogloss.store import STORES
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
+from isogloss.using.extensions import ACTIONS, PREDICTORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
@@ -42,9 +43,11 @@ TABLES = {
     "functions": isogloss.__all__,
     "generated-languages": GENERATED,
     "methods": METHODS,
+    "model-actions": ACTIONS,
     "next-steps": NEXT_STEPS,
     "opening-figures": OPENING_PATHS,
     "peft": PEFT,
+    "predictors": PREDICTORS,
     "pretraining": PRETRAINING,
     "report-parts": PARTS,
     "rows": ROWS,

@@ -224,13 +224,15 @@ ELSEWHERE = {
     "reports/verdicts.py": {"read_text"},
     "training/checkpoints.py": {"open"},  # In a new folder of this process.
     "training/memory.py": {"read_text", "write_text"},  # Files of the system.
-    "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
-    "using/encoder_exports.py": {"mkdir", "write_text"},
-    "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
-    "using/onnx_model.py": {"glob", "open"},  # Weights of a model that the user named.
-    "using/onnx_scores.py": {"write_text"},
+    "features/publishing/adapterhub.py": {"mkdir"},  # In a new folder of this process, as in the next ones.
+    "features/publishing/adapters.py": {"write_text"},
+    "features/publishing/encoder_exports.py": {"mkdir", "write_text"},
+    "features/publishing/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
+    "features/publishing/onnx_model.py": {"glob", "open"},  # Weights of a model that the user named.
+    "features/publishing/onnx_scores.py": {"write_text"},
+    "features/publishing/printing.py": {"rglob"},  # The folder that it wrote.
+    "features/publishing/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
-    "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "features/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
 }
 """Calls for files outside shared folders, with the reason."""

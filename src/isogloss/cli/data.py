@@ -13,8 +13,8 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, plain
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
+from isogloss.core.sizes import format_size
 from isogloss.data.corpora.described import find_about
-from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import FetchedRelease, existing, fetch
 from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.recipes.request import parse_change, unique_keys
@@ -278,14 +278,14 @@ def _sum(files: Sequence[Release]) -> str:
     size = sum(file.size or 0 for file in files)
     unsized_files = sum(file.size is None for file in files)
     if not unsized_files:
-        return megabytes(size)
-    return f"{megabytes(size)} and {unsized_files} of unknown size" if size else "size unknown"
+        return format_size(size)
+    return f"{format_size(size)} and {unsized_files} of unknown size" if size else "size unknown"
 
 
 def _describe_release(result: FetchedRelease) -> str:
     release = result.release
     download = result.fetched
-    state = "already there" if result.was_there else f"fetched, {megabytes(download.size)}"
+    state = "already there" if result.was_there else f"fetched, {format_size(download.size)}"
     checksum = (
         "checksum as published"
         if download.published
@@ -309,7 +309,7 @@ def _print_sum(results: Sequence[FetchedRelease], folder: Path) -> None:
     files = sum(len(result.fetched.files) for result in results)
     fetched_bytes = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
-    show_line(f"{folder}: {files} files of {corpora}; {megabytes(fetched_bytes)} fetched.")
+    show_line(f"{folder}: {files} files of {corpora}; {format_size(fetched_bytes)} fetched.")
     archives = any(result.release.take for result in results)
     hint = f"The archives in {folder / 'downloads'} may be deleted. " if archives else ""
     show_line(f"{hint}Use the files with --data {folder}.")
