@@ -19,6 +19,7 @@ from isogloss.aligners import ALIGNERS
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.core.rows import ROWS
+from isogloss.data.data_sources import CORPUS_PROVIDERS, DATA_SOURCES
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
@@ -38,6 +39,8 @@ TABLES = {
     "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
+    "corpus-providers": CORPUS_PROVIDERS,
+    "data-sources": DATA_SOURCES,
     "diagnostics": DIAGNOSTICS,
     "engines": ENGINES,
     "functions": isogloss.__all__,

@@ -44,7 +44,7 @@ FLOOR = {package: index for index, floor in enumerate(FLOORS) for package in flo
 KNOWN_TO = {
     "transformers": {"encoders", "features", "tasks"},
     "tqdm": {"functional"},
-    "huggingface_hub": {"data", "encoders", "features"},
+    "huggingface_hub": {"encoders", "features"},
     "accelerate": {"training"},
     "mlflow": {"training"},
     "optuna": {"features", "recipes"},
@@ -56,11 +56,11 @@ KNOWN_TO = {
     "matplotlib": {"reports", "features"},
     "conllu": {"data"},
     "onnxruntime": {"features"},
-    "datasets": {"data"},
+    "datasets": {"features"},
     "pyarrow": {"data"},
     "ctranslate2": {"translators"},
-    "urllib": {"data"},
-    "httpx2": {"data"},
+    "urllib": {"features"},
+    "httpx2": {"features"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
     "fsspec": {"features"},
@@ -70,7 +70,7 @@ KNOWN_TO = {
 }
 WALL_CLOCKS = {
     "features/result_formats/exchange.py": {"time"},  # when a record was written, for its readers
-    "data/fetching/downloading.py": {"time"},  # For a server that does not report its time.
+    "features/fetching/downloading.py": {"time"},  # For a server that does not report its time.
     "store/leases.py": {"now"},  # In the log, for people.
 }
 MAX_WHERE = 10

@@ -189,7 +189,7 @@ SHARED = (
 
 SHARED_MODULES = (
     "core/records", "core/atomic_files", "core/checksums", "data/result_files", "data/examples",
-    "features/built_in_languages/__init__", "data/fetching/unpacking", "tasks/masked_lm",
+    "features/built_in_languages/__init__", "tasks/masked_lm",
 )  # fmt: skip
 
 PATH_CALLS = {
@@ -206,7 +206,10 @@ SYSTEM_CALLS = {
 ELSEWHERE = {
     "core/checksums.py": {"open", "walk", "rglob"},  # Stamps, and hashes of models that the user named.
     "core/atomic_files.py": {"rglob", "chmod"},  # In a new folder of this process.
-    "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
+    "features/fetching/downloading.py": {"open", "write_text", "mkdir", "unlink"},  # In the user's data.
+    "features/fetching/hub_address.py": {"read_text", "glob"},  # In the user's cache, and in the hub's.
+    "features/fetching/releases.py": {"read_text", "iterdir"},  # Files of the package.
+    "features/fetching/unpacking.py": {"open"},  # The archive, and its members.
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
     "features/statistical_alignment/eflomal.py": {"open"},  # In a temporary folder.
     "features/word_order/functions.py": {"mkdir"},  # The folder that the caller named.

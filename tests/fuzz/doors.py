@@ -242,7 +242,7 @@ def outputs() -> Iterator[Door]:
 
 def archives() -> Iterator[Door]:
     """Yield archives, unpacked into a folder below."""
-    from isogloss.data.fetching.unpacking import unpack
+    from isogloss.features.fetching.unpacking import unpack
 
     def tar(mode: str) -> bytes:
         file = io.BytesIO()

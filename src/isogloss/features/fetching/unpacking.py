@@ -21,7 +21,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.shared_files import make_folders, open_new_file, remove, rename
 from isogloss.core.sizes import format_size
 from isogloss.core.untrusted import join_safely
-from isogloss.data.fetching.downloading import checksum, storing
+from isogloss.features.fetching.downloading import checksum, storing
 
 EXPANSION = 100
 """Maximum ratio of unpacked to packed size. Text has 3 to 10."""

@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, Row
 from isogloss.core.untrusted import from_home
-from isogloss.data.hub import EVAL_RESULTS, ON_HUB, eval_result, hub_split
+from isogloss.data.hub_splits import EVAL_RESULTS, ON_HUB, eval_result, hub_split
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.language_modules import modules_of
