@@ -28,6 +28,7 @@ from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import PARTS
+from isogloss.runs.trackers import TRACKERS
 from isogloss.store import STORES
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
@@ -56,6 +57,7 @@ TABLES = {
     "rows": ROWS,
     "stores": STORES,
     "tasks": TASKS,
+    "trackers": TRACKERS,
     "translators": TRANSLATORS,
     "verbs": VERBS,
 }
