@@ -34,8 +34,8 @@ EXTRAS = ("tensorboard", "mlflow", "wandb")
 Arguments = Mapping[str, Any]
 
 
-class Tracking:
-    """A tracker of one run, whose training reports to ``on_progress``. It starts with the first numbers."""
+class FollowedRun:
+    """A run that a tracker follows, from its first numbers on. Its training reports to ``on_progress``."""
 
     def __init__(self, library: "Library", run: TrackedRun, on_progress: OnProgress) -> None:
         self.library = library
@@ -126,9 +126,9 @@ class Library:
                 f"pip install {package}, or remove --track."
             )
 
-    def follow(self, run: TrackedRun, on_progress: OnProgress) -> Tracking:
+    def follow(self, run: TrackedRun, on_progress: OnProgress) -> FollowedRun:
         """Return the tracker of a run."""
-        return Tracking(self, run, on_progress)
+        return FollowedRun(self, run, on_progress)
 
 
 def _values(row: Row) -> Iterator[tuple[str, float]]:
