@@ -16,7 +16,7 @@ from pathlib import Path
 
 from predict_memory import random_model
 
-from isogloss.using.onnx import write_int8
+from isogloss.features.publishing.onnx import write_int8
 
 TORCH = "import torch"
 PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_bert"

@@ -19,6 +19,7 @@ from isogloss.aligners import ALIGNERS
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.core.rows import ROWS
+from isogloss.data.data_sources import CORPUS_PROVIDERS, DATA_SOURCES
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
@@ -28,9 +29,11 @@ from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import PARTS
+from isogloss.runs.trackers import TRACKERS
 from isogloss.store import STORES
 from isogloss.tasks import TASKS
 from isogloss.translators import TRANSLATORS
+from isogloss.using.extensions import ACTIONS, PREDICTORS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
@@ -38,20 +41,25 @@ TABLES = {
     "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
+    "corpus-providers": CORPUS_PROVIDERS,
+    "data-sources": DATA_SOURCES,
     "diagnostics": DIAGNOSTICS,
     "engines": ENGINES,
     "functions": isogloss.__all__,
     "generated-languages": GENERATED,
     "methods": METHODS,
+    "model-actions": ACTIONS,
     "next-steps": NEXT_STEPS,
     "opening-figures": OPENING_PATHS,
     "peft": PEFT,
+    "predictors": PREDICTORS,
     "pretraining": PRETRAINING,
     "recipe-tables": RECIPE_TABLES,
     "report-parts": PARTS,
     "rows": ROWS,
     "stores": STORES,
     "tasks": TASKS,
+    "trackers": TRACKERS,
     "translators": TRANSLATORS,
     "verbs": VERBS,
 }

@@ -44,23 +44,23 @@ FLOOR = {package: index for index, floor in enumerate(FLOORS) for package in flo
 KNOWN_TO = {
     "transformers": {"encoders", "features", "tasks"},
     "tqdm": {"functional"},
-    "huggingface_hub": {"data", "encoders", "using"},
-    "accelerate": {"training"},
-    "mlflow": {"training"},
+    "huggingface_hub": {"encoders", "features"},
+    "accelerate": {"features", "training"},
+    "mlflow": {"features"},
     "optuna": {"features", "recipes"},
     "ray": {"features"},
     "submitit": {"features"},
     "typer": {"cli", "features"},
     "rich": {"cli"},
-    "jinja2": {"reports", "using", "features"},
+    "jinja2": {"reports", "features"},
     "matplotlib": {"reports", "features"},
     "conllu": {"data"},
-    "onnxruntime": {"using"},
-    "datasets": {"data"},
+    "onnxruntime": {"features"},
+    "datasets": {"features"},
     "pyarrow": {"data"},
     "ctranslate2": {"translators"},
-    "urllib": {"data"},
-    "httpx2": {"data"},
+    "urllib": {"features"},
+    "httpx2": {"features"},
     "sacrebleu": {"metrics"},
     "filelock": {"core"},
     "fsspec": {"features"},
@@ -70,7 +70,7 @@ KNOWN_TO = {
 }
 WALL_CLOCKS = {
     "features/result_formats/exchange.py": {"time"},  # when a record was written, for its readers
-    "data/fetching/downloading.py": {"time"},  # For a server that does not report its time.
+    "features/fetching/downloading.py": {"time"},  # For a server that does not report its time.
     "store/leases.py": {"now"},  # In the log, for people.
 }
 MAX_WHERE = 10

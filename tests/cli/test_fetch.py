@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import pytest
 
-from isogloss.cli import data as verb
-from isogloss.data.fetching.downloading import RetryPolicy
-from isogloss.data.fetching.official_files import Fetched, FetchedRelease
+from isogloss.features.fetching import printing as verb
+from isogloss.features.fetching.downloading import RetryPolicy
+from isogloss.features.fetching.official_files import Fetched, FetchedRelease
 
 
 @pytest.fixture

@@ -13,16 +13,17 @@ from pathlib import Path
 import pytest
 
 from forked import Forked
-from isogloss.data.fetching.hub_address import address
-from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.features.built_in_languages import examples
+from isogloss.features.fetching.hub_address import address
+from isogloss.features.fetching.releases import Release, select_releases
 from local_hub import LocalHub, local_hub
 
 RAW = "https://raw.githubusercontent.com"
 START = f"""
 import importlib, os
 from huggingface_hub import constants
-from isogloss.data.fetching import official_files, releases
+from isogloss.features.fetching import releases
+from isogloss.features.fetching import official_files
 
 importlib.reload(constants)  # It reads HF_ENDPOINT and the folders of its caches when it is imported.
 

@@ -99,7 +99,7 @@ def test_a_table_of_published_numbers_with_a_quote_inside_is_refused_with_its_li
 
 
 def test_a_label_without_a_name_is_refused():
-    from isogloss.data.hub_rows import with_label_names
+    from isogloss.data.json_rows import with_label_names
 
     assert with_label_names({"tags": [1, None], "x": 9}, {"tags": ["a", "b"]}) == {
         "tags": ["b", None],

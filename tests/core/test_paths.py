@@ -10,8 +10,8 @@ from isogloss.core.errors import StorageError, escape_surrogates
 from isogloss.core.processes import has_ended, host
 from isogloss.core.untrusted import check_outside_runs, is_safe, join_safely, parse_json
 from isogloss.encoders.folders import existing_folder
+from isogloss.features.publishing.exporting import check_free
 from isogloss.store.store import Store
-from isogloss.using.exporting import check_free
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])

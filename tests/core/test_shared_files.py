@@ -189,7 +189,7 @@ SHARED = (
 
 SHARED_MODULES = (
     "core/records", "core/atomic_files", "core/checksums", "data/result_files", "data/examples",
-    "features/built_in_languages/__init__", "data/fetching/unpacking", "tasks/masked_lm",
+    "features/built_in_languages/__init__", "tasks/masked_lm",
 )  # fmt: skip
 
 PATH_CALLS = {
@@ -206,7 +206,10 @@ SYSTEM_CALLS = {
 ELSEWHERE = {
     "core/checksums.py": {"open", "walk", "rglob"},  # Stamps, and hashes of models that the user named.
     "core/atomic_files.py": {"rglob", "chmod"},  # In a new folder of this process.
-    "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
+    "features/fetching/downloading.py": {"open", "write_text", "mkdir", "unlink"},  # In the user's data.
+    "features/fetching/hub_address.py": {"read_text", "glob"},  # In the user's cache, and in the hub's.
+    "features/fetching/releases.py": {"read_text", "iterdir"},  # Files of the package.
+    "features/fetching/unpacking.py": {"open"},  # The archive, and its members.
     "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
     "features/statistical_alignment/eflomal.py": {"open"},  # In a temporary folder.
     "features/word_order/functions.py": {"mkdir"},  # The folder that the caller named.
@@ -225,13 +228,15 @@ ELSEWHERE = {
     "reports/verdicts.py": {"read_text"},
     "training/checkpoints.py": {"open"},  # In a new folder of this process.
     "training/memory.py": {"read_text", "write_text"},  # Files of the system.
-    "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
-    "using/encoder_exports.py": {"mkdir", "write_text"},
-    "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
-    "using/onnx_model.py": {"glob", "open"},  # Weights of a model that the user named.
-    "using/onnx_scores.py": {"write_text"},
+    "features/publishing/adapterhub.py": {"mkdir"},  # In a new folder of this process, as in the next ones.
+    "features/publishing/adapters.py": {"write_text"},
+    "features/publishing/encoder_exports.py": {"mkdir", "write_text"},
+    "features/publishing/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
+    "features/publishing/onnx_model.py": {"glob", "open"},  # Weights of a model that the user named.
+    "features/publishing/onnx_scores.py": {"write_text"},
+    "features/publishing/printing.py": {"rglob"},  # The folder that it wrote.
+    "features/publishing/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
-    "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "features/explorer/server.py": {"read_text", "open", "write_text"},  # The package, a browser, its page.
 }
 """Calls for files outside shared folders, with the reason."""

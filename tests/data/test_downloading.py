@@ -14,8 +14,8 @@ from hypothesis import strategies as some
 
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress
-from isogloss.data.fetching import downloading
-from isogloss.data.fetching.downloading import Downloaded, Link, RetryPolicy, download
+from isogloss.features.fetching import downloading
+from isogloss.features.fetching.downloading import Downloaded, Link, RetryPolicy, download
 from says import says
 
 BODY = bytes(range(256)) * 4000

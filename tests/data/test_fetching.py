@@ -20,10 +20,10 @@ from isogloss.core.languages import check_language
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import list_shipped
 from isogloss.data.corpora.texts_and_trees import Ud
-from isogloss.data.fetching.downloading import RetryPolicy
-from isogloss.data.fetching.official_files import existing, fetch
-from isogloss.data.fetching.releases import Release, fetchable, releases, select_releases
 from isogloss.data.files import DiskFolder
+from isogloss.features.fetching.downloading import RetryPolicy
+from isogloss.features.fetching.official_files import existing, fetch
+from isogloss.features.fetching.releases import Release, fetchable, releases, select_releases
 from isogloss.recipes.descriptions import describe_corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -308,7 +308,7 @@ def test_two_at_once_fetch_each_file_once(serve_entry, server, tmp_path):
 
 @pytest.mark.slow
 def test_fetching_imports_nothing_heavy():
-    program = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
+    program = "import sys, isogloss.features.fetching.official_files; print(*sys.modules)"
     parts = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
     assert not {"torch", "datasets", "pyarrow", "huggingface_hub", "numpy", "httpx2"} & parts
 

@@ -11,9 +11,11 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import Ud
+from isogloss.data.data_sources import data_source
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.hub import HubDatasets, data_source, hub_splits
+from isogloss.data.hub_splits import hub_splits
+from isogloss.features.fetching.hub_datasets import HubDatasets
 from says import says
 
 datasets = pytest.importorskip("datasets")

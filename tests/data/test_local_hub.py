@@ -10,11 +10,11 @@ from huggingface_hub import constants
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import DescribedCorpus, list_shipped
-from isogloss.data.fetching import hub_address
-from isogloss.data.fetching.official_files import existing, fetch
-from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.hub import CONVERTED, HubDatasets
+from isogloss.features.fetching import hub_address
+from isogloss.features.fetching.hub_datasets import CONVERTED, HubDatasets
+from isogloss.features.fetching.official_files import existing, fetch
+from isogloss.features.fetching.releases import Release, select_releases
 from isogloss.recipes.descriptions import describe_corpus
 from local_hub import LocalHub, local_hub
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as some
 
 from each import each
 from isogloss.core.errors import DataError, StorageError
-from isogloss.data.fetching import unpacking
-from isogloss.data.fetching.releases import Release
-from isogloss.data.fetching.unpacking import unpack
+from isogloss.features.fetching import unpacking
+from isogloss.features.fetching.releases import Release
+from isogloss.features.fetching.unpacking import unpack
 
 TEXT = Random(1).randbytes(5000)
 TAKE = {"a/{language}/{file}.tsv": "corpus/{file}-{language}.tsv"}

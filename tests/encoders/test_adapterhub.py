@@ -14,15 +14,15 @@ from safetensors.torch import load_file
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.added.adapterhub import (
+from isogloss.encoders.added.language_modules import add_modules, modules_of
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.features.publishing.adapterhub import (
     ADAPTER_CONFIG,
     check_writable,
     read_hub_adapter,
     with_hub_adapters,
     write_hub_adapters,
 )
-from isogloss.encoders.added.language_modules import add_modules, modules_of
-from isogloss.encoders.loading import load_masked_lm
 from says import check_wording, says
 
 MADE = Path(__file__).with_name("adapterhub")

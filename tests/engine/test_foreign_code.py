@@ -14,9 +14,10 @@ from isogloss import cli
 from isogloss.core.atomic_files import OUTAGE_ERRORS
 from isogloss.core.records import RECORD
 from isogloss.engine import work
+from isogloss.features.tracking import trackers
 from isogloss.reports import report as reporting
 from isogloss.reports import sections
-from isogloss.training import tracking
+from isogloss.runs.trackers import TRACKERS
 from isogloss.translators import TRANSLATORS
 
 MODULE = '''
@@ -232,8 +233,9 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
         if place.startswith("tracker"):
             from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
-            library = tracking._Library(lambda *_: {}, ())
-            monkeypatch.setitem(tracking.TRACKERS, "own", library)
+            library = trackers.Library("own", lambda *_: {}, ())
+            monkeypatch.setattr(trackers, "OWN", library, raising=False)
+            monkeypatch.setitem(TRACKERS.places, "own", f"{trackers.__name__}:OWN")
             monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "own", foreign.Tracker)
             words += ["--track", "own"]
         (tmp_path / "foreign.toml").write_text(recipe)

@@ -10,12 +10,12 @@ import pytest
 from failing_files import Faults, failing
 from isogloss import cli
 from isogloss.core.untrusted import user_cache
-from isogloss.data.fetching import hub_address
 from isogloss.data.sources import Sources
 from isogloss.engine import work
 from isogloss.engine.devices import Room
 from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.fetching import hub_address
 from isogloss.recipes.described_rows import write_rows
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate

@@ -242,7 +242,7 @@ def outputs() -> Iterator[Door]:
 
 def archives() -> Iterator[Door]:
     """Yield archives, unpacked into a folder below."""
-    from isogloss.data.fetching.unpacking import unpack
+    from isogloss.features.fetching.unpacking import unpack
 
     def tar(mode: str) -> bytes:
         file = io.BytesIO()
@@ -426,9 +426,9 @@ def adapters() -> Iterator[Door]:
     """Yield the files of adapters of AdapterHub, including pickles, and of peft."""
     from safetensors.torch import save
 
-    from isogloss.encoders.added.adapterhub import read_hub_adapter, with_hub_adapters
     from isogloss.encoders.added.adapters import apply_adapters
     from isogloss.encoders.loading import load_model
+    from isogloss.features.publishing.adapterhub import read_hub_adapter, with_hub_adapters
 
     adapter_folder = TESTS / "encoders" / "adapterhub" / "bert"
     base = str(adapter_folder / "base")

@@ -14,8 +14,10 @@ from forked import PROGRAM, Forked
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
+from isogloss.features.tracking import trackers
+from isogloss.features.tracking.trackers import EXTRAS
 from isogloss.planning.plan import plan_recipe
-from isogloss.training.tracking import EXTRAS, TRACKERS, TrackedRun, check_trackers, track_run
+from isogloss.runs.trackers import TRACKERS, TrackedRun, check_trackers, track_run
 from tiny import TINY, tiny
 
 CLASSES = dict(LOGGER_TYPE_TO_CLASS)
@@ -137,7 +139,7 @@ def test_what_is_no_tracker_or_not_installed_is_said_before_anything_is_made(tmp
     recipe = tiny(tmp_path, RECIPE)
     with pytest.raises(ConfigError, match=r"--track: .*'tensorbord'.*'tensorboard'"):
         isogloss.run(recipe, out=tmp_path / "runs", track="tensorbord")
-    monkeypatch.setattr("isogloss.training.tracking.find_spec", lambda name: None if name == "wandb" else 1)
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None if name == "wandb" else 1)
     check_trackers(["tensorboard", "mlflow"])
     with pytest.raises(ConfigError, match=r'--track wandb: .*"isogloss\[wandb\]"'):
         isogloss.run(recipe, out=tmp_path / "runs", track=["mlflow", "wandb"])

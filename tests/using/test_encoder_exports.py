@@ -12,9 +12,9 @@ from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.loading import load_model as load_encoder
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.using import load_exportable, load_model
-from isogloss.using.adapters import AdapterExport, attach
-from isogloss.using.pushing import PushOptions, push
+from isogloss.features.publishing.adapters import AdapterExport, attach
+from isogloss.features.publishing.pushing import PushOptions, load_exportable, push
+from isogloss.using import load_model
 
 RECIPE = """
 title = "Encoders that leave"

@@ -14,8 +14,9 @@ from safetensors.torch import load_file, save_file
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.data.sources import Sources
 from isogloss.encoders.subwords import split_words
-from isogloss.using import exporting, load_model
-from isogloss.using.exporting import card, export
+from isogloss.features.publishing import exporting
+from isogloss.features.publishing.exporting import card, export
+from isogloss.using import load_model
 from killed import RECIPE
 
 WORDS = ["Anna", "happen", "seeing-things", "unhappenedly", "x", "Anna", "slow,", "casually", "."]
@@ -329,7 +330,7 @@ def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkey
 
 
 def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_model, tmp_path, monkeypatch):
-    from isogloss.using import onnx
+    from isogloss.features.publishing import onnx
 
     monkeypatch.setattr(onnx, "ONNX_PACKAGES", ("onnx", "onnx_is_not_there"))
     with pytest.raises(ConfigError, match=r"onnx_is_not_there.*\"isogloss\[onnx"):

@@ -17,8 +17,8 @@ from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model as load_encoder
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.publishing.exporting import export
 from isogloss.using import PredictOptions, load_model, predict_file
-from isogloss.using.exporting import export
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
 TEXT = join_lines(" ".join(words) for words in SENTENCES)

@@ -11,10 +11,10 @@ import torch
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders.file_tokenizers import read_tokenizer
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.publishing.onnx import write_int8, write_onnx
+from isogloss.features.publishing.onnx_model import GPUS, ONNX_FILES, find_onnx_model, load_onnx_model
 from isogloss.tasks.batch import to_array
 from isogloss.using import Model, export, load_model
-from isogloss.using.onnx import write_int8, write_onnx
-from isogloss.using.onnx_model import GPUS, ONNX_FILES, find_onnx_model, load_onnx_model
 from isogloss.using.provenance import Provenance
 from light import MAIN, run_forks
 from task_examples import SMALL_TASKS, examples_of, perfect

@@ -14,9 +14,9 @@ from huggingface_hub import ModelCard, constants, parse_eval_result_entries
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.processes import this_process
+from isogloss.features.publishing.exporting import card, export, front_matter
+from isogloss.features.publishing.licences import licence_of, non_commercial
 from isogloss.using import load_model
-from isogloss.using.exporting import card, export, front_matter
-from isogloss.using.provenance import licence_of, non_commercial
 
 SCORES = tuple(
     {"corpus": corpus, "language": language, "split": "test", "metric": "accuracy", "score": score}

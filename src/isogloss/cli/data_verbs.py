@@ -1,4 +1,4 @@
-"""The verbs about data: checking, translating and fetching corpora."""
+"""The commands about data: checking and translating corpora."""
 
 from pathlib import Path
 
@@ -87,24 +87,3 @@ def translate(
         )
     request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, request, folder=out or TRANSLATE_FOLDER, data=data, output=output)
-
-
-@verb(data_app, DATA, "isogloss fetch ud --language en,fr,vi --to data")
-@with_groups
-def fetch(
-    corpora: list[str] | None = None,
-    folder: Path = Path("data"),
-    language: list[str] | None = None,
-    dry_run: bool = False,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Download the official files of corpora into a data folder and verify them."""
-    from isogloss.cli.data import fetch_corpora
-
-    if not corpora and not language:
-        raise ConfigError(
-            "missing argument 'CORPUS': give corpora (isogloss fetch sib200), or a language (--language yo) "
-            "for all corpora that have it."
-        )
-    fetch_corpora(corpora or [], folder, language or [], dry_run=dry_run, output=output)

@@ -66,13 +66,14 @@ def _corpora(_: Path) -> Listing:
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.corpora.described import list_shipped
 
-    rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
-    rows += [(name, *_shipped_columns(name)) for name in list_shipped()]
+    rows: list[Sequence[str]] = [(name, *corpus_columns(corpus)) for name, corpus in CORPORA.items()]
+    rows += [(name, *shipped_columns(name)) for name in list_shipped()]
     rows += _plug_in_rows("corpora", CORPORA, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
 
-def _shipped_columns(name: str) -> Sequence[str]:
+def shipped_columns(name: str) -> Sequence[str]:
+    """Return kind, licence and home page of a described corpus of the package."""
     from isogloss.data.corpora.described import shipped_table
 
     table = shipped_table(name)
@@ -82,38 +83,20 @@ def _shipped_columns(name: str) -> Sequence[str]:
 def corpora_in(texts: Sequence[str]) -> Listing:
     """List the corpora in some languages, with their licences and how to get them.
 
-    Columns state whether a corpus has training data in all of the languages, and whether it is parallel.
-    Raises ConfigError if no corpus can be fetched.
+    Raises ConfigError if no corpus can be fetched, or if the feature that fetches corpora is missing.
     """
     from isogloss.core.languages import languages_named
-    from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.fetching.releases import corpora_in, covers, fetchable, releases
-    from isogloss.data.hub import hub_splits
+    from isogloss.data.data_sources import CORPUS_PROVIDERS
 
-    languages = languages_named(texts)
-    rows: list[Sequence[str]] = []
-    hub = [entry for entry in hub_splits().values() if covers(entry.language, languages)]
-    for name in fetchable():
-        splits = {entry.split for entry in hub if entry.corpus.name == name}
-        is_official = name in corpora_in(languages)
-        table = releases(name)
-        ways = ["isogloss fetch"] if is_official else []
-        if splits or (is_official and name not in CORPORA):
-            ways.append("--data hub")
-        if ways:
-            kind, licence, _ = _corpus_columns(CORPORA[name]) if name in CORPORA else _shipped_columns(name)
-            has_train = table.has_train(languages) or ("train" in splits and table.train is None)
-            facts = (has_train, table.parallel)
-            rows.append((name, kind, *("yes" if fact else "no" for fact in facts), ", ".join(ways), licence))
-    if not rows:
-        raise ConfigError(
-            f"--language {' '.join(languages)}: no corpus can be fetched. Describe your own data "
-            f"(docs/corpora.md), or see isogloss list corpora for corpora to download by hand."
-        )
-    return ("corpus", "tasks", "train", "parallel", "get it", "licence"), rows
+    for provider in CORPUS_PROVIDERS.values():
+        return provider.list_corpora(languages_named(texts))
+    raise ConfigError(
+        "--language: this belongs to a feature whose folder in isogloss/features is missing. Remove it."
+    )
 
 
-def _corpus_columns(corpus: "Corpus") -> Sequence[str]:
+def corpus_columns(corpus: "Corpus") -> Sequence[str]:
+    """Return tasks, licence and home page of a corpus."""
     return " ".join(corpus.tasks), corpus.about.licence, corpus.about.url
 
 
@@ -323,7 +306,7 @@ def machine(data: str | None) -> Rows:
 
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.corpora.described import list_shipped
-    from isogloss.data.hub import data_source
+    from isogloss.data.data_sources import data_source
     from isogloss.engine.devices import describe_device, gpus
     from isogloss.training.precision import faster, matrix_speeds
 
@@ -392,7 +375,7 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
     if group == "corpora":
         from isogloss.data.corpus import Corpus
 
-        return (Corpus,), _corpus_columns
+        return (Corpus,), corpus_columns
     if group == "tasks":
         from isogloss.tasks.task import Task
 

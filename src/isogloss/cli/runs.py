@@ -192,7 +192,7 @@ def _group_runs(
     plan: "Planned", finished_runs: Set[str], operations: Mapping[str, float | None]
 ) -> list[tuple[object, ...]]:
     """Return a line for each kind of run: how many, how many are done, most memory, and all operations."""
-    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.core.sizes import format_size
     from isogloss.runs.run import peak_memory
 
     kinds: dict[str, list[Run]] = {}
@@ -202,7 +202,7 @@ def _group_runs(
     for kind, runs in kinds.items():
         keys = [identity(run) for run in runs]
         memories = [peak_memory(run, plan.sources.encoders) for run in runs]
-        memory = "unknown" if None in memories else megabytes(max(filter(None, memories), default=0))
+        memory = "unknown" if None in memories else format_size(max(filter(None, memories), default=0))
         counts = [operations[key] for key in keys]
         total = None if None in counts else sum(filter(None, counts))
         finished_count = sum(key in finished_runs for key in keys)
@@ -244,7 +244,7 @@ def _print_totals(
     speed: float,
     as_json: bool,
 ) -> None:
-    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.core.sizes import format_size
     from isogloss.runs.execute import seconds_left
 
     total = _Total([count for key, count in operations.items() if key not in finished_runs], speed)
@@ -262,7 +262,7 @@ def _print_totals(
         left = {"hours left": seconds / 3600, "unlike": unlike}
         emit({**counts, **stored_models, **requirements, **total.numbers, **left})
     else:
-        disk = f", about {megabytes(size)} of disk" if size else ""
+        disk = f", about {format_size(size)} of disk" if size else ""
         model_line = f"Models to store: {models}{disk}\n" if models else ""
         print(model_line, total, *(f"requires: {name}\n" for name in packages), sep="", end="")
         unlike_note = f" (and {unlike} unlike any of them)" if unlike else ""
@@ -356,10 +356,10 @@ def _unread_sources(plan: "Planned") -> Iterator[str]:
 
 
 def _memory(run: "Run", plan: "Planned") -> str:
-    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.core.sizes import format_size
     from isogloss.runs.run import peak_memory
 
     memory = peak_memory(run, plan.sources.encoders)
     if memory is None:
         return "unknown"
-    return megabytes(memory) if memory else ""
+    return format_size(memory) if memory else ""

@@ -1,4 +1,4 @@
-"""Predicting for a file, scoring models and pushing them, as the command line prints it."""
+"""Predicting for a file and scoring models, as the command line prints it."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,14 +14,13 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row
-from isogloss.core.untrusted import from_home
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
+from isogloss.using.extensions import PREDICTORS
 from isogloss.using.predicting import PredictOptions, Warn, check_translations, input_translator, predict_file
 from isogloss.using.predictor import Predictor
 from isogloss.using.provenance import is_on_hub
 
 if TYPE_CHECKING:
-    from isogloss.using.pushing import PushOptions
     from isogloss.using.scoring import EvaluateOptions
 
 STANDARD_INPUT = "-"
@@ -124,41 +123,6 @@ def print_scores(
     Display().table((*FACT_COLUMNS, *names), cells)
 
 
-def push_to(run: Path, options: "PushOptions", *, dry_run: bool, target: Path | None, quiet: bool) -> None:
-    """Push a model, and print the commit.
-
-    With ``dry_run``, write the model's folder, and print what would be uploaded.
-    """
-    from isogloss.data.fetching.downloading import megabytes
-    from isogloss.using import load_exportable
-    from isogloss.using.exporting import check_free
-    from isogloss.using.pushing import check_login, check_names, push
-
-    check_names(options)
-    if target and not dry_run:
-        raise ConfigError(
-            "--to needs --dry-run, since only a dry run writes a folder. Add it, or remove --to."
-        )
-    folder = from_home(target or options.name.rpartition("/")[2]).resolve()
-    if dry_run:
-        check_free(folder, force=False)
-    else:
-        check_login()
-    with Display(quiet=quiet) as display:
-        display.say(f"Loading {run}")
-        model = load_exportable(run)
-        if model.warning:
-            display.say(f"Warning: {model.warning}")
-        if not dry_run:
-            show_line(push(model, options))
-            return
-        model.with_card(model.write(folder), options.name)
-    visibility = f"{'private' if options.private else 'public'}, branch {options.revision or 'main'}"
-    show_line(f"Would be uploaded to {options.name} ({visibility}) from {folder}:")
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        show_line(f"  {path.relative_to(folder).as_posix()}: {megabytes(path.stat().st_size)}")
-
-
 def load_predictor(
     folders: Sequence[Path], *, onnx: bool | None, int8: bool, say: Callable[[str], None]
 ) -> Predictor:
@@ -167,11 +131,16 @@ def load_predictor(
     A single exported model predicts with its ONNX file if it has one, and ``onnx`` is not False. ``say``
     receives which file is used, or why a file is not used.
     """
-    from isogloss.using.onnx_model import find_onnx_model
-
-    onnx_model = find_onnx_model(folders, onnx=onnx, int8=int8, say=say)
-    if onnx_model is not None:
-        return onnx_model
+    if (onnx or int8) and "onnx" not in PREDICTORS:
+        option = "--int8" if int8 else "--onnx"
+        raise ConfigError(
+            f"{option}: this belongs to a feature whose folder in isogloss/features is missing. "
+            f"Remove {option}."
+        )
+    for find in PREDICTORS.values():
+        predictor = find(folders, onnx=onnx, int8=int8, say=say)
+        if predictor is not None:
+            return predictor
     from isogloss.using.models import load_model
 
     return load_model(folders)

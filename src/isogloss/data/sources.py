@@ -18,6 +18,7 @@ from isogloss.data.corpora.described import KNOWN, DescribedCorpus, list_shipped
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, find_treebank_names
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
+from isogloss.data.data_sources import data_source
 from isogloss.data.examples import Example, limit_examples
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.generated import GENERATED, generated_languages
@@ -183,8 +184,6 @@ class Sources:
 
         Described corpora know their own folders, so any source will do.
         """
-        from isogloss.data.hub import data_source
-
         source = data_source(self.data)
         if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
             return source
@@ -283,8 +282,6 @@ class Sources:
 
         They are computed once per corpus, language and split.
         """
-        from isogloss.data.hub import data_source
-
         key = (corpus, language, split)
         if key not in self._remarks:
             joint_corpus = self.corpus(corpus)
@@ -304,8 +301,6 @@ class Sources:
         return self._remarks[key]
 
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
-        from isogloss.data.hub import data_source
-
         source = data_source(self.data)
         with suppress(DataError):  # Translations have no files, and one part of a corpus may lack a split.
             if isinstance(corpus, DescribedCorpus):
@@ -361,8 +356,6 @@ class Sources:
 
         If a part lacks the split, the first of the other splits that all parts have is used.
         """
-        from isogloss.data.hub import data_source
-
         parts = self._parts(corpus)
         for name in (split, *SPLITS):
             with suppress(DataError):  # Reading the split reports the error.

@@ -72,7 +72,7 @@ class Execution:
         if check := ENGINES[self.engine].check:
             check(self)
         if self.track:
-            from isogloss.training.tracking import check_trackers
+            from isogloss.runs.trackers import check_trackers
 
             check_trackers(self.track)
 

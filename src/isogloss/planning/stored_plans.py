@@ -17,8 +17,8 @@ from isogloss.core.errors import one_line
 from isogloss.core.processes import collector_paused
 from isogloss.core.records import PLANNED_RUNS
 from isogloss.core.stored_parts import PartTable, UnstorableError, pack_parts, unpack_parts
-from isogloss.core.untrusted import convert_json, user_cache
-from isogloss.data.hub import HUB
+from isogloss.core.untrusted import convert_json
+from isogloss.data.data_sources import DATA_SOURCES, HUB
 from isogloss.data.sources import Sources
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run
@@ -75,8 +75,9 @@ def planned_parts(sources: Sources) -> dict[str, str]:
     if described:
         states = [part for corpus in described for part in (corpus.name, corpus.state())]
         parts["described corpus"] = " ".join(states)
-    if sources.data.partition(":")[0] == HUB or any(corpus.hub for corpus in sources.described):
-        parts["commit on the hub"] = stamp([user_cache() / HUB / "commits"])
+    name = HUB if any(corpus.hub for corpus in sources.described) else sources.data.partition(":")[0]
+    if name in DATA_SOURCES:
+        parts["commit on the hub"] = stamp([DATA_SOURCES[name].records])
     return parts
 
 

@@ -13,12 +13,12 @@ from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans
 from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
+from isogloss.data.data_sources import data_source
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
-from isogloss.data.hub import data_source
 from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
 from isogloss.data.projection.label_projection import texts_of
 

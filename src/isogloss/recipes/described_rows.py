@@ -14,8 +14,8 @@ from isogloss.core.errors import ConfigError, DataError, add_location, check_nam
 from isogloss.core.languages import canonical_language
 from isogloss.core.shared_files import is_file
 from isogloss.data.corpus import SPLITS
-from isogloss.data.hub import HUB_SPLITS
-from isogloss.data.hub_rows import json_lines
+from isogloss.data.hub_splits import HUB_SPLITS
+from isogloss.data.json_rows import json_lines
 from isogloss.recipes.recipe_text import to_toml
 
 Rows = Iterable[Mapping[Any, object]]

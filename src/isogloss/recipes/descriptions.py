@@ -9,17 +9,17 @@ from typing import Any, get_args
 from isogloss.core.errors import ConfigError, DataError, add_location, check_named, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.tag_schemes import SCHEMES, WORDS
-from isogloss.core.untrusted import read_regular, user_cache
+from isogloss.core.untrusted import read_regular
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import (
     DESCRIPTIONS,
     BadRows,
     DescribedCorpus,
-    fetching,
     list_shipped,
     register,
 )
 from isogloss.data.corpus import SPLITS, About, Split, find_spellings
+from isogloss.data.data_sources import HUB, data_source, find_data_source, give_advice
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicts_of
@@ -27,7 +27,7 @@ from isogloss.data.formats.labelled_lines import COLUMNS as LINE_COLUMNS
 from isogloss.data.formats.labelled_lines import LABEL
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
-from isogloss.data.hub_rows import DEFAULT
+from isogloss.data.hub_splits import ALL, HUB_SPLITS
 from isogloss.metrics.texts import WITH_OWN_RULES
 from isogloss.recipes.checking import build_checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
@@ -35,6 +35,9 @@ from isogloss.recipes.file_layouts import OFFSET_FORMATS
 from isogloss.recipes.recipe_text import from_toml
 
 SUFFIX = ".toml"
+
+DEFAULT = "default"
+"""Name of a dataset's only configuration on the hub."""
 
 OFFSETS = "offsets"
 
@@ -122,9 +125,6 @@ def describe_corpus(path: Path, data: str = "", *, assume: bool = False) -> Desc
 
 def _check_description(spec: Description, name: str) -> Description:
     """Return a description with our names of splits and the commit of its dataset, after the first checks."""
-    from isogloss.data.fetching.hub_address import pin_commit
-    from isogloss.data.hub import HUB
-
     check_named("kind", "kind of corpus", KINDS, spec.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
@@ -135,15 +135,13 @@ def _check_description(spec: Description, name: str) -> Description:
     check_named("scheme", "scheme of tags", ("", *SCHEMES), spec.scheme)
     return replace(
         spec,
-        hub=pin_commit(spec.hub, user_cache() / HUB) if spec.hub else "",
+        hub=find_data_source(HUB).pin_commit(spec.hub) if spec.hub else "",
         files=_rename_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
         splits=_rename_splits(spec.splits),
     )
 
 
 def _build_corpus(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
-    from isogloss.data.hub import data_source
-
     name = spec.name or path.stem
     spec = _check_description(spec, name)
     kind: KindName = spec.kind  # type: ignore[assignment]
@@ -190,8 +188,6 @@ def _build_corpus(spec: Description, path: Path, data: str, *, assume: bool) -> 
 
 def _rename_splits(table: Mapping[str, str]) -> dict[str, str]:
     """Return a table by split with dev for validation."""
-    from isogloss.data.hub import HUB_SPLITS
-
     return {HUB_SPLITS.get(split, split): value for split, value in table.items()}
 
 
@@ -311,8 +307,6 @@ def _own_rules(spec: Description) -> tuple[str, ...]:
 
 def _hub_splits(spec: Description) -> dict[Split, str]:
     """Return, for each of our splits, the configuration and split of a dataset of the hub."""
-    from isogloss.data.hub import ALL
-
     for name, value in (("files", spec.files), ("format", spec.format)):
         if value:
             raise ConfigError(f"{name}: this comes from the dataset of the hub. Remove it.")
@@ -446,9 +440,6 @@ def _languages(
     spec: Description, name: str, files: Mapping[Split, str], folder: Path, data: str
 ) -> dict[str, str]:
     """Return the spelling in paths of each language, as described or, where none is, as files have it."""
-    from isogloss.data.fetching.releases import releases
-    from isogloss.data.hub import HUB, data_source
-
     languages = (
         spec.languages
         if isinstance(spec.languages, dict)
@@ -456,7 +447,7 @@ def _languages(
     )
     is_shipped = folder == DESCRIPTIONS
     if not languages and is_shipped and data == HUB:
-        languages = dict(releases(name).spelled)
+        languages = dict(find_data_source(HUB).find_spellings(name))
     if not languages:
         spellings = (
             language
@@ -469,7 +460,7 @@ def _languages(
         lacking = (
             f"none of its files is in {data}" if data else "its files are in a data folder, and none is given"
         )
-        raise DataError(f"{lacking}. {fetching(name)}")
+        raise DataError(f"{lacking}. {give_advice(name)}")
     if not languages:
         raise ConfigError(
             f"files: {', '.join(files.values())}: no such file in any language. Correct it, give --data, or "

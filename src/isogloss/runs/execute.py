@@ -26,9 +26,9 @@ from isogloss.data.generated import generated_size
 from isogloss.data.result_files import write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
+from isogloss.runs.trackers import TrackedRun, track_run
 from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
-from isogloss.training.tracking import TrackedRun, track_run
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 """Libraries whose versions every record has."""

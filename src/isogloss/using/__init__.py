@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isogloss.using.exporting import export
-    from isogloss.using.models import Model, ensemble, load_exportable, load_model
+    from isogloss.using.models import Model, ensemble, load_model
     from isogloss.using.predicting import PredictOptions, predict_file
     from isogloss.using.scoring import EvaluateOptions, evaluate
 
@@ -18,8 +17,6 @@ _HOMES = {
     "PredictOptions": "predicting",
     "ensemble": "models",
     "evaluate": "scoring",
-    "export": "exporting",
-    "load_exportable": "models",
     "load_model": "models",
     "predict_file": "predicting",
 }
@@ -27,6 +24,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "export":
+        from isogloss.using.extensions import find_action
+
+        return find_action(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'isogloss.using' has no attribute {name!r}")
     return getattr(import_module(f"isogloss.using.{_HOMES[name]}"), name)
@@ -39,7 +40,6 @@ __all__ = [
     "ensemble",
     "evaluate",
     "export",
-    "load_exportable",
     "load_model",
     "predict_file",
 ]

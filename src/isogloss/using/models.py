@@ -28,6 +28,7 @@ from isogloss.tasks import ALL_TASKS, find_task, task_names
 from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.precision import Precision, device
+from isogloss.using.extensions import find_action
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, InputForm
 from isogloss.using.kinds import check_takes_inputs, kind_of
@@ -47,7 +48,6 @@ from isogloss.using.provenance import (
 
 if TYPE_CHECKING:
     from isogloss.data.sources import Treebanks
-    from isogloss.using.pushing import Exportable
 
 Predicted = TypeVar("Predicted")
 """The answer to an input."""
@@ -253,9 +253,7 @@ class Model(FineTuned, Generic[Predicted]):
         the model's corpus; ``data`` is the folder with the corpora. ``adapter`` writes only the adapters and
         the head, as peft or the library adapters loads them.
         """
-        from isogloss.using.exporting import export
-
-        return export(
+        exported_folder: Path = find_action("export")(
             self,
             Path(folder),
             onnx=onnx,
@@ -264,14 +262,13 @@ class Model(FineTuned, Generic[Predicted]):
             force=force,
             data=str(data or ""),
         )
+        return exported_folder
 
     @checks_arguments
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
         """Upload the model to the Hugging Face hub and return the commit's address. See docs/use.md."""
-        from isogloss.using.pushing import PushOptions, exportable, push
-
-        options = PushOptions(name=name, private=private, revision=revision, update=update)
-        return push(exportable(self), options)
+        commit: str = find_action("push")(self, name=name, private=private, revision=revision, update=update)
+        return commit
 
     def _examples(self, values: Iterable[object], role: str, language: str) -> Iterator[Example | None]:
         """Yield the examples of values. Only a translation may be None."""
@@ -503,12 +500,3 @@ def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
         mixup.ratio_module.to(device())
     links = links_in(weights)
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
-
-
-def load_exportable(folder: str | Path) -> "Exportable":
-    """Load what is exported of a run: its encoder, or its fine-tuned model."""
-    from isogloss.using.encoder_exports import encoder_of_run
-    from isogloss.using.pushing import exportable, exportable_encoder
-
-    encoder = encoder_of_run(Path(folder))
-    return exportable(load_model(folder)) if encoder is None else exportable_encoder(encoder)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from isogloss.core.checksums import find_differing_files
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
-from isogloss.core.languages import is_built_in
 from isogloss.core.records import (
     RECORD,
     Record,
@@ -41,7 +40,6 @@ from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
 
 if TYPE_CHECKING:
-    from isogloss.data.corpus import Corpus
     from isogloss.data.sources import Sources
     from isogloss.encoders.family import Config
 
@@ -50,12 +48,6 @@ ENTRY = "isogloss"
 """Key of the provenance in an exported model's config."""
 
 SCORE_COLUMNS = ("corpus", "language", "split", "metric", "score", "baseline", "examples")
-
-OTHER = "other"
-"""The hub's name for other licences, which come with a name and a link."""
-
-_NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
-_COMMONS = re.compile(r"CC BY((?:-(?:NC|SA|ND))*) (\d\.\d)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -448,49 +440,3 @@ def _lacks_labels(
         f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
         f"them into its config.json (id2label)."
     )
-
-
-def corpus_of(provenance: Provenance) -> "Corpus | None":
-    """Return the corpus a model was trained on. None if unknown."""
-    from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.corpora.described import KNOWN
-
-    name = provenance.corpus.partition(":")[0]
-    return CORPORA.get(name) or KNOWN.get(name)
-
-
-def datasets_of(provenance: Provenance) -> list[str]:
-    """List the datasets of the hub that a model was trained on."""
-    from isogloss.data.hub import hub_splits
-
-    repositories = (
-        split.repository
-        for split in hub_splits().values()
-        if split.corpus.name == provenance.corpus and split.language in provenance.languages
-    )
-    return list(dict.fromkeys(repositories))
-
-
-def licence_of(provenance: Provenance) -> str | None:
-    """Return the hub's name of the licence of a model's training data. None if unknown."""
-    corpus = corpus_of(provenance)
-    if has_built_in_languages(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
-        return "apache-2.0"
-    if corpus is None or not corpus.about.licence:
-        return None
-    match = _COMMONS.match(corpus.about.licence)
-    return f"cc-by{match[1].lower()}-{match[2]}" if match else OTHER
-
-
-def non_commercial(provenance: Provenance) -> str:
-    """Return a warning if a part of the training data is not for commercial use. Otherwise empty."""
-    corpus = corpus_of(provenance)
-    licence = corpus.about.licence if corpus else ""
-    if corpus is None or has_built_in_languages(provenance) or not _NON_COMMERCIAL.search(licence):
-        return ""
-    return f"the licence of corpus {corpus.name} ({licence}) forbids commercial use, at least of a part."
-
-
-def has_built_in_languages(provenance: Provenance) -> bool:
-    """Return whether a model was trained on built-in languages. False if its languages are unknown."""
-    return bool(provenance.languages) and all(is_built_in(language) for language in provenance.languages)

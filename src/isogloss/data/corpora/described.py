@@ -19,6 +19,7 @@ from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
+from isogloss.data.data_sources import HUB, find_data_source, give_advice
 from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
@@ -161,10 +162,8 @@ class DescribedCorpus(CorpusDefaults):
 
         Bitext in lines has a file for each language.
         """
-        from isogloss.data.hub_rows import hub_file
-
         if self.hub:
-            return [hub_file(self.hub, path) for path in self._paths(language, split)]
+            return [find_data_source(HUB).open_split(self.hub, path) for path in self._paths(language, split)]
         paths = self._paths(language, split)
         files_by_path = [self._find_rows(folder, path, language, split) for path in paths]
         return list(chain.from_iterable(files_by_path)) if all(files_by_path) else []
@@ -205,7 +204,7 @@ class DescribedCorpus(CorpusDefaults):
             name: [part for part in self.languages if self._find_files(folder, part, name)] for name in SPLITS
         }
         error = not_there(folder, self.name, language, split, available=available, search=search)
-        return DataError(f"{error} {fetching(self.name, language)}") if self.is_shipped else error
+        return DataError(f"{error} {give_advice(self.name, language)}") if self.is_shipped else error
 
     @property
     def is_shipped(self) -> bool:
@@ -465,15 +464,6 @@ def find_about(name: str) -> About:
         return CORPORA[name].about
     table = shipped_table(name)
     return About(table["about"], table["url"], table["licence"])
-
-
-def fetching(corpus: str, language: str = "") -> str:
-    """Return the advice for a corpus of the package with absent files."""
-    option = f" --language {language.replace('-', ',')}" if language else ""
-    return (
-        f"Fetch it: isogloss fetch {corpus}{option} --to DATA, and give --data DATA; or use --data hub, "
-        f"which fetches the files that are read."
-    )
 
 
 def register(*corpora: DescribedCorpus) -> None:

@@ -16,7 +16,7 @@ from isogloss.core.atomic_files import atomic_file, atomic_folder, writing
 from isogloss.core.errors import ConfigError, check_named, plain
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.hub import EVAL_RESULTS, ON_HUB, HubSplit, eval_result, hub_split
+from isogloss.data.hub_splits import EVAL_RESULTS, ON_HUB, HubSplit, eval_result, hub_split
 from isogloss.features.result_formats.euroeval import DATASETS, euroeval
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems

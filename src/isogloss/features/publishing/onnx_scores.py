@@ -7,8 +7,8 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError
 from isogloss.core.records import Row
 from isogloss.data.sources import Sources
+from isogloss.features.publishing.onnx import write_int8, write_onnx
 from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.onnx import write_int8, write_onnx
 from isogloss.using.scoring import EvaluateOptions, check_evaluation, evaluate
 
 SCORES_FILE = "onnx.json"

@@ -8,13 +8,6 @@ from pathlib import Path
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError
 from isogloss.core.untrusted import parse_json, read_regular
-from isogloss.encoders.added.adapterhub import (
-    HubAdapter,
-    check_writable,
-    read_hub_adapter,
-    with_hub_adapters,
-    write_hub_adapters,
-)
 from isogloss.encoders.added.differences import base_folder, difference_of
 from isogloss.encoders.added.peft_folders import CONFIG, WEIGHTS
 from isogloss.encoders.family import Model
@@ -23,6 +16,13 @@ from isogloss.encoders.folders import SHIPPED
 from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.publishing.adapterhub import (
+    HubAdapter,
+    check_writable,
+    read_hub_adapter,
+    with_hub_adapters,
+    write_hub_adapters,
+)
 from isogloss.runs.pretrained import model_folder
 
 PEFT, ADAPTERS = "peft", "adapter-transformers"

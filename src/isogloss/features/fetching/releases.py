@@ -143,7 +143,7 @@ def releases(corpus: str) -> Releases:
 
 def fetchable() -> list[str]:
     """Return the sorted names of the corpora with a table."""
-    folder = files("isogloss.data.fetching") / "official"
+    folder = files("isogloss.features.fetching") / "official"
     return sorted(
         entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
     )
@@ -188,7 +188,7 @@ def _no_file_error(language: str, names: Sequence[str], releases: Sequence[Relea
 @lru_cache(maxsize=64)
 def _read(corpus: str) -> Releases:
     table = tomllib.loads(
-        (files("isogloss.data.fetching") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
+        (files("isogloss.features.fetching") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
     )
     rows = table.pop("file", ())
     corpus_files = tuple(
@@ -211,7 +211,7 @@ def _read(corpus: str) -> Releases:
 @cache
 def _pinned_facts() -> Mapping[str, Mapping[str, Any]]:
     """Return size and checksum of files at pinned commits by address, for tables without them."""
-    text = (files("isogloss.data.fetching") / "official" / "pinned.tsv").read_text(encoding="utf-8")
+    text = (files("isogloss.features.fetching") / "official" / "pinned.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {url: {"size": int(size), "sha256": digest} for url, size, digest in rows}
 

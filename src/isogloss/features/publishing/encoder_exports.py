@@ -18,8 +18,15 @@ from isogloss.encoders.added.module_files import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.using.adapters import AdapterExport, write_adapters
-from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, render_template, write_model
+from isogloss.features.publishing.adapters import AdapterExport, write_adapters
+from isogloss.features.publishing.exporting import (
+    CARD,
+    bcp_47,
+    check_free,
+    refuse_links,
+    render_template,
+    write_model,
+)
 from isogloss.using.provenance import check_undamaged, encoder_text, find_run_folder, links_in
 
 ENCODERS = ("pretrain", "adjust")
@@ -88,7 +95,7 @@ def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
     )
 
 
-def export_encoder(  # noqa: PLR0913 (the options of the command line)
+def export_encoder(
     encoder: PretrainedEncoder,
     folder: Path,
     *,

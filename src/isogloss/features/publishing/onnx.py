@@ -16,8 +16,7 @@ from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network
 from isogloss.encoders.subwords import for_causal
-from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.onnx_model import (
+from isogloss.features.publishing.onnx_model import (
     CAUSAL_ENTRY,
     ONNX_FILES,
     WEIGHTS_ENTRY,
@@ -25,6 +24,7 @@ from isogloss.using.onnx_model import (
     checksum_of_weights,
     load_onnx_model,
 )
+from isogloss.using.fine_tuned import FineTuned
 
 ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 

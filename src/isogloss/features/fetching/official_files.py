@@ -17,10 +17,10 @@ from isogloss.core.atomic_files import make_folder, write_text
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.shared_files import lock_file, read_file
 from isogloss.core.untrusted import is_safe, parse_json
-from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
-from isogloss.data.fetching.hub_address import address, pin_address
-from isogloss.data.fetching.releases import Release
-from isogloss.data.fetching.unpacking import unofficial_file, unpack
+from isogloss.features.fetching.downloading import Link, RetryPolicy, checksum, download, storing
+from isogloss.features.fetching.hub_address import address, pin_address
+from isogloss.features.fetching.releases import Release
+from isogloss.features.fetching.unpacking import unofficial_file, unpack
 
 RECORDS = ".fetched"
 LOCK = f"{RECORDS}/lock"

@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD, Row
 from isogloss.core.untrusted import from_home
-from isogloss.data.hub import EVAL_RESULTS, ON_HUB, eval_result, hub_split
+from isogloss.data.hub_splits import EVAL_RESULTS, ON_HUB, eval_result, hub_split
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.language_modules import modules_of
@@ -26,23 +26,25 @@ from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import needs_spaces
-from isogloss.store.leases import LEASES
-from isogloss.tasks.classification import PAIR
-from isogloss.using.adapters import AdapterExport, write_adapters
-from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.onnx import check_possible
-from isogloss.using.onnx_scores import check_scored, write_onnx_files
-from isogloss.using.provenance import (
-    CONFIG,
-    ENTRY,
+from isogloss.features.publishing.adapters import AdapterExport, write_adapters
+from isogloss.features.publishing.licences import (
     OTHER,
-    SCORE_COLUMNS,
     corpus_of,
     datasets_of,
-    exported_entry,
     has_built_in_languages,
     licence_of,
     non_commercial,
+)
+from isogloss.features.publishing.onnx import check_possible
+from isogloss.features.publishing.onnx_scores import check_scored, write_onnx_files
+from isogloss.store.leases import LEASES
+from isogloss.tasks.classification import PAIR
+from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.provenance import (
+    CONFIG,
+    ENTRY,
+    SCORE_COLUMNS,
+    exported_entry,
 )
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -68,7 +70,7 @@ _ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
 """An encoder of the hub as its model's provenance names it, with the commit."""
 
 
-def export(  # noqa: PLR0913 (the options of the command line)
+def export(
     model: FineTuned,
     folder: Path,
     *,

@@ -19,8 +19,9 @@ from typing import IO, Any
 from isogloss.core.atomic_files import temporary_name
 from isogloss.core.errors import DataError
 from isogloss.core.shared_files import make_folders, open_new_file, remove, rename
+from isogloss.core.sizes import format_size
 from isogloss.core.untrusted import join_safely
-from isogloss.data.fetching.downloading import checksum, megabytes, storing
+from isogloss.features.fetching.downloading import checksum, storing
 
 EXPANSION = 100
 """Maximum ratio of unpacked to packed size. Text has 3 to 10."""
@@ -199,7 +200,7 @@ class _Budget:
         self.left -= size
         if self.left < 0:
             raise DataError(
-                f"{self.archive}: it unpacks to more than {megabytes(self.most)}, {EXPANSION} times its "
+                f"{self.archive}: it unpacks to more than {format_size(self.most)}, {EXPANSION} times its "
                 f"size; refused. {_DISTRUST}"
             )
 

@@ -10,32 +10,29 @@ known.
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any
 
 from isogloss.core.errors import DataError, add_location, one_line
-from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.languages import language_name
 from isogloss.core.untrusted import user_cache
-from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
-from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
+from isogloss.data.corpora.texts_and_trees import Ud
+from isogloss.data.corpus import SPLITS, Corpus, Split, not_there
+from isogloss.data.data_sources import HUB
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS, labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
 from isogloss.data.formats.tables import ExampleColumns, parquet_rows
-
-if TYPE_CHECKING:
-    from isogloss.data.hub_rows import Row
-
-HUB = "hub"
-"""Value of ``--data`` for the hub. ``hub:DIR`` is a folder with parquet files of datasets."""
+from isogloss.data.hub_splits import HubSplit, hub_splits
+from isogloss.data.json_rows import NO_LABEL, VERSION, Row, with_label_names
+from isogloss.features.fetching.hub_address import pin_commit, snapshot
+from isogloss.features.fetching.official_files import fetch
+from isogloss.features.fetching.releases import fetchable, releases
 
 CONVERTED = "refs/convert/parquet"
 """Branch of a dataset where the hub stores it as CONFIG/SPLIT/NNNN.parquet."""
@@ -46,107 +43,8 @@ LAYOUTS = ("{config}/{split}/*.parquet", "{config}/{split}-*.parquet", "{config}
 NOT_A_WORD = ("None", "_", None, "")
 """Heads of the rows of multi-word ranges and empty nodes."""
 
-ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
-"""Usual names of our splits on the hub."""
-
-ON_HUB: Mapping[str, str] = {str(split): name for split, name in ALL.items()}
-"""The same mapping, for lookups by any text."""
-
-HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if name != split}
-"""Our splits by names on the hub, where these differ."""
-
-EVAL_RESULTS = ".eval_results"
-"""Folder of a model's repository from which the hub reads its scores, one YAML file per dataset."""
 
 LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
-
-
-class HubSplit(NamedTuple):
-    """One split of one language of a dataset that contains a corpus of the catalogue."""
-
-    corpus: Corpus
-    repository: str
-    config: str
-    language: str
-    split: Split
-    hub_split: str
-    treebank: str
-    """Treebank named in the table, or "" for the default treebank of the language."""
-    kind: Literal["pair", "tagging", "span", "trees"]
-    spelled: Mapping[str, str]
-    """Our labels by their spelling on the hub, where it differs."""
-    ids_by_language: bool
-    """Whether a file has all languages, and ids begin with the English name of the language (TyDi QA)."""
-
-
-@lru_cache(maxsize=1)
-def hub_splits() -> dict[str, HubSplit]:
-    """Return all splits of the hub by the corpus's path of that language and split."""
-    table = tomllib.loads((files("isogloss.data") / "hub.toml").read_text(encoding="utf-8"))
-    splits = (
-        split
-        for entry in table["dataset"]
-        for language in (*entry["languages"].split(), *entry.get("configs", ()))
-        for split in _splits_of(entry, language)
-    )
-    return {split.corpus.path(split.language, split.split): split for split in splits}
-
-
-def hub_split(corpus: str, language: str, split: str, treebank: str = "") -> HubSplit | None:
-    """Return the split of the hub on which a score was measured, or None if the hub lacks it.
-
-    Built-in languages are never on the hub.
-    """
-    return None if is_built_in(language) else _splits_by_test_set().get((corpus, language, split, treebank))
-
-
-def eval_result(split: HubSplit, score: float, notes: str) -> dict[str, object]:
-    """Return an entry of a model's ``.eval_results`` for a score in [0, 1], stored in percent."""
-    dataset = {"id": split.repository, "task_id": split.config or "default"}
-    return {"dataset": dataset, "value": round(100 * score, 2), "notes": notes}
-
-
-@lru_cache(maxsize=1)
-def _splits_by_test_set() -> dict[tuple[str, str, str, str], HubSplit]:
-    return {
-        (split.corpus.name, split.language, split.split, split.treebank): split
-        for split in hub_splits().values()
-    }
-
-
-def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:
-    """Yield the splits of a language in an entry of hub.toml, which documents its fields."""
-    treebank = entry.get("treebank") or DEFAULTS[language] if entry["kind"] == "trees" else ""
-    corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[entry["corpus"]]
-    repository, _, config = entry["address"].partition(":")
-    names = {"language": entry.get("configs", {}).get(language, language), "name": language_name(language)}
-    for questions in entry.get("questions", "").split() or [""]:
-        for split, hub_split in entry.get("splits", ALL).items():
-            yield HubSplit(
-                corpus=corpus.choose(questions) if questions else corpus,
-                repository=repository,
-                config=config.format(**names, questions=questions, treebank=treebank.lower()),
-                language=language,
-                split=split,
-                hub_split=hub_split,
-                treebank=entry.get("treebank", ""),
-                kind=entry["kind"],
-                spelled=entry.get("spelled", {}),
-                ids_by_language=entry.get("ids_by_language", False),
-            )
-
-
-def data_source(text: str) -> Source | None:
-    """Return the source that ``--data`` names, or None for an empty text.
-
-    Sources are the hub, a folder of its parquet files, or a folder of corpora.
-    """
-    if not text:
-        return None
-    kind, colon, path = text.partition(":")
-    if kind == HUB and (path or not colon):
-        return HubDatasets(DiskFolder(Path(path)) if path else None)
-    return DiskFolder(Path(text))
 
 
 @dataclass(frozen=True)
@@ -183,8 +81,6 @@ class HubDatasets:
 
         Nothing is fetched without languages. None is returned if the folder does not exist.
         """
-        from isogloss.data.fetching.releases import fetchable
-
         folder = user_cache() / HUB
         if self.local is None and languages and corpus in fetchable():
             _fetch_once(corpus, tuple(languages), folder)
@@ -201,8 +97,6 @@ class HubDatasets:
         return self.local is None or bool(_parquet(self.local, entry))
 
     def _file(self, path: str, entry: HubSplit) -> File:
-        from isogloss.data.hub_rows import VERSION
-
         name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
         def read() -> Iterator[str]:
@@ -227,9 +121,6 @@ class HubDatasets:
 
 @lru_cache(maxsize=256)
 def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
-    from isogloss.data.fetching.official_files import fetch
-    from isogloss.data.fetching.releases import releases
-
     official = [file for file in releases(corpus).select() if file.has(languages)]
     for _ in fetch(official, folder, languages=languages):
         pass
@@ -237,15 +128,11 @@ def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
 
 def _dataset(entry: HubSplit) -> str:
     """Return a dataset at the commit of its converted files that was found on first use."""
-    from isogloss.data.fetching.hub_address import pin_commit
-
     return pin_commit(f"{entry.repository}@{CONVERTED}", user_cache() / HUB)
 
 
 def _download_split(entry: HubSplit) -> DiskFolder:
     """Return the folder of a dataset's converted files, with the files of this split downloaded once."""
-    from isogloss.data.fetching.hub_address import snapshot
-
     pattern = LAYOUTS[0].format(config=entry.config, split=entry.hub_split)
     return DiskFolder(snapshot(_dataset(entry), pattern, entry.repository))
 
@@ -255,8 +142,6 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
 
     Raises DataError if columns or labels differ from the corpus's.
     """
-    from isogloss.data.hub_rows import NO_LABEL
-
     advice = f"See the card of {entry.repository}; save it with these columns and labels"
     if entry.kind == "trees":
         yield from _trees(rows, f"{advice}.")
@@ -332,8 +217,6 @@ def _rows(files: Iterable[File]) -> Iterator[Row]:
 
     Raises DataError for numbers of labels without names.
     """
-    from isogloss.data.hub_rows import with_label_names
-
     for file in files:
         labels, rows = parquet_rows(file)
         for row in rows:

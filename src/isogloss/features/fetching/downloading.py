@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.errors import DataError, StorageError, mask_secrets
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.sizes import format_size
 from isogloss.core.untrusted import parse_json, read_regular
 
 if TYPE_CHECKING:
@@ -121,11 +122,6 @@ def storing(path: Path) -> Iterator[None]:
             f"{path}: cannot be written or read ({error.strerror or error}). Free some space or choose "
             f"a different --to, then run the same command again: it resumes where it stopped."
         ) from error
-
-
-def megabytes(size: int) -> str:
-    """Format a number of bytes as MB, or as kB below 0.1 MB."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
 def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgress) -> Downloaded:
@@ -298,8 +294,8 @@ def _check_room(path: Path, size: int) -> None:
         free_size = shutil.disk_usage(path.parent).free
     if size > free_size:
         raise StorageError(
-            f"{path.parent}: {megabytes(size)} are needed, {megabytes(free_size)} are free. Free some space "
-            f"or choose a different --to."
+            f"{path.parent}: {format_size(size)} are needed, {format_size(free_size)} are free. Free some "
+            f"space or choose a different --to."
         )
 
 
@@ -350,7 +346,7 @@ def _verify_and_rename(link: Link, part: "_PartialFile", path: Path, *, was_resu
 
 
 def _give_up_error(link: Link, part: "_PartialFile", trouble: TryAgainError, failures: int) -> DataError:
-    size = f"{megabytes(part.size())} are kept, and the" if part.size() else "The"
+    size = f"{format_size(part.size())} are kept, and the" if part.size() else "The"
     attempts = f"after {failures} attempt{'s' if failures > 1 else ''}"
     attempts += f", since it asks to wait {trouble.wait:.0f} s" if trouble.wait else ""
     return DataError(
@@ -424,7 +420,7 @@ class _Meter:
         now = time.monotonic()
         if now - self.reported >= PROGRESS_INTERVAL or self.done == self.most:
             self.reported = now
-            speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
-            total = f" of {megabytes(self.most)}" if self.most else ""
-            remark = f"{megabytes(self.done)}{total}, {speed}/s"
+            speed = format_size(int((self.done - self.first) / max(now - self.began, 1e-6)))
+            total = f" of {format_size(self.most)}" if self.most else ""
+            remark = f"{format_size(self.done)}{total}, {speed}/s"
             self.on_progress(Progress(self.what, self.done, self.most or self.done + 1, remark))

@@ -14,10 +14,16 @@ from isogloss.core.atomic_files import make_folder, sweep, temporary_name, writi
 from isogloss.core.errors import ConfigError, RunError, one_line
 from isogloss.core.shared_files import file_size, list_files, make_new_folder, open_file, remove
 from isogloss.core.untrusted import user_cache
-from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
-from isogloss.using.exporting import CARD, card, export
+from isogloss.features.publishing.encoder_exports import (
+    PretrainedEncoder,
+    encoder_card,
+    encoder_of_run,
+    export_encoder,
+)
+from isogloss.features.publishing.exporting import CARD, card, export
+from isogloss.features.publishing.licences import non_commercial
 from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.provenance import non_commercial
+from isogloss.using.models import load_model
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -88,6 +94,12 @@ class Exportable:
         return folder
 
 
+def load_exportable(folder: str | Path) -> Exportable:
+    """Load what is exported of a run: its encoder, or its fine-tuned model."""
+    encoder = encoder_of_run(Path(folder))
+    return exportable(load_model(folder)) if encoder is None else exportable_encoder(encoder)
+
+
 def exportable(model: FineTuned) -> Exportable:
     """Return the upload of a fine-tuned model."""
     provenance = model.provenance
@@ -101,6 +113,13 @@ def exportable_encoder(encoder: PretrainedEncoder) -> Exportable:
     """Return the upload of an encoder."""
     title = f"{encoder.record.title} (run {encoder.record.id}, isogloss {VERSION})"
     return Exportable(partial(export_encoder, encoder), partial(encoder_card, encoder), title)
+
+
+def push_model(
+    model: FineTuned, *, name: str, private: bool = False, revision: str = "", update: bool = False
+) -> str:
+    """Upload a fine-tuned model and return the commit's address."""
+    return push(exportable(model), PushOptions(name=name, private=private, revision=revision, update=update))
 
 
 def push(model: Exportable, options: PushOptions) -> str:

@@ -1,1 +1,0 @@
-"""Official files of corpora: downloading, checking and unpacking."""

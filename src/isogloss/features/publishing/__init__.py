@@ -1,0 +1,1 @@
+"""Publishing: models as folders for other programs, with cards, ONNX files and adapters, and on the hub."""

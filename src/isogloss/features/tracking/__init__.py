@@ -1,0 +1,1 @@
+"""Tracking: TensorBoard, MLflow, Weights & Biases and others follow runs while they train."""
