@@ -71,7 +71,9 @@ def change(recipe: dict, target: str, seed: int) -> dict:
     """Return the recipe for a target and a seed."""
     code = target.format(LETTERS[seed])
     methods = [
-        method for method in recipe["grid"]["method"] if method.get("label") != LONG or (target in LONG_AT and LETTERS[seed] in LONG_DRAWS)
+        method
+        for method in recipe["grid"]["method"]
+        if method.get("label") != LONG or (target in LONG_AT and LETTERS[seed] in LONG_DRAWS)
     ]
     return recipe | {
         "title": f"Methods at a known distance: {code}",
