@@ -18,7 +18,7 @@ from isogloss.reports.measurements import read_measurements
 
 HERE = Path(__file__).parent
 TARGETS = (
-    "qaa_Wrd{}_000", "qaa_Wrd{}_100", "qaa_Ord{}_100", "qaa_Scr{}_100", "qad_Wld{}_000", "qad_Wld{}_100",
+    "qaa_Wrd{}_100", "qaa_Ord{}_100", "qaa_Scr{}_100", "qad_Wld{}_100", "qad_Wld{}_000", "qaa_Wrd{}_000",
     "qaa_Wrd{}_025", "qaa_Ord{}_040", "qaa_Scr{}_025", "qaa_Wrd{}_050",
 )  # fmt: skip
 """Codes by the letter of the draw."""
@@ -29,7 +29,9 @@ FIRST = 6
 LETTERS = "abcdefgh"
 
 LONG = "alignment loss"
-"""Method that reads 20,000 translations, trained for some targets only."""
+"""Method that reads 20,000 translations, trained for some draws and targets only."""
+
+LONG_DRAWS = "ab"
 
 LONG_AT = ("qaa_Wrd{}_100", "qad_Wld{}_000", "qad_Wld{}_100")
 
@@ -69,7 +71,9 @@ def change(recipe: dict, target: str, seed: int) -> dict:
     """Return the recipe for a target and a seed."""
     language = target.format(LETTERS[seed])
     methods = [
-        method for method in recipe["grid"]["method"] if method.get("label") != LONG or target in LONG_AT
+        method
+        for method in recipe["grid"]["method"]
+        if method.get("label") != LONG or (target in LONG_AT and LETTERS[seed] in LONG_DRAWS)
     ]
     return recipe | {
         "title": f"Methods at a known distance: {language}",
