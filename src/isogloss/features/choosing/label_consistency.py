@@ -95,7 +95,7 @@ class LabelConsistencyOfModels(Diagnostic):
         self, setting: MeasureSetting, data: Evaluation, translated: Evaluation, ids: Sequence[str]
     ) -> list[Links]:
         """Return links from the words of each example to those of its translation."""
-        from isogloss.functional.alignment import align
+        from isogloss.functional.bitext import link_words
 
         words, translated_words = (_words_by_id(evaluation) for evaluation in (data, translated))
         links: dict[str, Links] = {
@@ -106,7 +106,7 @@ class LabelConsistencyOfModels(Diagnostic):
         missing = [name for name in ids if name not in links]
         if missing:
             model, tokenizer = setting.encoder(setting.subjects[0])
-            found = align(
+            found = link_words(
                 [words[name] for name in missing],
                 [translated_words[name] for name in missing],
                 model,
