@@ -8,6 +8,7 @@ from isogloss.core.errors import ConfigError, StorageError, add_location, check_
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.sources import Sources
 from isogloss.engine.engine import make_planned
@@ -20,7 +21,6 @@ from isogloss.planning.translations import (
     translators,
 )
 from isogloss.recipes.checking import refuse_empty_or_twice
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.align import LINKS, Align, AlignmentRequest, alignments
 from isogloss.runs.measure import tasks_of
