@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests" / "data"))
 from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
 
 from isogloss.core.errors import DataError  # noqa: E402
-from isogloss.recipes.described_contents import inspect_splits  # noqa: E402
-from isogloss.recipes.descriptions import describe_corpus  # noqa: E402
+from isogloss.features.described_corpora.contents import inspect_splits  # noqa: E402
+from isogloss.features.described_corpora.descriptions import describe_corpus  # noqa: E402
 
 HEAD = """# Layouts of tagging and text files
 

@@ -40,7 +40,8 @@ from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
 from isogloss.planning import measures, translations
-from isogloss.recipes import descriptions, recipe
+from isogloss.recipes import recipe
+from isogloss.features.described_corpora import descriptions
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent

@@ -11,9 +11,9 @@ import pytest
 
 import isogloss
 from each import each
+from isogloss.features.described_corpora.descriptions import Description
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.checking import build_checked
-from isogloss.recipes.descriptions import Description
 from isogloss.reports.verdicts import Verdict
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -19,7 +19,11 @@ from isogloss.aligners import ALIGNERS
 from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.core.rows import ROWS
+from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.corpora.own import DESCRIBERS
+from isogloss.data.corpus import Split
 from isogloss.data.data_sources import CORPUS_PROVIDERS, DATA_SOURCES
+from isogloss.data.examples import SentencePair
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
@@ -41,6 +45,7 @@ TABLES = {
     "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
+    "corpus-descriptions": DESCRIBERS,
     "corpus-providers": CORPUS_PROVIDERS,
     "data-sources": DATA_SOURCES,
     "diagnostics": DIAGNOSTICS,
@@ -142,14 +147,12 @@ def list_names(path: Path) -> list[str]:
 MISSING = ("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align")
 """Names of diagnostics, functions and tables of a recipe that features add."""
 
-TOPICS = 'kind = "text"\nfiles = "{language}-{split}.tsv"\n'
-
 RECIPE = """
-title = "Topics"
+title = "Inference"
 encoder = "shipped"
 
 [grid]
-corpus = "topics.toml"
+corpus = "xnli"
 source = "en"
 targets = ["sw"]
 method = [{ name = "source-only" }, { name = "bilingual" }]
@@ -160,6 +163,7 @@ name = "scores"
 
 WITHOUT_FEATURES = """
 import sys
+from pathlib import Path
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.functional.bitext import link_words
@@ -169,13 +173,14 @@ from isogloss.planning.recipe_tables import find_planner
 from isogloss.reports.report import all_claims
 
 recipe = sys.argv[1]
-plan = plan_recipe(recipe, out=f"{recipe}-runs")
+data = f"{Path(recipe).parent}/data"
+plan = plan_recipe(recipe, out=f"{recipe}-runs", data=data)
 assert "Measure" in {type(run).__name__ for run in plan.runs}
 assert not {"multi-task", "r3f"} & set(AUXILIARY_LOSSES) and "meta-learning" not in PRETRAINING
 assert all_claims() == ([], [])
 for name in ("mining", "cka", "interpolation"):
     try:
-        plan_recipe(recipe, changes={"measure": [{"name": name}]})
+        plan_recipe(recipe, data=data, changes={"measure": [{"name": name}]})
     except ConfigError as error:
         print(error)
 for name in ("mine", "path", "average"):
@@ -194,13 +199,18 @@ except ConfigError as error:
 """
 
 
-def write_topics(folder: Path) -> None:
-    """Write a described corpus of English and Swahili, and a recipe with it."""
-    for language, split in product(("en", "sw"), ("train", "dev", "test")):
-        lines = [f"{label}\ttext {number}" for number, label in enumerate(["a", "b"] * 8)]
-        table = "\n".join(["label\ttext", *lines])
-        (folder / f"{language}-{split}.tsv").write_text(f"{table}\n", encoding="utf-8")
-    (folder / "topics.toml").write_text(TOPICS, encoding="utf-8")
+def write_study(folder: Path) -> None:
+    """Write a corpus of English and Swahili pairs below ``data``, and a recipe that reads it."""
+    corpus = CORPORA["xnli"]
+    splits: tuple[Split, ...] = ("train", "dev", "test")
+    for language, split in product(("en", "sw"), splits):
+        examples = [
+            SentencePair(id=str(number), first=f"text {number}", second="a text", label=label)
+            for number, label in enumerate(["entailment", "neutral", "contradiction"] * 6)
+        ]
+        path = folder / "data" / corpus.path(language, split)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in corpus.write(examples, language)), encoding="utf-8")
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
 
 
@@ -210,7 +220,7 @@ def test_without_any_feature_the_rest_works_and_errors_name_what_is_missing(tmp_
     shutil.copytree(ROOT, source)
     for folder in (source / "features").glob("*/"):
         shutil.rmtree(folder)
-    write_topics(tmp_path)
+    write_study(tmp_path)
     process = subprocess.run(
         [sys.executable, "-c", WITHOUT_FEATURES, str(tmp_path / "recipe.toml")],
         env=os.environ | {"PYTHONPATH": str(source.parent)},
@@ -257,7 +267,8 @@ from isogloss.reports.sections import SECTIONS
 from isogloss.reports.next_steps import NEXT_STEPS
 from pathlib import Path
 
-plan = plan_recipe(sys.argv[1], out=f"{sys.argv[1]}-runs")
+data = f"{Path(sys.argv[1]).parent}/data"
+plan = plan_recipe(sys.argv[1], out=f"{sys.argv[1]}-runs", data=data)
 assert {type(run).__name__ for run in plan.runs} == {"FineTune", "Measure"}
 for name, make in LISTS.items():
     if name not in sys.argv[2:]:
@@ -279,7 +290,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     source = tmp_path / "src" / "isogloss"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(source / "features" / folder.name)
-    write_topics(tmp_path)
+    write_study(tmp_path)
     process = subprocess.run(
         [sys.executable, "-c", WITHOUT_ONE, str(tmp_path / "recipe.toml"), *EMPTY_LISTS.get(folder.name, ())],
         env=os.environ | {"PYTHONPATH": str(source.parent)},
@@ -290,7 +301,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     assert process.returncode == 0, process.stderr
 
 
-MOST_OF_CORE = 0.705
+MOST_OF_CORE = 0.64
 """Largest share of all statements outside the features. The target is one half (decision 73)."""
 
 

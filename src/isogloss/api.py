@@ -31,8 +31,8 @@ from isogloss.study import Result, Study, read, report, report_alone
 
 if TYPE_CHECKING:
     from isogloss.data.corpus import Corpus
+    from isogloss.data.json_rows import Rows
     from isogloss.planning.plan import Announce
-    from isogloss.recipes.described_rows import Rows
 
 
 @explaining_missing_models()
@@ -122,22 +122,20 @@ def corpus(
     >>> own = isogloss.corpus(description, rows=rows)                   # doctest: +SKIP
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
-    from isogloss.data.corpora.described import KNOWN
-    from isogloss.recipes.descriptions import register_corpus
+    from isogloss.data.corpora.own import KNOWN, find_describer, register_corpus
 
     if isinstance(description, str) and rows is None and not Path(description).suffix:
         from isogloss.data.sources import Sources
 
         return Sources().corpus(register_corpus(description, str(data)))
-    from isogloss.recipes.described_rows import naming_rows, write_rows
-
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(
             "corpus: a description as a mapping comes with its rows, and that of a TOML file with none. Give "
             "either."
         )
-    path = write_rows(description, rows or {}) if isinstance(description, Mapping) else description
-    with naming_rows(Path(path)) if rows else nullcontext():
+    describer = find_describer()
+    path = describer.write_rows(description, rows or {}) if isinstance(description, Mapping) else description
+    with describer.name_rows(Path(path)) if rows else nullcontext():
         return KNOWN[register_corpus(str(path), str(data))]
 
 

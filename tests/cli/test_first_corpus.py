@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.features.built_in_languages import examples
 from isogloss.planning.plan import plan_recipe
 from says import check_wording

@@ -214,7 +214,7 @@ def test_what_a_plan_refuses_the_schema_refuses(old, new):
 
 def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(command):
     rules = json.loads(command("schema", "corpus").out)
-    description_files = sorted((ROOT / "src/isogloss/data/descriptions").glob("*.toml"))
+    description_files = sorted((ROOT / "src/isogloss/features/described_corpora/shipped").glob("*.toml"))
     for path in each(description_files):
         description = tomllib.loads(path.read_text(encoding="utf-8"))
         assert is_valid(description, rules, rules)
@@ -265,7 +265,7 @@ def test_a_terminal_is_asked_for_what_is_not_given(command, tmp_path, monkeypatc
         return "pawsx" if "Corpus" in question else default
 
     monkeypatch.setattr("isogloss.cli.recipe_verbs.typer.prompt", prompt)
-    monkeypatch.setattr("isogloss.features.first_recipe.commands._is_terminal", lambda: True)
+    monkeypatch.setattr("isogloss.features.described_corpora.commands._is_terminal", lambda: True)
     command("init", tmp_path / "own.toml", "--source", "qab", "--target", "qad")
     assert questions == [("Corpus with labels", "wikiann"), ("Encoder", "shipped")]
     assert tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))["grid"]["corpus"] == "pawsx"

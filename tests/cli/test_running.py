@@ -15,7 +15,7 @@ from isogloss.core.identity import identity
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import list_shipped
+from isogloss.data.corpora.own import list_shipped
 from isogloss.planning.plan import plan_recipe
 from tiny import MODELS, RUNS, tiny
 

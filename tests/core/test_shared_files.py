@@ -218,8 +218,10 @@ ELSEWHERE = {
     "features/built_in_languages/family.py": {"read_text"},  # A file of the package, as in the next one.
     "features/claims/four_papers.py": {"read_text"},
     "features/alignment/bitext_report.py": {"read_text"},
-    "features/first_recipe/commands.py": {"iterdir", "rmdir", "unlink"},  # Its own files, after a failure.
-    "features/first_recipe/starting.py": {"iterdir", "read_bytes", "write_bytes"},  # The user's table.
+    "features/described_corpora/commands.py": {"iterdir", "rmdir", "unlink"},  # Its own, after a failure.
+    "features/described_corpora/describer.py": {"read_text"},  # Files of the package, as the next ones.
+    "features/described_corpora/shipped_corpora.py": {"glob"},
+    "features/described_corpora/starting.py": {"iterdir", "read_bytes", "write_bytes"},  # The user's table.
     "features/multi_task/term.py": {"mkdir"},  # In a new folder of this process.
     "methods/presets.py": {"read_text"},  # A file of the package.
     "reports/page.py": {"read_text"},

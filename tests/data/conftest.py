@@ -7,11 +7,11 @@ import pytest
 from fake_downloads import Server, running
 
 from isogloss.core.errors import InputError
-from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import Corpus
 from isogloss.data.examples import Example
 from isogloss.data.files import DiskFolder
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.corpus import DescribedCorpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -17,7 +17,6 @@ from each import each
 from isogloss.core.errors import DataError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated
-from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import (
     ComparableText,
     Example,
@@ -30,6 +29,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder
 from isogloss.data.sources import Sources
+from isogloss.features.described_corpora.corpus import DescribedCorpus
 
 
 def test_every_corpus_of_the_package_is_listed():

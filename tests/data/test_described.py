@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora.described import DescribedCorpus, inventory
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.tables import SUFFIXES, ExampleColumns, rows
 from isogloss.data.sources import Sources
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import describe_corpus, register_corpus
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.corpus import DescribedCorpus, inventory
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from says import says
 
 TEXTS = [("Hujambo dunia", "salamu"), ('He said "no", twice', "kauli"), ("Jua, mwezi; nyota", "anga")]

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import LabelledText, Question, SentencePair
-from isogloss.recipes.described_contents import inspect_splits
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.corpus import DescribedCorpus
 from says import says
 
 FELT = [("Nafurahi sana", ("joy",)), ("Naogopa, nalia", ("fear", "sadness")), ("Saa sita", ())]

@@ -18,13 +18,13 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import list_shipped
+from isogloss.data.corpora.own import list_shipped
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.files import DiskFolder
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.features.fetching.downloading import RetryPolicy
 from isogloss.features.fetching.official_files import existing, fetch
 from isogloss.features.fetching.releases import Release, fetchable, releases, select_releases
-from isogloss.recipes.descriptions import describe_corpus
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = RetryPolicy(sleep=lambda _: None)

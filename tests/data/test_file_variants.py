@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.descriptions import describe_corpus
 
 PEOPLE = {"PER": 2, "LOC": 2}
 ROWS = [("Ana", "B-PER"), ("Li", "I-PER"), ("saw", "O"), ("Oslo", "B-LOC"), ("", "")]

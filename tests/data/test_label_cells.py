@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.descriptions import describe_corpus
 
 MISSING = ("", "nan", "NaN", "null", "NULL", "<NA>", "#N/A", "NaT", "N/A", "n/a", "[]", "{}")
 MAYBE_MISSING = ("None", "NA", "nil", "-", "?", "_", ".", "-1")

@@ -5,8 +5,8 @@ from odd_layouts import LAYOUTS, REAL, lines_of
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import NO_SCHEME, TagCounts
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.descriptions import describe_corpus
 
 
 @pytest.mark.parametrize("odd", LAYOUTS, ids=lambda odd: odd.name)

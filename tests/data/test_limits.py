@@ -70,7 +70,7 @@ def sorted_corpus(tmp_path):
     (tmp_path / "by-label.toml").write_text(
         'kind = "text"\nfiles = "{language}.{split}.csv"\nlanguages = ["en"]\n'
     )
-    from isogloss.recipes.descriptions import register_corpus
+    from isogloss.data.corpora.own import register_corpus
 
     return register_corpus(str(tmp_path / "by-label.toml"), "")
 

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
 
 TEXTS = ["Nafurahi sana", 'Naogopa, "nalia"\tleo', "Saa sita"]
 LABELS = ["pos", "neg", "neu"]

@@ -9,13 +9,14 @@ from huggingface_hub import constants
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import DescribedCorpus, list_shipped
+from isogloss.data.corpora.own import list_shipped
 from isogloss.data.files import DiskFolder
+from isogloss.features.described_corpora.corpus import DescribedCorpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.features.fetching import hub_address
 from isogloss.features.fetching.hub_datasets import CONVERTED, HubDatasets
 from isogloss.features.fetching.official_files import existing, fetch
 from isogloss.features.fetching.releases import Release, select_releases
-from isogloss.recipes.descriptions import describe_corpus
 from local_hub import LocalHub, local_hub
 
 datasets = pytest.importorskip("datasets")
@@ -130,7 +131,7 @@ configs:
 READ = """
 import sys
 from pathlib import Path
-from isogloss.recipes.descriptions import described
+from isogloss.features.described_corpora.descriptions import described
 
 corpus = described(Path(sys.argv[1]))
 texts = [example.text for example in corpus.read(None, "sw", "dev")]

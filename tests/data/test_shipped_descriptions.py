@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.described import KNOWN, list_shipped
+from isogloss.data.corpora.own import KNOWN, list_shipped, register_corpus
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.projection.parallel_examples import match_by_id
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import register_corpus
+from isogloss.features.described_corpora.contents import inspect_splits
 from says import says
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -193,7 +192,7 @@ PLACES = {
 @pytest.fixture(autouse=True)
 def forget_descriptions(monkeypatch):
     """Forget the descriptions that a test registers."""
-    monkeypatch.setattr("isogloss.data.corpora.described.KNOWN", KNOWN)
+    monkeypatch.setattr("isogloss.data.corpora.own.KNOWN", KNOWN)
     state_before = dict(KNOWN)
     yield
     KNOWN.clear()

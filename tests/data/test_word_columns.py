@@ -5,7 +5,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.files import File
 from isogloss.data.formats.word_columns import describe_other_column
-from isogloss.recipes.described_contents import inspect_splits
+from isogloss.features.described_corpora.contents import inspect_splits
 from isogloss.tasks import find_task
 from isogloss.using.formats import format_of
 from isogloss.using.kinds import kind_of

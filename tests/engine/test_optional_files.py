@@ -15,8 +15,8 @@ from isogloss.engine import work
 from isogloss.engine.devices import Room
 from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.described_corpora.python_rows import write_rows
 from isogloss.features.fetching import hub_address
-from isogloss.recipes.described_rows import write_rows
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES

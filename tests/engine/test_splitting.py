@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.features.first_recipe.starting import split_examples
+from isogloss.features.described_corpora.starting import split_examples
 
 
 def texts(count, labels=("neg", "neg", "pos")):

@@ -10,7 +10,7 @@ import torch
 import isogloss
 from any_models import make_model
 from isogloss.core.progress import Progress
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.features.searching.search import Search, Trial
 from isogloss.reports.report import Report
 from isogloss.store.store import Outcome

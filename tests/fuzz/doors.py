@@ -141,8 +141,8 @@ def _parquet(rows: list[dict[str, object]]) -> bytes:
 
 def descriptions() -> Iterator[Door]:
     """Yield each kind of described corpus in each of its formats, and the description itself."""
-    from isogloss.recipes.described_contents import inspect_splits
-    from isogloss.recipes.descriptions import describe_corpus
+    from isogloss.features.described_corpora.contents import inspect_splits
+    from isogloss.features.described_corpora.descriptions import describe_corpus
 
     def read(folder: Path) -> object:
         for split in inspect_splits(describe_corpus(folder / "own.toml")):

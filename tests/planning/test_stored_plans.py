@@ -17,7 +17,7 @@ from isogloss.core.records import PLANNED_RUNS
 from isogloss.core.run_parts import parts_within
 from isogloss.core.stored_parts import PartTable, UnstorableError, pack_parts, unpack_parts
 from isogloss.core.untrusted import user_cache
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.data.sources import Sources
 from isogloss.planning import plan as planning
 from isogloss.planning.plan import Planned, plan_recipe

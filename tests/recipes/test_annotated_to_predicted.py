@@ -13,7 +13,7 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.formats.offsets import locate_spans, locate_words
 from isogloss.features.built_in_languages import examples
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.using import load_model
 from isogloss.using.predicting import PredictOptions, predict_file
 

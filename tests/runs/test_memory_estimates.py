@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
-from isogloss.data.corpora.described import KNOWN, DescribedCorpus
+from isogloss.data.corpora.own import KNOWN
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
 from isogloss.features.adjustment.term import AlignmentTerm
+from isogloss.features.described_corpora.corpus import DescribedCorpus
 from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.peft.methods import LoRA

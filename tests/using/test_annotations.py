@@ -13,9 +13,9 @@ from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.files import disk_file
 from isogloss.data.formats.offsets import MarkedSpan, OffsetError, locate_spans, locate_words, tag_text
-from isogloss.recipes.described_contents import inspect_splits
-from isogloss.recipes.descriptions import describe_corpus
-from isogloss.recipes.file_layouts import layout_of
+from isogloss.features.described_corpora.contents import inspect_splits
+from isogloss.features.described_corpora.descriptions import describe_corpus
+from isogloss.features.described_corpora.file_layouts import layout_of
 from isogloss.tasks import find_task
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.kinds import kind_of

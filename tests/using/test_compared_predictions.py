@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.features.comparing.compared_outputs import compare_outputs
-from isogloss.recipes.descriptions import describe_corpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import EvaluateOptions, evaluate
 from isogloss.using.kinds import kind_of

@@ -13,8 +13,8 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File, disk_file
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.metrics.labels import span_contributions
-from isogloss.recipes.descriptions import describe_corpus
 from isogloss.using import load_model
 from isogloss.using.formats import FileEntry
 from isogloss.using.predicting import PredictOptions, predict_file

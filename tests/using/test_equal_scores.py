@@ -10,13 +10,13 @@ import isogloss
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.tag_schemes import find_spans
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.data.examples import Question
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.features.comparing.compared_outputs import compare_outputs
+from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.metrics.labels import repair
-from isogloss.recipes.descriptions import describe_corpus
 from isogloss.tasks import find_task
 from isogloss.using import EvaluateOptions
 from isogloss.using.kinds import kind_of

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.data_verbs import corpus_app, data_app
+from isogloss.cli.data_verbs import data_app
 from isogloss.cli.display import show_line
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
-    DATA,
     SETUP,
     STUDY,
     ExecutionGroup,
@@ -43,7 +42,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(model_verbs)
-app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
 app.add_typer(recipes_app, name="recipes", rich_help_panel=SETUP)
 claims_app = typer.Typer(
     cls=HelpfulGroup, help="The papers' claims.", invoke_without_command=True, suggest_commands=False

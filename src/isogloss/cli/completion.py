@@ -24,7 +24,7 @@ def recipes(incomplete: str) -> list[str]:
 def corpora(incomplete: str) -> list[str]:
     """Complete corpora, those with a description in the package too, and descriptions here."""
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.corpora.described import list_shipped
+    from isogloss.data.corpora.own import list_shipped
 
     names = sorted({*CORPORA, *list_shipped()})
     files = sorted(str(path) for path in Path().glob(f"{incomplete}*.toml"))

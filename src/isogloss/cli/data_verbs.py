@@ -1,4 +1,4 @@
-"""The commands about data: checking and translating corpora."""
+"""The command that translates corpora and text."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ import typer
 from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
-    HelpfulGroup,
     OutputOptions,
     recipe_table,
     verb,
@@ -17,21 +16,6 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
 data_app = typer.Typer()
-corpus_app = typer.Typer(cls=HelpfulGroup, help="Your own corpora.", suggest_commands=False)
-
-
-@verb(corpus_app, DATA, "isogloss corpus check reviews.toml")
-@with_groups
-def check(
-    description: str,
-    data: str | None = None,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Read a described corpus completely, and print counts, labels, first examples and irregularities."""
-    from isogloss.cli.data import print_corpus
-
-    print_corpus(Path(description), data=data or "", output=output)
 
 
 @verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")

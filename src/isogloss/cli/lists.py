@@ -64,7 +64,7 @@ Listing = tuple[Sequence[str], Rows]
 
 def _corpora(_: Path) -> Listing:
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.corpora.described import list_shipped
+    from isogloss.data.corpora.own import list_shipped
 
     rows: list[Sequence[str]] = [(name, *corpus_columns(corpus)) for name, corpus in CORPORA.items()]
     rows += [(name, *shipped_columns(name)) for name in list_shipped()]
@@ -74,10 +74,10 @@ def _corpora(_: Path) -> Listing:
 
 def shipped_columns(name: str) -> Sequence[str]:
     """Return kind, licence and home page of a described corpus of the package."""
-    from isogloss.data.corpora.described import shipped_table
+    from isogloss.data.corpora.own import find_describer
 
-    table = shipped_table(name)
-    return f"{table['kind']} (described)", table["licence"], table["url"]
+    facts = find_describer().read_facts(name)
+    return f"{facts.kind} (described)", facts.about.licence, facts.about.url
 
 
 def corpora_in(texts: Sequence[str]) -> Listing:
@@ -305,7 +305,7 @@ def machine(data: str | None) -> Rows:
     import torch
 
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.corpora.described import list_shipped
+    from isogloss.data.corpora.own import list_shipped
     from isogloss.data.data_sources import data_source
     from isogloss.engine.devices import describe_device, gpus
     from isogloss.training.precision import faster, matrix_speeds

@@ -81,7 +81,7 @@ def evaluate(
 ) -> None:
     """Score saved models on any corpus, with the majority baseline if the corpus has a train split."""
     from isogloss.cli.using import print_scores, treebank_of
-    from isogloss.recipes.descriptions import register_corpus
+    from isogloss.data.corpora.own import register_corpus
     from isogloss.store import local_model
     from isogloss.using import EvaluateOptions
 

@@ -75,11 +75,12 @@ def schema_of(subject: str) -> dict[str, object]:
     No table of a recipe requires a field, because fields may come from the recipe it extends, or from
     [pretrain]. The fields of methods, diagnostics and other plug-in types are only checked by a plan.
     """
+    from isogloss.data.corpora.own import DESCRIBERS
     from isogloss.recipes.checking import adapter
-    from isogloss.recipes.descriptions import Description
     from isogloss.recipes.recipe import Recipe
 
-    kinds: dict[str, type[object]] = {"recipe": Recipe, "corpus": Description}
+    kinds: dict[str, type[object]] = {"recipe": Recipe}
+    kinds.update(("corpus", describer.fields) for describer in DESCRIBERS.values())
     check_named("schema", "schema", kinds, subject)
     schema_: dict[str, Any] = {"$schema": DIALECT, **adapter(kinds[subject]).json_schema()}  # type: ignore[arg-type]
     if subject == "recipe":

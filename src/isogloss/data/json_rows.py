@@ -8,6 +8,9 @@ from isogloss.core.errors import DataError
 
 Row = Mapping[str, Any]
 
+Rows = Iterable[Mapping[Any, object]]
+"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or ``IterableDataset``, a pandas DataFrame."""
+
 NO_LABEL = -1
 """The hub's label where annotators did not agree."""
 

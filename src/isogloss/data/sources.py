@@ -14,8 +14,8 @@ from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plu
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, join_corpora
-from isogloss.data.corpora.described import KNOWN, DescribedCorpus, list_shipped, register
 from isogloss.data.corpora.labelled import LabelledCorpus
+from isogloss.data.corpora.own import KNOWN, OwnCorpus, list_shipped, register
 from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, find_treebank_names
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.data_sources import data_source
@@ -97,7 +97,7 @@ class Sources:
     none."""
     encoders: Mapping[str, str] = field(default_factory=dict)
     """Folders of encoders and translation models on this machine, by fingerprint. Not part of runs."""
-    described: tuple[DescribedCorpus, ...] = ()
+    described: tuple[OwnCorpus, ...] = ()
     """Corpora outside the catalogue. A process that receives these sources knows them by name."""
     assume: bool = False
     """Assume files that are absent without a data folder, so that a plan can be shown."""
@@ -185,7 +185,7 @@ class Sources:
         Described corpora know their own folders, so any source will do.
         """
         source = data_source(self.data)
-        if all(isinstance(part, DescribedCorpus) for part in self._parts(name)):
+        if all(isinstance(part, OwnCorpus) for part in self._parts(name)):
             return source
         if name == CORPORA["ud"].name and _has_treebank(source, language):
             return source  # UD's use of the code takes precedence over ours.
@@ -198,7 +198,7 @@ class Sources:
         of a corpus have different labels.
         """
         parts: list[object] = list(self._parts(name))
-        inventories = {part.labels for part in parts if isinstance(part, DescribedCorpus)}
+        inventories = {part.labels for part in parts if isinstance(part, OwnCorpus)}
         if len(inventories) > 1:
             raise ConfigError(
                 f"corpus {name!r}: its parts have different labels. Join only corpora with the same labels."
@@ -303,7 +303,7 @@ class Sources:
     def _remarks_of(self, corpus: Corpus, language: str, split: Split) -> Iterator[str]:
         source = data_source(self.data)
         with suppress(DataError):  # Translations have no files, and one part of a corpus may lack a split.
-            if isinstance(corpus, DescribedCorpus):
+            if isinstance(corpus, OwnCorpus):
                 yield from corpus.remarks(source, language, split)
             elif isinstance(corpus, LabelledCorpus | Bitext) and isinstance(source, DiskFolder):
                 is_generated = is_built_in(language.partition("-")[0])
@@ -319,7 +319,7 @@ class Sources:
         if isinstance(corpus, Concatenated):
             parts = [(part.label, origin) for part in corpus.parts for origin in part.sources(split)]
             return any(self._is_absent(part, language, origin) for part, origin in parts)
-        if not isinstance(corpus, DescribedCorpus):
+        if not isinstance(corpus, OwnCorpus):
             return not any(is_built_in(part) for part in language.split("-"))
         try:
             return not corpus.files(None, language, split)
@@ -360,7 +360,7 @@ class Sources:
         for name in (split, *SPLITS):
             with suppress(DataError):  # Reading the split reports the error.
                 return all(
-                    isinstance(part, DescribedCorpus)
+                    isinstance(part, OwnCorpus)
                     and not part.hub
                     and part.lacks_labels(data_source(self.data), language, name)
                     for part in parts

@@ -8,6 +8,7 @@ from isogloss.core.errors import ConfigError, StorageError, add_location, check_
 from isogloss.core.languages import check_language
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.sources import Sources
 from isogloss.engine.engine import make_planned
@@ -19,7 +20,6 @@ from isogloss.planning.translations import (
     models_named,
     translators,
 )
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.measure import tasks_of
 from isogloss.runs.pretrained import Pretrained, model_folders, translation_model

@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.run_parts import Count
 from isogloss.core.untrusted import from_home
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence, Translation
 from isogloss.data.sources import Sources
@@ -15,7 +16,6 @@ from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.recipes.descriptions import register_corpus
 
 
 def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:

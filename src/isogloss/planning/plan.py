@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError, StorageError, add_location
 from isogloss.core.identity import content, identity
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import PLANNED_RUNS
-from isogloss.data.corpora.described import KNOWN, DescribedCorpus
+from isogloss.data.corpora.own import KNOWN, OwnCorpus, register_corpus
 from isogloss.data.sources import Sources
 from isogloss.planning.encoders import ORIGINAL, encoder_sources, planned_encoders
 from isogloss.planning.grid import Planning, cells
@@ -26,7 +26,6 @@ from isogloss.planning.stored_plans import (
 )
 from isogloss.planning.translations import models_named, scored_translations, translators
 from isogloss.recipes.checking import read_recipe
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.recipes.recipe_text import (
     Source,
@@ -256,7 +255,7 @@ def plan_recipes(  # noqa: PLR0913 (the options of isogloss.run)
 def _join_plans(plans: Sequence[Planned]) -> Planned:
     """Return the common plan of several recipes. Shared runs occur once."""
     folders = {data: folder for plan in plans for data, folder in plan.sources.encoders.items()}
-    corpora: dict[str, DescribedCorpus] = {}
+    corpora: dict[str, OwnCorpus] = {}
     for corpus in (corpus for plan in plans for corpus in plan.sources.described):
         if corpora.setdefault(corpus.name, corpus) != corpus:
             raise ConfigError(

@@ -10,11 +10,10 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import DataRead
 from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
-from isogloss.data.formats.reading import cells_of
 from isogloss.data.generated import generated_size
 from isogloss.data.sources import Treebanks
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
@@ -279,7 +278,7 @@ class FineTune(Run):
         if find_task(self.task).labels_are != "option":
             return 1
         corpora = [KNOWN.get(name.partition("[")[0]) for name in self.corpus.split("+")]
-        counts = [len(cells_of(corpus.columns["options"])) if corpus else 1 for corpus in corpora]
+        counts = [corpus.count_options() if corpus else 1 for corpus in corpora]
         return None if 1 in counts else max(counts)
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102

@@ -35,7 +35,7 @@ OF_ANY_LABELS: "Registry[Tagging | TextClassification]" = Registry(
         "multi-label-classification": "isogloss.tasks.classification:MULTI_LABEL_CLASSIFICATION",
     }
 )
-"""Tasks with the labels of a described corpus (``data.corpora.described``)."""
+"""Tasks with the labels of a described corpus (``data.corpora.own``)."""
 
 ALL_TASKS: "Registry[Task]" = Registry({**TASKS.places, **OF_ANY_LABELS.places})
 

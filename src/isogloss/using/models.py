@@ -203,7 +203,7 @@ class Model(FineTuned, Generic[Predicted]):
             return self._evaluate_examples(examples, corpus, languages)
         if not corpus:
             raise ConfigError("evaluate: neither a corpus nor examples. Give either.")
-        from isogloss.recipes.descriptions import register_corpus
+        from isogloss.data.corpora.own import register_corpus
 
         options = EvaluateOptions(
             corpus=register_corpus(corpus, str(data or "")),

@@ -14,7 +14,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.plug_ins import package_of
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
-from isogloss.data.corpora.described import DescribedCorpus
+from isogloss.data.corpora.own import OwnCorpus
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
 from isogloss.data.formats.kinds import parts_of
@@ -233,10 +233,10 @@ def write_predictions(
         write = next(format_.write for format_ in model.kind.formats if format_.write is not None)
         entries = (FileEntry(lines=(), example=example) for example in examples)
         lines = write(zip(entries, (Prediction(label) for label in answers), strict=True))
-    if not isinstance(corpus, DescribedCorpus):
+    if not isinstance(corpus, OwnCorpus):
         _write_lines(path, lines)
     if model.task.labels_are != "tree":
-        labels = corpus.labels if isinstance(corpus, DescribedCorpus) else ()
+        labels = corpus.labels if isinstance(corpus, OwnCorpus) else ()
         task = {"task": model.task.name} if isinstance(model.task, Lemmatization) else {}
         comparisons = (
             {

@@ -10,13 +10,13 @@ from isogloss.cli.options import OutputOptions
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import Example
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources
 from isogloss.features.choosing.printing import EITHER
 from isogloss.features.choosing.source_choice import SourceCandidate, describe_doubt, rank_sources
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.names import language, percent
 
 TEXTS = 1000

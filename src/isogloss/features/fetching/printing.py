@@ -7,7 +7,7 @@ from isogloss.cli.display import Display, emit, format_count, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.languages import languages_named
 from isogloss.core.sizes import format_size
-from isogloss.data.corpora.described import find_about
+from isogloss.data.corpora.own import find_about
 from isogloss.features.fetching.official_files import FetchedRelease, existing, fetch
 from isogloss.features.fetching.releases import Release, select_releases
 

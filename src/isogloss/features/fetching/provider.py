@@ -24,12 +24,14 @@ class OfficialFiles:
         """
         from isogloss.cli.lists import corpus_columns, shipped_columns
         from isogloss.data.corpora.catalogue import CORPORA
+        from isogloss.data.corpora.own import list_shipped
         from isogloss.data.hub_splits import hub_splits
         from isogloss.features.fetching.releases import corpora_in, covers, fetchable, releases
 
         rows: list[Sequence[str]] = []
+        names = [name for name in fetchable() if name in CORPORA or name in list_shipped()]
         hub = [entry for entry in hub_splits().values() if covers(entry.language, languages)]
-        for name in fetchable():
+        for name in names:
             splits = {entry.split for entry in hub if entry.corpus.name == name}
             is_official = name in corpora_in(languages)
             table = releases(name)

@@ -4,7 +4,7 @@ import re
 
 from isogloss.core.languages import is_built_in
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpora.own import KNOWN
 from isogloss.data.corpus import Corpus
 from isogloss.data.hub_splits import hub_splits
 from isogloss.using.provenance import Provenance

@@ -1,8 +1,7 @@
-"""Descriptions of corpora, in TOML or Python: read, checked, completed by labels, registered by name."""
+"""Descriptions of corpora, in TOML or Python: read, checked and completed by labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,30 +10,26 @@ from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.tag_schemes import SCHEMES, WORDS
 from isogloss.core.untrusted import read_regular
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import (
-    DESCRIPTIONS,
-    BadRows,
-    DescribedCorpus,
-    list_shipped,
-    register,
-)
 from isogloss.data.corpus import SPLITS, About, Split, find_spellings
 from isogloss.data.data_sources import HUB, data_source, find_data_source, give_advice
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicts_of
-from isogloss.data.formats.labelled_lines import COLUMNS as LINE_COLUMNS
-from isogloss.data.formats.labelled_lines import LABEL
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
 from isogloss.data.hub_splits import ALL, HUB_SPLITS
+from isogloss.features.described_corpora.contents import folders_of, with_labels
+from isogloss.features.described_corpora.corpus import (
+    BadRows,
+    DescribedCorpus,
+)
+from isogloss.features.described_corpora.file_layouts import OFFSET_FORMATS
+from isogloss.features.described_corpora.labelled_lines import COLUMNS as LINE_COLUMNS
+from isogloss.features.described_corpora.labelled_lines import LABEL
+from isogloss.features.described_corpora.shipped_corpora import SHIPPED
 from isogloss.metrics.texts import WITH_OWN_RULES
 from isogloss.recipes.checking import build_checked, refuse_empty_or_twice
-from isogloss.recipes.described_contents import folders_of, with_labels
-from isogloss.recipes.file_layouts import OFFSET_FORMATS
 from isogloss.recipes.recipe_text import from_toml
-
-SUFFIX = ".toml"
 
 DEFAULT = "default"
 """Name of a dataset's only configuration on the hub."""
@@ -119,7 +114,7 @@ def describe_corpus(path: Path, data: str = "", *, assume: bool = False) -> Desc
 
     With ``assume`` and without a data folder, files may be missing. Then the labels are not read.
     """
-    with add_location(path.stem if path.parent == DESCRIPTIONS else str(path)):
+    with add_location(path.stem if path.parent == SHIPPED else str(path)):
         return _build_corpus(_read(path), path, data, assume=assume)
 
 
@@ -445,7 +440,7 @@ def _languages(
         if isinstance(spec.languages, dict)
         else {language: language for language in spec.languages}
     )
-    is_shipped = folder == DESCRIPTIONS
+    is_shipped = folder == SHIPPED
     if not languages and is_shipped and data == HUB:
         languages = dict(find_data_source(HUB).find_spellings(name))
     if not languages:
@@ -468,26 +463,3 @@ def _languages(
         )
     refuse_empty_or_twice([canonical_language(language) for language in languages], "languages")
     return {canonical_language(language): spelling for language, spelling in languages.items()}
-
-
-def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:
-    """Return the name of a corpus. If it is the path of a description, read and register the corpus.
-
-    Each of several corpora read as one (``a+b.toml``) is registered. Relative paths start at ``folder`` or
-    the working directory. ``described`` explains ``assume``.
-    """
-    if "+" in name and not Path(name).is_file():
-        return "+".join(register_corpus(part, data, folder, assume=assume) for part in name.split("+"))
-    path, bracket, splits = name.partition("[")
-    path = str(list_shipped().get(path, path))
-    if not path.endswith(SUFFIX):
-        return name
-    file = next((file for file in (folder / path, Path(path)) if file.is_file()), Path(path))
-    corpus = _read_once(str(file), file.stat().st_mtime_ns if file.is_file() else 0, data, assume)
-    register(corpus)
-    return corpus.name + bracket + splits
-
-
-@lru_cache(maxsize=64)
-def _read_once(path: str, _modification_time: int, data: str, assume: bool) -> DescribedCorpus:
-    return describe_corpus(Path(path), data, assume=assume)

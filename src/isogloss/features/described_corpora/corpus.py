@@ -4,26 +4,23 @@ A row of a file (``tables``) becomes an example by the kind of corpus (``kinds``
 """
 
 import json
-import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
-from importlib.resources import files as package_files
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from isogloss.core.checksums import stamp
-from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
-from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
+from isogloss.data.corpora.own import OwnCorpus
+from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only
 from isogloss.data.data_sources import HUB, find_data_source, give_advice
 from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
-from isogloss.data.formats.labelled_lines import LABEL, add_label, join_labels
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import (
@@ -33,9 +30,12 @@ from isogloss.data.formats.reading import (
     KindName,
     Predicts,
     Reading,
+    cells_of,
     facts_of,
 )
 from isogloss.data.formats.tables import AnyOf, Column, Columns, ExampleColumns, FileFormat, FileRow, rows
+from isogloss.features.described_corpora.labelled_lines import LABEL, add_label, join_labels
+from isogloss.features.described_corpora.shipped_corpora import SHIPPED
 
 BadRows = Literal["refuse", "skip"]
 
@@ -44,7 +44,7 @@ NLI = {"entailment", "neutral", "contradiction"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DescribedCorpus(CorpusDefaults):
+class DescribedCorpus(OwnCorpus):
     """A corpus with described files, format and columns."""
 
     name: str
@@ -140,6 +140,23 @@ class DescribedCorpus(CorpusDefaults):
             raise self._missing(self._folder_with_files(folders), language, split)
         return [replace(file, fingerprint=_combine_fingerprint(file, self._digest)) for file in files]
 
+    def is_same(self, namesake: OwnCorpus) -> bool:
+        """Return whether a corpus of its name is the same, except for its folder.
+
+        Languages and labels of a description may differ between data folders, and are not known if its files
+        are absent.
+        """
+        if not isinstance(namesake, DescribedCorpus):
+            return False
+        if namesake.folder == self.folder:
+            from_files = {name: getattr(self, name) for name in ("languages", "labels", "untrained")}
+            namesake = replace(namesake, **from_files)
+        return namesake.assumed != self.assumed or replace(namesake, folder=self.folder) == self
+
+    def count_options(self) -> int:
+        """Return the number of columns with options of a choice."""
+        return len(cells_of(self.columns["options"]))
+
     def state(self) -> str:
         """Return a digest of its description and of the states of all its files next to the description."""
         values = {
@@ -209,7 +226,7 @@ class DescribedCorpus(CorpusDefaults):
     @property
     def is_shipped(self) -> bool:
         """Whether its description comes with the package."""
-        return self.folder == str(DESCRIPTIONS)
+        return self.folder == str(SHIPPED)
 
     @property
     def aligned(self) -> bool:
@@ -440,46 +457,6 @@ _FACTS: dict[Hashable, FileFacts] = {}
 """Facts of the files read by this process, by their names and states."""
 
 MOST_FACTS = 1_000
-
-KNOWN: dict[str, DescribedCorpus] = {}
-"""Described corpora known to this process, by name."""
-
-
-DESCRIPTIONS = Path(str(package_files("isogloss") / "data" / "descriptions"))
-
-
-def list_shipped() -> dict[str, Path]:
-    """Return the paths of the package's descriptions by name. Their files are below the data folder."""
-    return {path.stem: path for path in sorted(DESCRIPTIONS.glob("*.toml"))}
-
-
-def shipped_table(name: str) -> dict[str, Any]:
-    """Return the fields of a description of the package, unchecked."""
-    return tomllib.loads(list_shipped()[name].read_text(encoding="utf-8"))
-
-
-def find_about(name: str) -> About:
-    """Return the content, home page and licence of a corpus of the catalogue or of the package."""
-    if name in CORPORA:
-        return CORPORA[name].about
-    table = shipped_table(name)
-    return About(table["about"], table["url"], table["licence"])
-
-
-def register(*corpora: DescribedCorpus) -> None:
-    """Make corpora known by name.
-
-    Languages and labels of a description may differ between data folders; the last ones count. Raises
-    ConfigError if a different corpus has the name.
-    """
-    for corpus in corpora:
-        namesake = KNOWN.get(corpus.name, corpus)
-        if namesake.folder == corpus.folder:
-            from_files = {name: getattr(corpus, name) for name in ("languages", "labels", "untrained")}
-            namesake = replace(namesake, **from_files)
-        if namesake.assumed == corpus.assumed and replace(namesake, folder=corpus.folder) != corpus:
-            raise ConfigError(f"two descriptions are named {corpus.name!r}. Rename one of them.")
-        KNOWN[corpus.name] = corpus
 
 
 def inventory(file_tags: Iterable[str], listed_labels: Sequence[str]) -> tuple[str, ...]:

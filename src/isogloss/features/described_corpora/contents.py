@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans
-from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.data_sources import data_source
 from isogloss.data.examples import Example, TaggedSentence
@@ -21,6 +20,7 @@ from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
 from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
 from isogloss.data.projection.label_projection import texts_of
+from isogloss.features.described_corpora.corpus import DescribedCorpus, inventory
 
 MAX_EXAMPLES_READ = 100_000
 """Examples whose labels are read where a description has none, or to recognise BIO."""

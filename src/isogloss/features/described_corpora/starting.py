@@ -19,7 +19,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import DescribedCorpus
+from isogloss.data.corpora.own import SUFFIX
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
@@ -28,9 +28,10 @@ from isogloss.data.formats.offsets import split_into_words
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, ExampleColumns
 from isogloss.data.projection.label_projection import texts_of
-from isogloss.recipes.described_contents import labels_of, with_labels
-from isogloss.recipes.descriptions import SUFFIX, describe_corpus
-from isogloss.recipes.file_layouts import OFFSET_FORMATS, languages_of, layout_of
+from isogloss.features.described_corpora.contents import labels_of, with_labels
+from isogloss.features.described_corpora.corpus import DescribedCorpus
+from isogloss.features.described_corpora.descriptions import describe_corpus
+from isogloss.features.described_corpora.file_layouts import OFFSET_FORMATS, languages_of, layout_of
 from isogloss.recipes.recipe_text import to_toml
 
 LEFT_OUT = "left-out.txt"

@@ -1,4 +1,4 @@
-"""The command that writes a first recipe."""
+"""The commands that check a described corpus, and that write a first recipe."""
 
 import sys
 from collections.abc import Sequence
@@ -10,15 +10,31 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isogloss.cli.display import Display
-from isogloss.cli.options import SETUP, verb, with_groups
+from isogloss.cli.options import DATA, SETUP, HelpfulGroup, OutputOptions, verb, with_groups
 from isogloss.cli.recipe_verbs import refuse_existing, write_recipe
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
-    from isogloss.features.first_recipe.starting import Answers
+    from isogloss.features.described_corpora.starting import Answers
 
 verbs = typer.Typer()
+corpus_app = typer.Typer(cls=HelpfulGroup, help="Your own corpora.", suggest_commands=False)
+verbs.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
+
+
+@verb(corpus_app, DATA, "isogloss corpus check reviews.toml")
+@with_groups
+def check(
+    description: str,
+    data: str | None = None,
+    *,
+    output: OutputOptions,
+) -> None:
+    """Read a described corpus completely, and print counts, labels, first examples and irregularities."""
+    from isogloss.features.described_corpora.printing import print_corpus
+
+    print_corpus(Path(description), data=data or "", output=output)
 
 
 @verb(verbs, SETUP, "isogloss init mine.toml --from reviews.csv --target sw=swahili.txt")
@@ -83,7 +99,7 @@ def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
 
     Raises ConfigError or DataError if it cannot be planned even with dev instead of test splits.
     """
-    from isogloss.features.first_recipe.starting import first_recipe
+    from isogloss.features.described_corpora.starting import first_recipe
 
     text = first_recipe(answers)
     try:
@@ -129,7 +145,7 @@ def _write_corpus_recipe(
     quiet: bool,
 ) -> str:
     """Write the splits of a labelled file and their description, print remarks, and return a recipe."""
-    from isogloss.features.first_recipe.starting import LabelledFile, with_languages, write_corpus
+    from isogloss.features.described_corpora.starting import LabelledFile, with_languages, write_corpus
     from isogloss.recipes.request import unique_keys
 
     texts = unique_keys("--target", (target.partition("=")[::2] for target in targets))
@@ -169,7 +185,7 @@ def _shares_of(text: str) -> list[int]:
 def _usual_answers(task: str) -> "Answers":
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.generated import GENERATED
-    from isogloss.features.first_recipe.starting import Answers
+    from isogloss.features.described_corpora.starting import Answers
 
     names = [name for source in GENERATED.values() for name in source.labelled_corpora]
     corpora = [name for name in names if task in CORPORA[name].tasks]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.cache_folders import write_to_cache
@@ -15,15 +14,12 @@ from isogloss.core.languages import canonical_language
 from isogloss.core.shared_files import is_file
 from isogloss.data.corpus import SPLITS
 from isogloss.data.hub_splits import HUB_SPLITS
-from isogloss.data.json_rows import json_lines
+from isogloss.data.json_rows import Rows, json_lines
 from isogloss.recipes.recipe_text import to_toml
-
-Rows = Iterable[Mapping[Any, object]]
-"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or ``IterableDataset``, a pandas DataFrame."""
 
 
 @contextmanager
-def naming_rows(path: Path) -> Iterator[None]:
+def name_rows(path: Path) -> Iterator[None]:
     """Let errors name rows of Python in place of the lines of their files, which ``write_rows`` wrote."""
     try:
         yield
