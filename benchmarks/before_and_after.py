@@ -22,7 +22,7 @@ from typing import Any
 from predict_memory import SHIPPED, WORDS, base_encoder, random_model
 from start import FIRST_BATCH
 
-from isogloss.using.onnx import write_int8
+from isogloss.features.publishing.onnx import write_int8
 
 HERE = Path(__file__).resolve().parents[1]
 LINES = 4000

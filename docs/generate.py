@@ -37,11 +37,11 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.features.built_in_languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.described_corpora import descriptions
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
 from isogloss.planning import measures, translations
 from isogloss.recipes import recipe
-from isogloss.features.described_corpora import descriptions
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent

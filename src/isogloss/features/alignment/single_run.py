@@ -7,6 +7,7 @@ from pathlib import Path
 from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Record, Row
+from isogloss.data.corpora.own import register_corpus
 from isogloss.data.sources import Sources
 from isogloss.engine.single import COMMAND_LINE, MadeFile, make_runs, parse_split
 from isogloss.features.alignment.planning import plan_alignments
@@ -14,7 +15,6 @@ from isogloss.features.alignment.run import LINKS, Align
 from isogloss.planning.alignments import AlignmentRequest
 from isogloss.planning.plan import Planned
 from isogloss.recipes.checking import refuse_empty_or_twice
-from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.pretrained import identify_encoder, model_folders
 from isogloss.store import store_at
