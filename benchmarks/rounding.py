@@ -2,7 +2,7 @@
 
     python benchmarks/rounding.py [--runs FOLDER] [--data FOLDER] [--out FILE]
 
-Without ``--runs``, six models are trained, on parts of speech and on entities in three built-in languages. The
+Without ``--runs``, six models are trained, on parts of speech and entities in three built-in languages. The
 scores are those that ``export --onnx --int8`` writes.
 """
 
