@@ -36,6 +36,8 @@ FROM_RUNS = {
     "adjustment/one_text/make_files.py",
     "choosing/frozen.py",
     "interference/own_adapters/arms.py",
+    "module_swap/other_seed.py",
+    "module_swap/table.py",
     "own_corpora/make_files.py",
     "real_weights/lottery/shuffled_verses.py",
     "rows.py",
