@@ -39,6 +39,8 @@ FROM_RUNS = {
     "choosing/frozen.py",
     "distance_dial/make_runs.py",
     "interference/own_adapters/arms.py",
+    "module_swap/other_seed.py",
+    "module_swap/table.py",
     "own_corpora/make_files.py",
     "real_weights/lottery/shuffled_verses.py",
     "rows.py",
