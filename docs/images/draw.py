@@ -442,11 +442,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-<<<<<<< HEAD
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
-=======
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, claims, verdicts, steps, tasks, files_read, gpu, memory,
->>>>>>> dial
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

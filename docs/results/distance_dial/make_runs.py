@@ -119,16 +119,9 @@ def main(folder: Path, draws: str) -> None:
     for count in (FIRST, len(TARGETS)):
         for letter in draws:
             seed = LETTERS.index(letter)
-<<<<<<< HEAD
-            for target in targets:
-                changed_recipe = change(recipe, target, seed)
-                isogloss.run(changed_recipe, out=folder / letter, engine="serial", report=False)
-            data = folder / "permuted"
-=======
             recipes = [change(recipe, target, seed) for target in TARGETS[:count]]
-            isogloss.run(recipes, out=out / letter, engine="serial", report=False)
-            data = out / "permuted"
->>>>>>> dial
+            isogloss.run(recipes, out=folder / letter, engine="serial", report=False)
+            data = folder / "permuted"
             write_permuted(data, letter, seed)
             control = make_control(recipe, letter, seed)
             isogloss.run(control, out=folder / f"{letter}-control", data=data, engine="serial", report=False)

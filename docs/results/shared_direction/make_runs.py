@@ -138,24 +138,19 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
         source_scores = {"source": start_score}
         source_scores |= {name: study.score(source, arms[name], SOURCE) for name in ("outside 1.0", "joint")}
         for target in group:
-            own = {"own": bilingual[target]} if target in bilingual else {}
-            for name, network in (fixed | arms | own).items():
+            with_labels = {"own": bilingual[target]} if target in bilingual else {}
+            for name, network in (fixed | arms | with_labels).items():
                 row = {"seed": seed, "target": target, "arm": name}
                 row["score"] = round(study.score(source, network, target), 4)
                 if name in source_scores:
                     row["source_score"] = round(source_scores[name], 4)
-                if name == "outside 1.0" and own:
-                    row["cosine_with_own"] = round(cosine(mean, difference(own["own"], start)), 4)
+                if name == "outside 1.0" and with_labels:
+                    row["cosine_with_own"] = round(cosine(mean, difference(with_labels["own"], start)), 4)
                 yield row
 
 
-<<<<<<< HEAD
-def train(folder: Path, data: Path, seed: int) -> None:
-    """Train the models of a seed."""
-=======
-def train(out: Path, data: Path, seeds: Sequence[int]) -> None:
+def train(folder: Path, data: Path, seeds: Sequence[int]) -> None:
     """Train the models of some seeds."""
->>>>>>> dial
     for task, recipe in TASKS.items():
         isogloss.run(
             HERE / recipe,
@@ -167,21 +162,12 @@ def train(out: Path, data: Path, seeds: Sequence[int]) -> None:
         )
 
 
-<<<<<<< HEAD
-def score(folder: Path, data: Path, seed: int) -> None:
-    """Score the models of a seed. Soups of seeds take the next two seeds that were trained."""
-    tables = [
-        pd.DataFrame(score_seed(Study(folder / task, task, data), seed)).assign(task=task) for task in TASKS
-    ]
-    pd.concat(tables).to_csv(folder / f"{seed}.csv", index=False)
-=======
-def score(out: Path, data: Path, seeds: Sequence[int]) -> None:
+def score(folder: Path, data: Path, seeds: Sequence[int]) -> None:
     """Score the models of some seeds."""
-    studies = {task: Study(out / task, task, data) for task in TASKS}
+    studies = {task: Study(folder / task, task, data) for task in TASKS}
     for seed in seeds:
         tables = [pd.DataFrame(score_seed(study, seed)).assign(task=task) for task, study in studies.items()]
-        pd.concat(tables).to_csv(out / f"{seed}.csv", index=False)
->>>>>>> dial
+        pd.concat(tables).to_csv(folder / f"{seed}.csv", index=False)
 
 
 if __name__ == "__main__":
