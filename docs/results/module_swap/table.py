@@ -70,14 +70,14 @@ def estimate(values: pd.Series) -> tuple[int, float, float, float]:
         "target": float(seeds * ((by_target - mean) ** 2).sum() / (targets - 1)),
         "seed": float(targets * ((by_seed - mean) ** 2).sum() / (seeds - 1)),
     }
-    remaining_rows = float(((grid - by_target - by_seed + mean) ** 2).sum() / ((targets - 1) * (seeds - 1)))
-    total = max(squares["target"] + squares["seed"] - remaining_rows, squares["target"], squares["seed"])
+    residual = float(((grid - by_target - by_seed + mean) ** 2).sum() / ((targets - 1) * (seeds - 1)))
+    total = max(squares["target"] + squares["seed"] - residual, squares["target"], squares["seed"])
     if total == 0:
         return grid.size, mean, mean, mean
     freedom = total**2 / (
         squares["target"] ** 2 / (targets - 1)
         + squares["seed"] ** 2 / (seeds - 1)
-        + remaining_rows**2 / ((targets - 1) * (seeds - 1))
+        + residual**2 / ((targets - 1) * (seeds - 1))
     )
     margin = t_quantile(0.975, max(1.0, freedom)) * sqrt(total / grid.size)
     return grid.size, mean, mean - margin, mean + margin
