@@ -22,7 +22,7 @@ from isogloss.core.rows import ROWS
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.planning.recipe_tables import RECIPE_TABLES
 from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
@@ -52,6 +52,7 @@ TABLES = {
     "rows": ROWS,
     "stores": STORES,
     "tasks": TASKS,
+    "translation-training": TRANSLATION_TRAINING,
     "translators": TRANSLATORS,
     "verbs": VERBS,
 }
@@ -131,7 +132,10 @@ def list_names(path: Path) -> list[str]:
     return names
 
 
-MISSING = ("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align")
+MISSING = (
+    *("mining", "cka", "interpolation", "mine", "path", "average"),
+    *("align", "isogloss.align", "translate"),
+)
 """Names of diagnostics, functions and tables of a recipe that features add."""
 
 TOPICS = 'kind = "text"\nfiles = "{language}-{split}.tsv"\n'
@@ -181,6 +185,10 @@ except ConfigError as error:
     print(error)
 try:
     link_words(["a b"], ["c d"])
+except ConfigError as error:
+    print(error)
+try:
+    plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}})
 except ConfigError as error:
     print(error)
 """
@@ -282,7 +290,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     assert process.returncode == 0, process.stderr
 
 
-MOST_OF_CORE = 0.705
+MOST_OF_CORE = 0.66
 """Largest share of all statements outside the features. The target is one half (decision 73)."""
 
 

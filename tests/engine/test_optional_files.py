@@ -16,9 +16,9 @@ from isogloss.engine import work
 from isogloss.engine.devices import Room
 from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.recipes.described_rows import write_rows
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES
 from isogloss.store.store import Store
 from killed import records

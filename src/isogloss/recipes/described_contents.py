@@ -20,7 +20,7 @@ from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
 from isogloss.data.hub import data_source
 from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
-from isogloss.data.projection.label_projection import texts_of
+from isogloss.data.projection.example_texts import texts_of
 
 MAX_EXAMPLES_READ = 100_000
 """Examples whose labels are read where a description has none, or to recognise BIO."""
