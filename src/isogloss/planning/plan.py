@@ -375,5 +375,4 @@ def _model_folders(recipe: Recipe) -> dict[str, str]:
         folders = model_folders(encoder_sources(recipe))
     with add_location("grid.method"):
         folders |= model_folders(models_given(recipe))
-    with add_location("translate.model"):
-        return folders | dict(translation_models(recipe.translate))
+    return folders | dict(translation_models(recipe.translate))

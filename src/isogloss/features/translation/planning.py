@@ -227,6 +227,11 @@ def find_models(table: Mapping[str, object]) -> dict[str, str]:
     return model_folders(models_named(table), translation_model)
 
 
+def _find_models_of_recipe(table: Mapping[str, object]) -> dict[str, str]:
+    with add_location("translate.model"):
+        return find_models(table)
+
+
 def plan_translators(recipe: Recipe, sources: Sources) -> tuple[PlannedTranslator, ...]:
     """Build the translators of a recipe's [translate] table."""
     with add_location("translate"):
@@ -337,5 +342,7 @@ def _check_answers(choice: TranslateTable, knows_links: bool) -> None:
         )
 
 
-PLANNER = TranslationPlanner(find_models=find_models, translators=plan_translators, scored=_plan_scored)
+PLANNER = TranslationPlanner(
+    find_models=_find_models_of_recipe, translators=plan_translators, scored=_plan_scored
+)
 """The planner of [translate]."""
