@@ -38,9 +38,10 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.features.built_in_languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.described_corpora import descriptions
+from isogloss.features.translation.planning import TrainTable, TranslateTable
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
-from isogloss.planning import measures, translations
+from isogloss.planning import measures
 from isogloss.recipes import recipe
 from isogloss.translators import TRANSLATORS
 
@@ -744,9 +745,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "new-subwords": partial(field_table, NewSubwords),
     "replay": partial(field_table, Replay),
     "aligners": partial(_sections, ALIGNERS),
-    "translate": partial(field_table, translations.TranslateTable),
+    "translate": partial(field_table, TranslateTable),
     "translators": partial(_sections, TRANSLATORS),
-    "train-translator": partial(field_table, translations.TrainTable),
+    "train-translator": partial(field_table, TrainTable),
     "translator-training": partial(_sections, TRANSLATION_TRAINING),
     "adjust": partial(field_table, recipe.AdjustTable),
     "adjustments": partial(_sections, ADJUSTMENTS),

@@ -17,15 +17,15 @@ from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
+from isogloss.features.translation.planning import TrainTable, TranslateTable
+from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.planning.translations import TrainTable, TranslateTable
 from isogloss.recipes.recipe import EncoderTable, GridTable, MeasureTable, MethodTable, PretrainTable, Recipe
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.translate import TrainTranslator, Translate
 from isogloss.tasks import ALL_TASKS
 from isogloss.translators import TRANSLATORS
 

@@ -27,7 +27,7 @@ from isogloss.data.examples import SentencePair
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
-from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.planning.recipe_tables import RECIPE_TABLES
 from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
@@ -65,6 +65,7 @@ TABLES = {
     "stores": STORES,
     "tasks": TASKS,
     "trackers": TRACKERS,
+    "translation-training": TRANSLATION_TRAINING,
     "translators": TRANSLATORS,
     "verbs": VERBS,
 }
@@ -144,7 +145,10 @@ def list_names(path: Path) -> list[str]:
     return names
 
 
-MISSING = ("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align")
+MISSING = (
+    *("mining", "cka", "interpolation", "mine", "path", "average"),
+    *("align", "isogloss.align", "translate"),
+)
 """Names of diagnostics, functions and tables of a recipe that features add."""
 
 RECIPE = """
@@ -194,6 +198,10 @@ except ConfigError as error:
     print(error)
 try:
     link_words(["a b"], ["c d"])
+except ConfigError as error:
+    print(error)
+try:
+    plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}})
 except ConfigError as error:
     print(error)
 """
@@ -301,7 +309,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     assert process.returncode == 0, process.stderr
 
 
-MOST_OF_CORE = 0.64
+MOST_OF_CORE = 0.62
 """Largest share of all statements outside the features. The target is one half (decision 73)."""
 
 

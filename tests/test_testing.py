@@ -12,7 +12,7 @@ from isogloss.aligners import ALIGNERS
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import About
 from isogloss.data.formats.word_links import Aligned
-from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.example_texts import Translated
 from isogloss.features.choosing.label_free import LabelFree
 from isogloss.functional.models import load_corpus
 from isogloss.methods.plain import SourceOnly

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from isogloss.encoders.saving import save_model
-from isogloss.encoders.seq2seq import MarianShape, new_marian, train_translation_tokenizer
 from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.features.translation.seq2seq_models import MarianShape, new_marian, train_translation_tokenizer
 
 LINES = (
     "the cat sat on the mat",

@@ -34,7 +34,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder, File, Folder
 from isogloss.data.formats.word_links import Aligned, pair_words
-from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.example_texts import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.sparse_deltas import encoder_weights, write_sparse

@@ -20,22 +20,17 @@ from isogloss.data.examples import (
     Translation,
     example_line,
 )
-from isogloss.data.projection.label_projection import (
-    Projection,
-    Translated,
-    texts_of,
-    translate_examples,
-    translate_inputs,
-)
-from isogloss.data.projection.words import (
+from isogloss.data.projection.example_texts import Translated, texts_of, translate_inputs
+from isogloss.data.projection.words import locate_by_links
+from isogloss.features.built_in_languages import BuiltInTranslator, examples, translate_corpus, words_of
+from isogloss.features.translation.label_projection import Projection, translate_examples
+from isogloss.features.translation.locating import (
     MARKS,
     add_marks,
-    locate_by_links,
     locate_by_text,
     remove_marks,
     span_links,
 )
-from isogloss.features.built_in_languages import BuiltInTranslator, examples, translate_corpus, words_of
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

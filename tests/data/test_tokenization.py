@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from isogloss.data.projection.words import (
     detokenize,
-    sentences_in,
     tokenize,
     word_breaker,
     word_breaking,
     word_offsets,
 )
+from isogloss.features.translation.sentences import sentences_in
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from isogloss.engine.damage import quarantine_checkpoints, quarantine_damage
 from isogloss.features.alignment.run import LINKS
 from isogloss.features.alignment.single_run import BitextToAlign, align_bitext
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import EXAMPLES, Translate
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import EXAMPLES, Translate
 from isogloss.store.store import WORK, Store
 from isogloss.training.checkpoints import Checkpoints, State
 

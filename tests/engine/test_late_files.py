@@ -11,8 +11,8 @@ from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store
 from late_files import Client, network_folders, seen_by

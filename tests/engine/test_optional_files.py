@@ -17,8 +17,8 @@ from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.features.described_corpora.python_rows import write_rows
 from isogloss.features.fetching import hub_address
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES
 from isogloss.store.store import Store
 from killed import records

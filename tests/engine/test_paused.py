@@ -24,8 +24,8 @@ from isogloss.engine import work
 from isogloss.features.buckets.mirrored_store import MirroredStore
 from isogloss.features.buckets.remote import Remote
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import Run, RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store import leases
 from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store

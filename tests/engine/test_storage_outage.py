@@ -15,8 +15,8 @@ from isogloss.data.sources import Sources
 from isogloss.engine import work as module
 from isogloss.engine.work import Work, wait_while_silent
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store
 from says import says

@@ -385,9 +385,10 @@ def requests() -> Iterator[Door]:
 
 def translations() -> Iterator[Door]:
     """Yield stored translations, which are computed again if they are damaged."""
-    from isogloss.data.projection.label_projection import Translated
+    from isogloss.data.projection.example_texts import Translated
     from isogloss.features.built_in_languages.translator import BuiltIn
-    from isogloss.translators.setting import TranslateSetting, translate_in_chunks
+    from isogloss.features.translation.pieces import translate_in_chunks
+    from isogloss.translators.setting import TranslateSetting
 
     def load(texts: list[str]) -> list[Translated]:
         return [Translated(text, 0) for text in texts]

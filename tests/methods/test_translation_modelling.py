@@ -13,11 +13,10 @@ import torch
 from isogloss.core.errors import DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import seq2seq
 from isogloss.encoders.saving import save_model
-from isogloss.encoders.seq2seq import read_translation_tokenizer
 from isogloss.features.built_in_languages import translations
-from isogloss.methods.translation_modelling import (
+from isogloss.features.translation import seq2seq_models as seq2seq
+from isogloss.features.translation.modelling import (
     TranslationModelling,
     TranslationRow,
     TranslationSetting,
@@ -25,6 +24,7 @@ from isogloss.methods.translation_modelling import (
     collate_translations,
     translation_loss,
 )
+from isogloss.features.translation.seq2seq_models import read_translation_tokenizer
 from isogloss.training.setting import Trained
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting

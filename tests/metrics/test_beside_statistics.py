@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from each import each
+from isogloss.features.translation.scores import bleu, chrf
 from isogloss.metrics.significance import holm, mcnemar_test, power_of, seeds_needed
-from isogloss.metrics.texts import bleu, chrf
 
 pytestmark = pytest.mark.nightly
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.metrics.texts import bleu, chrf, signature
+from isogloss.features.translation.scores import bleu, chrf, signature
 
 TEXTS = st.text(alphabet="abcd éж中 ", max_size=20)
 

@@ -11,10 +11,10 @@ from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
 from isogloss.features.alignment.run import Align
+from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, read_bitext
-from isogloss.runs.translate import TrainTranslator, Translate
 from tiny import dotted_changes, select_kind, tiny
 
 RECIPE = """

@@ -7,12 +7,12 @@ import pytest
 
 from isogloss.core.errors import ConfigError, InputError
 from isogloss.core.identity import content, identity
+from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs
-from isogloss.runs.translate import TrainTranslator, Translate
 from says import says
 from tiny import select_kind
 

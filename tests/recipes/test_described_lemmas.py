@@ -12,9 +12,9 @@ from isogloss.data.lemma_rules import lemma_by
 from isogloss.features.built_in_languages import examples
 from isogloss.features.described_corpora.contents import inspect_splits
 from isogloss.features.described_corpora.descriptions import describe_corpus
+from isogloss.features.translation.run import Translate
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.fine_tune import FineTune
-from isogloss.runs.translate import Translate
 from isogloss.using import load_model
 from says import says
 

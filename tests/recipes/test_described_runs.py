@@ -10,10 +10,10 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.features.built_in_languages import examples
+from isogloss.features.translation.run import Translate
 from isogloss.planning.plan import plan_recipe, plan_recipes
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.translate import Translate
 from isogloss.using import load_model
 from says import says
 

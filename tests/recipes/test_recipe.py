@@ -11,12 +11,12 @@ from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.representations.retrieval import Retrieval
 from isogloss.features.statistical_alignment.eflomal import Eflomal
 from isogloss.features.statistical_alignment.fast_align import FastAlign
+from isogloss.features.translation.modelling import TranslationModelling
+from isogloss.features.translation.seq2seq import Seq2Seq
 from isogloss.features.word_distance.diagnostic import WordDistance
-from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import build_checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml
 from isogloss.recipes.request import parse_change
-from isogloss.translators.seq2seq import Seq2Seq
 from says import check_wording, says
 from tiny import TINY, body, lines
 

@@ -12,7 +12,7 @@ from isogloss.core.records import PREDICTIONS, RECORD, read_record
 from isogloss.core.rows.models import Contributions, total
 from isogloss.data.result_files import read_predictions
 from isogloss.runs import execute, fine_tune, measure
-from isogloss.runs.translate import read_or_translated
+from isogloss.runs.splits import read_or_translated
 from tiny import tiny
 
 

@@ -8,13 +8,13 @@ import pytest
 
 import isogloss
 from isogloss.features.alignment.run import Align
+from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.run import Encoder, LinkedBitext, Run
-from isogloss.runs.translate import TrainTranslator, Translate
+from isogloss.runs.run import Encoder, LinkedBitext, Run, TranslatedSplit
 
 KINDS = (Adjust, Align, FineTune, Measure, Pretrain, Pretrained, TrainTranslator, Translate)
 MAX_CHECKS = 6
@@ -48,7 +48,7 @@ def test_the_count_sees_every_form_of_check():
 
 
 def test_all_kinds_are_here():
-    bases = (Run, Encoder, LinkedBitext)
+    bases = (Run, Encoder, LinkedBitext, TranslatedSplit)
     inheriting = {kind for base in bases for kind in base.__subclasses__()} - set(bases)
     assert {kind for kind in inheriting if kind.__module__.startswith("isogloss.")} == set(KINDS)
 

@@ -14,10 +14,11 @@ from isogloss.features.described_corpora.corpus import DescribedCorpus
 from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.peft.methods import LoRA
+from isogloss.features.translation.modelling import TranslationModelling
+from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune
@@ -25,7 +26,6 @@ from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import peak_memory
-from isogloss.runs.translate import TrainTranslator, Translate
 from isogloss.training.memory import PROGRAM
 from isogloss.translators import TRANSLATORS
 

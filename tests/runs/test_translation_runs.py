@@ -17,14 +17,14 @@ from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.features.built_in_languages import translate_corpus
 from isogloss.features.built_in_languages.translator import BuiltIn
-from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.features.translation.modelling import TranslationModelling
+from isogloss.features.translation.run import EXAMPLES, TrainTranslator, Translate
+from isogloss.features.translation.seq2seq import Seq2Seq
 from isogloss.runs.execute import make
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
 from isogloss.store.store import Store
 from isogloss.translators import setting as translating
-from isogloss.translators.seq2seq import Seq2Seq
 
 TINY = with_fields(
     TranslationModelling(),
@@ -248,7 +248,7 @@ def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, tra
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_bitext_is_scored_by_its_own_translations(context, trained_translator):
-    from isogloss.metrics.texts import chrf
+    from isogloss.features.translation.scores import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
     learned_value = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}
@@ -308,7 +308,8 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained_transl
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_that_is_there_is_known_by_its_files(context, trained_translator, tmp_path):
-    from isogloss.runs.pretrained import model_folders, translation_model
+    from isogloss.features.translation.models import translation_model
+    from isogloss.runs.pretrained import model_folders
 
     folder = context.store.folder(TRANSLATOR)
     names = translation_model(str(folder))

@@ -12,8 +12,8 @@ from isogloss.core.records import RECORD, Record
 from isogloss.data.sources import Sources
 from isogloss.engine.work import Work
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.leases import FolderBoard, Leases
 from isogloss.store.store import Store
 from isogloss.training.checkpoints import Checkpoints, State

@@ -23,7 +23,7 @@ from isogloss.features.masked_language_modelling.methods import MaskedLanguageMo
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.translate import describe_part
+from isogloss.runs.splits import describe_part
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import gradient_conflict

@@ -13,8 +13,8 @@ from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
 from isogloss.engine.damage import quarantine_checkpoints
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.run import Translate
 from isogloss.runs.run import RunContext
-from isogloss.runs.translate import Translate
 from isogloss.store.store import WORK, Store
 from isogloss.training.checkpoints import Checkpoints, State
 

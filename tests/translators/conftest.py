@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import tiny_models
-from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.example_texts import Translated
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.translators.setting import join_pieces, split_into_pieces
+from isogloss.features.translation.pieces import join_pieces, split_into_pieces
 
 
 def letters(texts: Sequence[str]) -> list[int]:

@@ -8,8 +8,8 @@ import pytest
 
 import tiny_models
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.features.translation import pieces as translating
 from isogloss.translators import TRANSLATORS
-from isogloss.translators import setting as translating
 from isogloss.translators.setting import TranslateSetting
 
 TEXTS = [

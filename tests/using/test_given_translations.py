@@ -14,7 +14,7 @@ from in_translation import link_words, pairs, questions, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File
-from isogloss.data.projection.label_projection import Translated, translate_inputs
+from isogloss.data.projection.example_texts import Translated, translate_inputs
 from isogloss.data.sources import Sources
 from isogloss.using.predicting import PredictOptions, check_translations, input_translator, predict_file
 from isogloss.using.predictor import GROUP_SIZE

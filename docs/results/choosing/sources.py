@@ -35,7 +35,7 @@ Matrix = npt.NDArray[np.float64]
 def transfer(path: Path, data: str) -> pd.DataFrame:
     """Return for each target and source the signals, and the score as a mean over seeds."""
     import isogloss
-    from isogloss.data.projection.label_projection import texts_of
+    from isogloss.data.projection.example_texts import texts_of
 
     if path.suffix == ".csv":
         scores = pd.read_csv(path)

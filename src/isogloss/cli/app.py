@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.data_verbs import data_app
 from isogloss.cli.display import show_line
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
@@ -48,7 +47,6 @@ claims_app = typer.Typer(
 )
 app.add_typer(claims_app, name="claims", rich_help_panel=STUDY)
 app.add_typer(recipe_verbs)
-app.add_typer(data_app)
 
 VERBS: Registry[typer.Typer] = Registry({}, features="verbs")
 """Commands of features."""

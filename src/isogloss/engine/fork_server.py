@@ -19,7 +19,8 @@ from isogloss.core.processes import is_launched
 
 IMPORTED_ONCE = (
     "isogloss.engine.workers",
-    *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "average", "measure")),
+    *(f"isogloss.runs.{module}" for module in ("pretrain", "pretrained", "adjust", "average")),
+    "isogloss.runs.measure",
     *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation")),
     *(f"isogloss.training.{module}" for module in ("states", "parallel_text", "bitext")),
     *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),

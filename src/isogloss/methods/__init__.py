@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from isogloss.core.registry import Registry
 
 if TYPE_CHECKING:
-    from isogloss.methods.translation_modelling import TranslationModelling
+    from isogloss.core.run_parts import Named
     from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
 METHODS: "Registry[type[Method]]" = Registry(
@@ -34,7 +34,5 @@ PRETRAINING: "Registry[type[Pretraining]]" = Registry({}, features="pretraining"
 ADJUSTMENTS: "Registry[type[Adjustment]]" = Registry({}, features="adjustments")
 """[[adjust]]: how an encoder learns from aligned bitext."""
 
-TRANSLATION_TRAINING: "Registry[type[TranslationModelling]]" = Registry(
-    {"translation-modelling": "isogloss.methods.translation_modelling:TranslationModelling"}
-)
+TRANSLATION_TRAINING: "Registry[type[Named]]" = Registry({}, features="translation-training")
 """[translate.train]: how a translator learns from bitext."""

@@ -1,17 +1,10 @@
-"""Scores of texts: answers to questions, translations and their word alignments.
+"""Scores of answers to questions.
 
 Answers are scored by exact match and F1 as in the official scripts of SQuAD and MLQA. Rajpurkar et al.
 (2016), Section 6.1: answers are compared without case, punctuation, English articles and extra space. XQuAD
 and TyDi QA's gold passage task are scored by that script whatever their language. Lewis et al. (2020),
 Section 4, compare by the language of the passage instead: its articles, all punctuation in Unicode, and each
 Chinese character as a word.
-
-Translations have corpus chrF and BLEU as sacrebleu computes them: Popović (2015), "chrF: character n-gram
-F-score for automatic MT evaluation"; Papineni et al. (2002), "BLEU: a method for automatic evaluation of
-machine translation"; Post (2018) on signatures, which name the settings.
-
-Alignments have precision on possible and recall on sure gold links, F1 and AER (Och & Ney 2003, Sec. 5). An
-aligner may, but need not, find links that are only possible. Sure links are also possible links.
 """
 
 import re
@@ -20,13 +13,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from isogloss.core.rows.models import Contributions
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics import BLEU, CHRF
-
 
 _ASCII_PUNCTUATION = frozenset(string.punctuation)
 _SQUAD_ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -119,48 +107,3 @@ def _without_punctuation(text: str, *, removes_unicode: bool) -> str:
         if letter not in _ASCII_PUNCTUATION
         and not (removes_unicode and unicodedata.category(letter).startswith("P"))
     )
-
-
-SACREBLEU_TOKENIZERS = {
-    **dict.fromkeys(("zh", "cmn"), "zh"),
-    **dict.fromkeys(("ja", "th", "lo", "km", "my", "bo", "dz", "wuu", "yue"), "char"),
-}
-"""sacrebleu's tokenizers of languages written without spaces. Other languages use 13a."""
-
-
-def chrf(references: Sequence[str], translations: Sequence[str]) -> float:
-    """Return corpus chrF2 in [0, 1]: n-grams of 1 to 6 characters, without white space."""
-    return _score(_chrf(), references, translations)
-
-
-def bleu(references: Sequence[str], translations: Sequence[str], language: str) -> float:
-    """Return corpus BLEU in [0, 1], tokenised as is usual for the language."""
-    return _score(_bleu(language), references, translations)
-
-
-def signature(language: str) -> str:
-    """Return sacrebleu's signatures of both, without its version, which ``made.json`` of a run has."""
-    metrics = (("chrF2", _chrf()), ("BLEU", _bleu(language)))
-    return " ".join(f"{name}|{_read_signature(metric)}" for name, metric in metrics)
-
-
-def _score(metric: "BLEU | CHRF", references: Sequence[str], translations: Sequence[str]) -> float:
-    return float(metric.corpus_score(list(translations), [list(references)]).score) / 100
-
-
-def _read_signature(metric: "BLEU | CHRF") -> str:
-    # The signature includes the number of references, known only after scoring.
-    metric.corpus_score(["a"], [["a"]])
-    return str(metric.get_signature()).rpartition("|version:")[0]
-
-
-def _chrf() -> "CHRF":
-    from sacrebleu.metrics import CHRF
-
-    return CHRF()
-
-
-def _bleu(language: str) -> "BLEU":
-    from sacrebleu.metrics import BLEU
-
-    return BLEU(tokenize=SACREBLEU_TOKENIZERS.get(language.partition("_")[0], "13a"), force=True)

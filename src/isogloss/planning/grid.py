@@ -33,7 +33,6 @@ from isogloss.planning.tasks import labels_of, learned_tasks, package_of, tasks_
 from isogloss.planning.translations import (
     RecipeTranslator,
     TranslationRequest,
-    check_labels,
     check_links,
     needs_tags,
 )
@@ -42,8 +41,7 @@ from isogloss.recipes.recipe import GridTable, Recipe, Table, many
 from isogloss.runs.average import AverageRequest, build_average
 from isogloss.runs.fine_tune import FineTune, LearnedTask
 from isogloss.runs.pretrained import identify_encoder
-from isogloss.runs.run import Encoder, LinkedBitext
-from isogloss.runs.translate import Translate
+from isogloss.runs.run import Encoder, LinkedBitext, TranslatedSplit
 from isogloss.tasks import find_task
 from isogloss.training.setting import AuxiliaryLoss, Combination, Method, Reads
 
@@ -355,14 +353,14 @@ def _fingerprint(
 
 def _translations(
     cell: GridCell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
-) -> tuple[Translate, ...]:
+) -> tuple[TranslatedSplit, ...]:
     """Build the translations that a model reads. Empty if they are read from files."""
     if entry.by is None:
         for part in (entry.method, entry.auxiliary):
             if part:
                 check_links(cell.task, part)
         return ()
-    check_labels(cell.task, entry.method)
+    entry.by.check_labels(cell.task, entry.method)
     requests = [
         TranslationRequest(
             corpus=cell.corpus,

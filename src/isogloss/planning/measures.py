@@ -24,13 +24,13 @@ from isogloss.planning.measured import (
     masked_lms,
     models,
 )
-from isogloss.planning.translations import TranslationRequest, check_labels
+from isogloss.planning.translations import TranslationRequest
 from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import MeasureTable, Table
 from isogloss.runs.average import seedless
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.measure import Measure, pairs_of, tasks_of
-from isogloss.runs.translate import Translate
+from isogloss.runs.run import TranslatedSplit
 from isogloss.tasks import find_task
 from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, TRANSLATED, check_inputs, codes_read, language_read
 
@@ -177,7 +177,7 @@ def _treebanks(request: MeasureRequest, corpus: str, subjects: Measured) -> Tree
 
 def _translations(
     request: MeasureRequest, subjects: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
-) -> tuple[Translate, ...]:
+) -> tuple[TranslatedSplit, ...]:
     """Build the translations of machine-translated inputs. None if they are read from files."""
     cell = subjects.cell
     translator = request.translator
@@ -186,7 +186,7 @@ def _translations(
     is_paired = request.choice.inputs == PAIRED
     if not is_paired:
         with add_location("inputs"):
-            check_labels(cell.task, None)
+            translator.check_labels(cell.task, None)
     task = find_task(cell.task)
     links = request.diagnostic.reads_translations or any(
         model.method.reads((), ()).needs_links(task) for model in fine_tuned(subjects.runs)

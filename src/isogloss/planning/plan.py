@@ -24,7 +24,7 @@ from isogloss.planning.stored_plans import (
     read_planned_runs,
     write_planned_runs,
 )
-from isogloss.planning.translations import models_named, scored_translations, translators
+from isogloss.planning.translations import scored_translations, translation_models, translators
 from isogloss.recipes.checking import read_recipe
 from isogloss.recipes.recipe import Recipe
 from isogloss.recipes.recipe_text import (
@@ -36,7 +36,7 @@ from isogloss.recipes.recipe_text import (
     recipe_text,
 )
 from isogloss.recipes.request import digest_request, request_parts
-from isogloss.runs.pretrained import model_folders, translation_model
+from isogloss.runs.pretrained import model_folders
 from isogloss.runs.run import Encoder, Run, order_runs
 from isogloss.store import store_at
 from isogloss.store.store import Store
@@ -374,5 +374,4 @@ def _model_folders(recipe: Recipe) -> dict[str, str]:
         folders = model_folders(encoder_sources(recipe))
     with add_location("grid.method"):
         folders |= model_folders(models_given(recipe))
-    with add_location("translate.model"):
-        return folders | model_folders(models_named(recipe.translate), translation_model)
+    return folders | dict(translation_models(recipe.translate))

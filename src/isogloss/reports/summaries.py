@@ -1,7 +1,6 @@
 """Summary tables (summaries.toml): one frame each, averaged over seeds."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +162,6 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "perplexity-by-language": {"choose": last_and_lowest},
     "parameters": {"choose": parameter_counts},
     "trained-parameters": {"choose": trained_shares},
-    "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
     "interference": {"choose": _select_transfers},
 }
 """Functions that build the frame of a table of ``summaries.toml``, or select its rows."""

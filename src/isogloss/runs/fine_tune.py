@@ -17,9 +17,8 @@ from isogloss.data.formats.questions import repairs_message
 from isogloss.data.generated import generated_size
 from isogloss.data.sources import Treebanks
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
-from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead
-from isogloss.runs.translate import (
-    Translate,
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead, TranslatedSplit
+from isogloss.runs.splits import (
     describe_part,
     from_files,
     read_or_translated,
@@ -98,7 +97,7 @@ class FineTune(Run):
     """Averaged models or encoders, in the order of the method's weights. None if the weights are trained."""
     aligned: tuple[LinkedBitext, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, if the method reads some."""
-    translated: tuple[Translate, ...] | None = None
+    translated: tuple[TranslatedSplit, ...] | None = None
     """Translations that are machine-translated, not read from the corpus's files."""
     teacher: "FineTune | None" = None
     """The model whose predictions are learned, if a method or an auxiliary loss needs one."""

@@ -22,8 +22,8 @@ from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetti
 from isogloss.encoders.family import Model
 from isogloss.runs.estimates import Folders, scoring
 from isogloss.runs.fine_tune import FineTune, fine_tuned
-from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead
-from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead, TranslatedSplit
+from isogloss.runs.splits import from_files, read_or_translated, split_read, translator_label
 from isogloss.tasks import find_task, task_names
 from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, TRANSLATED, codes_read, examples_of, language_read
 from isogloss.training.memory import Machine
@@ -56,7 +56,7 @@ class Measure(Run):
     """Form of target inputs: None (unchanged), translated, or mixed with the source language."""
     aligned: tuple[LinkedBitext, ...] | None = None
     """Word alignments of the bitext it reads, one for each pair of languages, if it compares words."""
-    translated: tuple[Translate, ...] | None = None
+    translated: tuple[TranslatedSplit, ...] | None = None
     """Translations that are machine-translated, not read from the corpus's files."""
     treebanks: Treebanks = ()
     """Treebanks of languages, for a corpus with several."""

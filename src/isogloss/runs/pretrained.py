@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -100,14 +99,6 @@ class Pretrained(Encoder):
         except ModelError:
             return None
 
-    def translator_shape(self) -> None:
-        """Return the shape of an external translation model, which is unknown."""
-
-    def check_direction(self, source: str, target: str, folders: Folders) -> None:
-        """Raise ModelError unless a translation model on this machine has subwords for these languages."""
-        if folder := self.folder(folders):
-            _check_direction(folder, source, target)
-
     def reads_causally(self, folders: Folders) -> bool:  # noqa: D102
         facts = self.facts(folders)
         return self.attention == "causal" if self.attention else facts is not None and facts.causal
@@ -137,17 +128,6 @@ def identify_encoder(source: str) -> Pretrained:
     check_tokenizer(folder)
     check_weights(folder, "AutoModel")
     return identify_folder(folder, name=source if source == SHIPPED else "")
-
-
-def translation_model(source: str) -> Pretrained:
-    """Identify an existing translation model, independently of its path on this machine."""
-    from isogloss.encoders.seq2seq import seq2seq_folder
-
-    folder = model_folder(source)
-    if folder is None:
-        return on_hub(source)
-    seq2seq_folder(folder)
-    return identify_folder(folder)
 
 
 def identify_folder(folder: Path, name: str = "") -> Pretrained:
@@ -191,10 +171,3 @@ def _load(name: str) -> None:
 
     load_tokenizer(name)
     load_model(name)
-
-
-@lru_cache(maxsize=256)
-def _check_direction(folder: str, source: str, target: str) -> None:
-    from isogloss.encoders.seq2seq import load_subwords
-
-    load_subwords(folder, (source, target))

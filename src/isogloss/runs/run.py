@@ -19,7 +19,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import DataRead, Row
 from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
-from isogloss.data.examples import Translation
+from isogloss.data.examples import Example, Translation
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.module_settings import LanguageModules, are_shared
@@ -27,6 +27,7 @@ from isogloss.encoders.family import check_layers
 from isogloss.runs.estimates import Facts, Folders
 from isogloss.store.store import WORK, Store
 from isogloss.training.memory import Machine, Shape
+from isogloss.translators.setting import Translator
 
 Owner = TypeVar("Owner")
 
@@ -190,6 +191,26 @@ class LinkedBitext(Run):
     @abstractmethod
     def read_links(self, context: RunContext) -> list[Translation]:
         """Read the aligned translations with their links."""
+
+
+class TranslatedSplit(Run):
+    """Base class of runs that translate the examples of one split. Other runs read the translations."""
+
+    languages: str
+    """Languages of the translation: en-sw, or en-sw-en for there and back."""
+    split: Split
+    """Split that is translated."""
+    translator: Translator
+    """The translator."""
+
+    @property
+    @abstractmethod
+    def model_label(self) -> str:
+        """Name of the translator's model in tables. Empty without a model."""
+
+    @abstractmethod
+    def read_examples(self, context: RunContext) -> list[Example]:
+        """Read the translated examples."""
 
 
 class Encoder(Run):

@@ -1,4 +1,4 @@
-"""Translators, one per file, and the table that lists them.
+"""The interface of translators, and the table that lists them.
 
 Existing translations need no translator: corpora read them, in XTREME's translate-train and translate-test
 layouts, as examples of a pair such as ``en-sw``.
@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from isogloss.translators.setting import Translator
 
 TRANSLATORS: "Registry[type[Translator]]" = Registry(
-    {
-        "seq2seq": "isogloss.translators.seq2seq:Seq2Seq",
-        "ctranslate2": "isogloss.translators.seq2seq:CTranslate2",
-    },
-    group="translators",
-    interface="isogloss.translators.setting:Translator",
+    {}, group="translators", interface="isogloss.translators.setting:Translator"
 )
 """[translate]: what translates texts."""

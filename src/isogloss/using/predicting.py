@@ -27,7 +27,7 @@ from isogloss.using.kinds import check_takes_inputs, probabilities_of
 from isogloss.using.predictor import Predictor
 
 if TYPE_CHECKING:
-    from isogloss.data.projection.label_projection import TranslateTexts
+    from isogloss.data.projection.example_texts import TranslateTexts
 
 TRANSLATION_KEY = "translation"
 """Key of a JSON object whose value is the object's own translation: an object like it."""
@@ -287,7 +287,7 @@ def pair_by_id(
 
 
 def _translate_entries(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iterator[FileEntry]:
-    from isogloss.data.projection.label_projection import translate_inputs
+    from isogloss.data.projection.example_texts import translate_inputs
 
     inputs, copies = tee(entries)
     examples = (copy.example for copy in copies if copy.example is not None)
@@ -331,7 +331,7 @@ def _describe_unmixed(reason: str, language: str) -> str:
 
 
 def _unless_blank(example: Example | None) -> Example | None:
-    from isogloss.data.projection.label_projection import texts_of
+    from isogloss.data.projection.example_texts import texts_of
 
     return None if example is None or not any(text.strip() for text in texts_of(example)) else example
 

@@ -142,7 +142,7 @@ def group_entries(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
 
 
 def _characters(entry: FileEntry) -> int:
-    from isogloss.data.projection.label_projection import texts_of
+    from isogloss.data.projection.example_texts import texts_of
 
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)

@@ -45,8 +45,6 @@ ROWS: Registry[tuple[type[RowClass], ...]] = Registry(
         "pretrain": "isogloss.core.rows.kinds:PRETRAIN",
         "adjust": "isogloss.core.rows.kinds:ADJUST",
         "fine-tune": "isogloss.core.rows.kinds:FINE_TUNE",
-        "translate": "isogloss.core.rows.kinds:TRANSLATE",
-        "train-translator": "isogloss.core.rows.kinds:TRAIN_TRANSLATOR",
     },
     features="rows",
 )

@@ -15,5 +15,3 @@ FINE_TUNE = (
     *(models.ConflictStepRow, models.TrainedParametersRow, models.AveragedModelRow),
     *(models.FurtherTaskScoreRow, models.SilverLabelsRow),
 )
-TRANSLATE = (models.TranslatedSplitRow,)
-TRAIN_TRANSLATOR = (models.TrainingStepRow,)

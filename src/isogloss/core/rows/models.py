@@ -159,25 +159,6 @@ class BitextReadRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedSplitRow:
-    """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations.
-
-    ``tagged`` is the share of words that have a tag, where tags were projected.
-    """
-
-    frame: ClassVar[str] = "translations"
-    examples: int
-    translated: int
-    lost: int
-    cuts: int
-    metric: str | None = None
-    score: float | None = None
-    bleu: float | None = None
-    signature: str | None = None
-    tagged: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
     """One model on one language and split by one measure. The task's own metric is its main one."""
 

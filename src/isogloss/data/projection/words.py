@@ -1,15 +1,13 @@
-"""Split text into words and sentences, and locate answers, entities and tags in translations.
+"""Split text into words, and locate answers, entities and tags in translations by word links.
 
 Words are defined as in treebanks, punctuation included, except that contractions (don't, du) stay whole
 because splitting them takes a dictionary. Chinese, Japanese, Thai, Lao, Khmer and Burmese have no spaces
 between words. ICU's dictionaries find their words if the extra ``isogloss[icu]`` is installed. Without it
 each Chinese character is a word, as is each run of hiragana or katakana, and in the other scripts each run
 without a space. F1 with the words of German, English, Spanish, French and Russian treebanks is 0.94 to 0.97
-(0.72 to 0.81 with spaces only), for Chinese 0.44 (with ICU 0.78), for Thai 0.09 (0.76). Sentence ends are
-found only by punctuation.
+(0.72 to 0.81 with spaces only), for Chinese 0.44 (with ICU 0.78), for Thai 0.09 (0.76).
 
-Answers are located by marks, by word links, or by their own translation, and are None if the position is
-ambiguous. Tags follow Yarowsky et al. (2001), "Inducing Multilingual Text Analysis Tools via Robust
+Tags follow Yarowsky et al. (2001), "Inducing Multilingual Text Analysis Tools via Robust
 Projection across Aligned Corpora": a word gets the tag on which all words linked to it agree. Other words,
 and words without links, have no tag and do not contribute to training. An entity reaches from its first to
 its last linked word. The sentence is discarded if no word of an entity is linked, or if a word outside of the
@@ -20,8 +18,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise, product
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, product
+from typing import TYPE_CHECKING
 
 from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, find_spans
 
@@ -52,7 +50,6 @@ _CLOSING = frozenset(",.;:!?…%،؛؟۔।")
 _ENGLISH_ENDING = re.compile(r"n['’]t|['’](?:s|m|d|re|ve|ll)", re.IGNORECASE)
 """Endings that English treebanks split off."""
 
-_CLOSERS = "\"'”’»)\\]」』】）"
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘«])(?:\w|[A-Z][a-z]|(?:\w\.)+\w|Mrs|Drs?|Sra?|etc|vgl|bzw|usw|approx|Prof|Gen|Rev|Capt|"
     r"Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Inc|Ltd|Mme|Mlle)\.$"
@@ -61,10 +58,6 @@ _ABBREVIATION = re.compile(
 
 _LONGEST = 12
 """Longest abbreviation, in characters with its full stop."""
-
-_WITH_SPACE = re.compile(rf"[.!?…؟۔।॥።][.!?…]*[{_CLOSERS}]*(?=\s)")
-_NOT_SPACE = re.compile(r"\S")
-_WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
 def tokenize(text: str) -> tuple[str, ...]:
@@ -131,18 +124,6 @@ def detokenize(words: Sequence[str]) -> str:
     return text
 
 
-def sentences_in(text: str) -> list[str]:
-    """Split text into sentences, stripped of white space.
-
-    Text without a sentence end is one sentence, and empty sentences are dropped.
-    """
-    ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
-    ends |= {match.end() for match in _WITHOUT.finditer(text)}
-    indices = [0, *sorted(ends), len(text)]
-    parts = [text[start:end].strip() for start, end in pairwise(indices)]
-    return [part for part in parts if part]
-
-
 @lru_cache(maxsize=1 << 16)
 def _split_chunk(chunk: str) -> tuple[str, ...]:
     """Split a chunk into its word and the punctuation around it.
@@ -153,7 +134,7 @@ def _split_chunk(chunk: str) -> tuple[str, ...]:
     stop = len(chunk)
     while start < stop and _is_mark(chunk[start]):
         start += 1
-    while stop > start and _is_mark(chunk[stop - 1]) and not _is_abbreviation(chunk, start, stop):
+    while stop > start and _is_mark(chunk[stop - 1]) and not is_abbreviation(chunk, start, stop):
         stop -= 1
     elision = _ELIDED.match(chunk, start, stop)
     border = elision.end() if elision else start
@@ -178,16 +159,9 @@ def _closes(char: str) -> bool:
     return char in _CLOSING or unicodedata.category(char) in ("Pe", "Pf")
 
 
-def _is_abbreviation(text: str, start: int, end: int) -> bool:
+def is_abbreviation(text: str, start: int, end: int) -> bool:
     """Return whether text[start:end] ends in an abbreviation."""
     return _ABBREVIATION.search(text[max(start, end - _LONGEST) : end]) is not None
-
-
-def _is_end(text: str, match: re.Match[str]) -> bool:
-    next_character = _NOT_SPACE.search(text, match.end())
-    if next_character and next_character[0].islower():
-        return False
-    return match[0] != "." or not _is_abbreviation(text, 0, match.end())
 
 
 Span = tuple[int, int]
@@ -199,68 +173,6 @@ SpanLink = tuple[Span, Span]
 
 Answer = tuple[int, str]
 """Character offset in the passage, and text."""
-
-
-class MarkerPair(NamedTuple):
-    """Markers around an answer, and regular expressions of their translations."""
-
-    left: str
-    right: str
-    lefts: str
-    """Regular expression of the left marker's translations."""
-    rights: str
-
-
-MARKS = (
-    MarkerPair("[", "]", r"[\[［【]", r"[\]］】]"),
-    MarkerPair("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
-    MarkerPair("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
-)
-"""Pairs of markers in the order in which they are tried.
-
-Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4), then quotes.
-"""
-
-_NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
-
-
-def add_marks(passage: str, answer: Answer, mark: MarkerPair) -> str | None:
-    """Return a passage with marks around an answer, or None if the passage already contains such marks."""
-    if re.search(f"{mark.lefts}|{mark.rights}", passage):
-        return None
-    start, text = answer
-    stop = start + len(text)
-    return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
-
-
-def remove_marks(translation: str, mark: MarkerPair) -> tuple[str, Answer] | None:
-    """Remove the marks from a translation, and return it with the answer between them.
-
-    None is returned unless the translation has exactly one pair of marks around a text.
-    """
-    lefts = list(re.finditer(mark.lefts, translation))
-    left_mark = lefts[0] if lefts else None
-    all_rights = list(re.finditer(mark.rights, translation))
-    rights = [match for match in all_rights if left_mark and match.start() >= left_mark.end()]
-    if left_mark is None or len(rights) != 1 or len({match.span() for match in (*lefts, *all_rights)}) != 2:
-        return None
-    left = translation[: left_mark.start()]
-    right = translation[rights[0].end() :]
-    inner = translation[left_mark.end() : rights[0].start()]
-    answer = inner.strip()
-    if not answer:
-        return None
-    start = left.rstrip() + _gap(left, inner)
-    gap = _gap(inner, right)
-    if _NO_SPACE_BEFORE.match(right.lstrip()) and not right[:1].isspace():
-        gap = ""  # The space belonged to the mark.
-    return start + answer + gap + right.lstrip(), (len(start), answer)
-
-
-def _gap(left: str, right: str) -> str:
-    """Return a space if either part had one at the joint, else ""."""
-    inside = bool(left.strip() and right.strip())
-    return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
 
 
 def locate_by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
@@ -280,33 +192,6 @@ def locate_by_links(answer: Answer, translation: str, links: Iterable[SpanLink])
     if any(target_start <= begin < target_stop for begin, _ in outside - inside):
         return None
     return target_start, translation[target_start:target_stop]
-
-
-def locate_by_text(answer: str, translation: str) -> Answer | None:
-    """Return the only occurrence of a translated answer, or None without exactly one.
-
-    Case is ignored, and the occurrence must begin and end at word boundaries.
-    """
-    core = answer.strip().rstrip(".。").strip()
-    if not core:
-        return None
-    pattern = rf"{_border(core[0])}{re.escape(core)}{_border(core[-1])}"
-    matches = list(re.finditer(pattern, translation, re.IGNORECASE))
-    return (matches[0].start(), matches[0][0]) if len(matches) == 1 else None
-
-
-def _border(letter: str) -> str:
-    """Return the regular expression of a word boundary, or "" for scripts that do not separate words."""
-    separates_words = letter.isalnum() and not re.match(
-        r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
-    )
-    return r"\b" if separates_words else ""
-
-
-def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
-    """Turn links between word indices into links between character offsets."""
-    sources, targets = (word_offsets(tokenize(side), side) for side in (text, translation))
-    return [(sources[i], targets[j]) for i, j in links]
 
 
 WordLinks = Sequence[tuple[int, int]]

@@ -1,4 +1,8 @@
-"""Scores of word alignments on bitext with gold links."""
+"""Scores of word alignments on bitext with gold links.
+
+Precision on possible and recall on sure gold links, F1 and AER (Och & Ney 2003, Sec. 5). An aligner may, but
+need not, find links that are only possible. Sure links are also possible links.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.run_parts import Share, Whole
-from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.example_texts import Translated
 from isogloss.features.built_in_languages.family import find_language
 from isogloss.features.built_in_languages.translating import BuiltInTranslator, words_of
 from isogloss.translators.setting import TranslateSetting

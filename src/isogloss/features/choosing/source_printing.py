@@ -13,7 +13,7 @@ from isogloss.core.records import or_none
 from isogloss.data.corpora.own import register_corpus
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import Example
-from isogloss.data.projection.label_projection import texts_of
+from isogloss.data.projection.example_texts import texts_of
 from isogloss.data.sources import Sources
 from isogloss.features.choosing.printing import EITHER
 from isogloss.features.choosing.source_choice import SourceCandidate, describe_doubt, rank_sources

@@ -19,7 +19,7 @@ from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
 from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
-from isogloss.data.projection.label_projection import texts_of
+from isogloss.data.projection.example_texts import texts_of
 from isogloss.features.described_corpora.corpus import DescribedCorpus, inventory
 
 MAX_EXAMPLES_READ = 100_000

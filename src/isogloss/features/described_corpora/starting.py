@@ -27,7 +27,7 @@ from isogloss.data.formats.kinds import UNKNOWN, parts_of
 from isogloss.data.formats.offsets import split_into_words
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, ExampleColumns
-from isogloss.data.projection.label_projection import texts_of
+from isogloss.data.projection.example_texts import texts_of
 from isogloss.features.described_corpora.contents import labels_of, with_labels
 from isogloss.features.described_corpora.corpus import DescribedCorpus
 from isogloss.features.described_corpora.descriptions import describe_corpus

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, ClassVar
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import MissingPackageError, ModelError, one_line
 from isogloss.core.run_parts import Positive
-from isogloss.data.projection.label_projection import Translated
+from isogloss.data.projection.example_texts import Translated
 from isogloss.encoders.folders import quiet
-from isogloss.translators.setting import (
+from isogloss.features.translation.pieces import (
     SentenceBatches,
-    TranslateSetting,
     prompt_for,
     refuse_too_small,
     translate_in_chunks,
 )
+from isogloss.translators.setting import TranslateSetting
 
 if TYPE_CHECKING:
     from ctranslate2 import Translator
 
-    from isogloss.encoders.seq2seq import TranslationSubwords
+    from isogloss.features.translation.seq2seq_models import TranslationSubwords
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Seq2Seq:
         return translate_in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
-        from isogloss.encoders.seq2seq import generate, load_seq2seq, load_subwords
+        from isogloss.features.translation.seq2seq_models import generate, load_seq2seq, load_subwords
         from isogloss.training.precision import device, scoring
 
         model = load_seq2seq(setting.model).to(device())
@@ -110,7 +110,7 @@ class CTranslate2(Seq2Seq):
         import_ctranslate2()
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
-        from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
+        from isogloss.features.translation.seq2seq_models import load_subwords, seq2seq_folder
 
         import_ctranslate2()
         folder = seq2seq_folder(setting.model)
@@ -148,7 +148,7 @@ class CTranslate2(Seq2Seq):
     def _generate(
         self, engine: "Translator", subwords: TranslationSubwords, rows: list[list[int]]
     ) -> list[list[int]]:
-        from isogloss.encoders.seq2seq import translation_limit, trim_row
+        from isogloss.features.translation.seq2seq_models import translation_limit, trim_row
 
         first_subword, tokenizer = subwords.direction.first, subwords.tokenizer
         longest = min(self.longest, subwords.longest)

@@ -1,19 +1,20 @@
-"""Translating corpora or text for the command line."""
+"""Translate, and print measures, lines and files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, emit, round_fraction, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.atomic_files import atomic_file, writing
-
-if TYPE_CHECKING:
-    from isogloss.engine.single import SplitToTranslate, TranslationDirection
-
+from isogloss.features.translation.single_run import (
+    SplitToTranslate,
+    TranslationDirection,
+    line_translator,
+    translate_split,
+)
 
 TRANSLATE_FOLDER = Path("runs/translate")
 """Default folder of translated corpora."""
@@ -25,16 +26,14 @@ REFERENCE_COLUMNS = ("metric", "score", "bleu")
 
 
 def print_split(
-    direction: "TranslationDirection",
-    request: "SplitToTranslate",
+    direction: TranslationDirection,
+    request: SplitToTranslate,
     *,
     folder: Path,
     data: str | None,
     output: OutputOptions,
 ) -> None:
     """Translate a split, and print its measures and the file of examples."""
-    from isogloss.engine.single import translate_split
-
     with output.progress as display:
         translation = translate_split(
             direction, request, folder=folder, data=data or "", on_progress=display.on_progress
@@ -51,11 +50,10 @@ def print_split(
 
 
 def print_lines(
-    direction: "TranslationDirection", name: str, *, target: Path | None, output: OutputOptions
+    direction: TranslationDirection, name: str, *, target: Path | None, output: OutputOptions
 ) -> None:
     """Translate a text line by line, and print the lines or write all of them to a file, or none."""
     from isogloss.cli.using import check_out, open_file
-    from isogloss.engine.single import line_translator
 
     check_out(target, name)
     file = open_file(name)

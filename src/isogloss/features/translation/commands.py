@@ -4,21 +4,14 @@ from pathlib import Path
 
 import typer
 
-from isogloss.cli.options import (
-    DATA,
-    STANDARD_OUTPUT,
-    OutputOptions,
-    recipe_table,
-    verb,
-    with_groups,
-)
+from isogloss.cli.options import DATA, STANDARD_OUTPUT, OutputOptions, recipe_table, verb, with_groups
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
-data_app = typer.Typer()
+verbs = typer.Typer()
 
 
-@verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
+@verb(verbs, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
 @with_groups
 def translate(
     corpus: str = "",
@@ -40,8 +33,8 @@ def translate(
     Classes are copied, answers and tags are projected, and bitext is scored against its own translations.
     After an interruption the same command continues.
     """
-    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split
-    from isogloss.engine.single import SplitToTranslate, TranslationDirection
+    from isogloss.features.translation.printing import TRANSLATE_FOLDER, print_lines, print_split
+    from isogloss.features.translation.single_run import SplitToTranslate, TranslationDirection
 
     for option, language in (("--from", source), ("--into", target)):
         if not language:

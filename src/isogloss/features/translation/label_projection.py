@@ -6,56 +6,33 @@ whose answer, and sentences whose entities or tags, were not located are dropped
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import tee
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import (
-    Choice,
     Example,
-    LabelledText,
     ParsedSentence,
     Question,
-    SentencePair,
     TaggedSentence,
-    TextLine,
     Translation,
 )
-from isogloss.data.formats.conllu import text_comment
-from isogloss.data.projection.words import (
+from isogloss.data.projection.example_texts import (
+    Translated,
+    TranslatedSentence,
+    TranslateTexts,
+    own_links,
+    texts_of,
+    with_texts,
+)
+from isogloss.data.projection.words import Answer, WordLinks, locate_by_links, project_tags
+from isogloss.features.translation.locating import (
     MARKS,
-    Answer,
-    SpanLink,
-    WordLinks,
     add_marks,
-    detokenize,
-    locate_by_links,
     locate_by_text,
-    project_tags,
     remove_marks,
     span_links,
-    tokenize,
-    word_links,
 )
-
-
-class Translated(NamedTuple):
-    """The translation of one text."""
-
-    text: str
-    """Text on one line, or "" for an empty text."""
-    cuts: int = 0
-    """Number of cuts in a text too long for the model."""
-    words: tuple[str, ...] | None = None
-    """Words of the translation, if the translator knows them. Otherwise ``tokenize`` finds them."""
-    links: tuple[SpanLink, ...] | None = None
-    """Links between words of text and translation, each as two spans of characters (start, end), if the
-    translator knows them."""
-
-
-TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
-"""One translation for each text, in order."""
 
 FindLinks = Callable[[Sequence[Translation]], Iterable[Iterable[tuple[int, int]]]]
 """Function from texts and translations to the 0-based links between their words.
@@ -129,21 +106,21 @@ def translate_examples(
     questions = [example for example in originals if isinstance(example, Question)]
     question_results = _Questions(questions, translate, projection, language)
     non_questions = [example for example in originals if not isinstance(example, Question)]
-    texts = [list(_PARTS[type(example)].texts(example)) for example in non_questions]
+    texts = [list(texts_of(example)) for example in non_questions]
     translations = iter(translate(text for parts in texts for text in parts))
     results: dict[int, Example | None] = {
         id(example): question_results.examples.get(example.id) for example in questions
     }
     cuts = question_results.cuts
-    sentences = list[_Sentence]()
+    sentences = list[TranslatedSentence]()
     for example, parts in zip(non_questions, texts, strict=True):
         part_translations = [next(translations) for _ in parts]
         cuts += sum(text.cuts for text in part_translations)
-        result = _PARTS[type(example)].rebuild(example, part_translations)
+        result = with_texts(example, part_translations)
         results[id(example)] = result
         if isinstance(example, TaggedSentence | ParsedSentence):
             words = cast(TaggedSentence, result)
-            sentences.append(_Sentence(example, words, parts[0], part_translations[0]))
+            sentences.append(TranslatedSentence(example, words, parts[0], part_translations[0]))
     results |= _label_words(sentences, projection)
     lost_sentences = [
         sentence.original.id for sentence in sentences if results[id(sentence.original)] is None
@@ -153,16 +130,9 @@ def translate_examples(
     return TranslatedExamples([example for example in ordered_results if example is not None], lost_ids, cuts)
 
 
-class _Sentence(NamedTuple):
-    """A sentence of words, its translation, and both as running text."""
-
-    original: TaggedSentence | ParsedSentence
-    words: TaggedSentence
-    text: str
-    translated: Translated
-
-
-def _label_words(sentences: Sequence[_Sentence], projection: Projection) -> dict[int, Example | None]:
+def _label_words(
+    sentences: Sequence[TranslatedSentence], projection: Projection
+) -> dict[int, Example | None]:
     """Return each translated sentence with its tags and links, by the id() of its original.
 
     None replaces sentences whose tags cannot be projected.
@@ -186,7 +156,9 @@ def _label_words(sentences: Sequence[_Sentence], projection: Projection) -> dict
     return results
 
 
-def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | None) -> Iterable[WordLinks]:
+def _links(
+    sentences: Sequence[TranslatedSentence], way: TagWay, find_links: FindLinks | None
+) -> Iterable[WordLinks]:
     """Yield the links between the words of each sentence and the words of its translation."""
     if way == "alignment" and find_links is not None:
         pairs = [
@@ -199,133 +171,7 @@ def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | 
             for index, sentence in enumerate(sentences)
         ]
         return (list(links) for links in find_links(pairs))
-    return (_own_links(sentence) for sentence in sentences)
-
-
-def _own_links(sentence: _Sentence) -> WordLinks:
-    """Return the translator's links between places in both texts as links between words."""
-    sides = (sentence.original.words, sentence.text), (sentence.words.words, sentence.translated.text)
-    return word_links(*sides, sentence.translated.links or ())
-
-
-def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
-    """Translate a stream of examples as a model's inputs, without their labels.
-
-    A text shared with the previous example (a passage with several questions) is translated once. Sentences
-    keep the translator's own word links.
-    """
-    originals, copies = tee(examples)
-    new_texts = (text for _, texts in _with_new_texts(copies) for text in texts)
-    translations = iter(translate(new_texts))
-    cache = dict[str, Translated]()
-    for example, texts in _with_new_texts(originals):
-        cache |= {text: next(translations) for text in texts}
-        parts = _PARTS[type(example)]
-        cache = {text: cache[text] for text in parts.texts(example)}
-        part_translations = [cache[text] for text in parts.texts(example)]
-        result = parts.rebuild(example, part_translations)
-        if isinstance(example, TaggedSentence | ParsedSentence) and part_translations[0].links is not None:
-            words = cast(TaggedSentence, result)
-            links = _own_links(_Sentence(example, words, parts.texts(example)[0], part_translations[0]))
-            result = replace(words, links=tuple(links))
-        yield result
-
-
-def texts_of(example: Example) -> Sequence[str]:
-    """Return the texts of an example, with words joined to running text."""
-    return _PARTS[type(example)].texts(example)
-
-
-def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
-    """Yield each example with its texts that the previous example lacks."""
-    previous: Sequence[str] = ()
-    for example in examples:
-        texts = texts_of(example)
-        yield example, [text for text in dict.fromkeys(texts) if text not in previous]
-        previous = texts
-
-
-class _Parts(NamedTuple):
-    """Functions that return an example's texts, and rebuild the example from their translations."""
-
-    texts: Callable[[Any], Sequence[str]]
-    rebuild: Callable[[Any, Sequence[Translated]], Example]
-
-
-def _words(sentence: TaggedSentence | ParsedSentence, translations: Sequence[Translated]) -> TaggedSentence:
-    """Return the words of the translation, without tags."""
-    words = translations[0].words
-    words = tokenize(translations[0].text) if words is None else words
-    return TaggedSentence(id=sentence.id, words=words, tags=())
-
-
-def _sentence_text(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
-    comment = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
-    return [comment or detokenize(sentence.words)]
-
-
-def _rebuild_question(question: Question, translations: Sequence[Translated]) -> Question:
-    wording, passage = translations
-    return replace(
-        question, question=wording.text, passage=passage.text, answers=(), language="", repaired=""
-    )
-
-
-def _pair_texts(pair: SentencePair) -> Sequence[str]:
-    return [pair.first, pair.second]
-
-
-def _rebuild_pair(pair: SentencePair, translations: Sequence[Translated]) -> SentencePair:
-    first, second = translations
-    return replace(pair, first=first.text, second=second.text)
-
-
-def _choice_texts(choice: Choice) -> Sequence[str]:
-    question = [choice.question] if choice.question else []
-    return [choice.context, *question, *choice.options]
-
-
-def _rebuild_choice(choice: Choice, translations: Sequence[Translated]) -> Choice:
-    return replace(
-        choice,
-        context=translations[0].text,
-        question=translations[1].text if choice.question else "",
-        options=tuple(translation.text for translation in translations[-len(choice.options) :]),
-    )
-
-
-def _single_text(example: LabelledText | TextLine) -> Sequence[str]:
-    return [example.text]
-
-
-def _rebuild_text(example: Any, translations: Sequence[Translated]) -> Any:
-    return replace(example, text=translations[0].text)
-
-
-def _source_text(pair: Translation) -> Sequence[str]:
-    return [pair.first]
-
-
-def _rebuild_translation(pair: Translation, translations: Sequence[Translated]) -> Translation:
-    return replace(pair, second=translations[0].text, links=None, possible=(), words=None)
-
-
-def _question_texts(question: Question) -> Sequence[str]:
-    return [question.question, question.passage]
-
-
-_SENTENCE_PARTS = _Parts(_sentence_text, _words)
-_TEXT_PARTS = _Parts(_single_text, _rebuild_text)
-_PARTS: Mapping[type, _Parts] = {
-    SentencePair: _Parts(_pair_texts, _rebuild_pair),
-    Choice: _Parts(_choice_texts, _rebuild_choice),
-    LabelledText: _TEXT_PARTS,
-    TextLine: _TEXT_PARTS,
-    Translation: _Parts(_source_text, _rebuild_translation),
-    TaggedSentence: _SENTENCE_PARTS,
-    ParsedSentence: _SENTENCE_PARTS,
-    Question: _Parts(_question_texts, _rebuild_question),
-}
+    return (own_links(sentence) for sentence in sentences)
 
 
 Located = tuple[Question, str, Iterable[Answer | None]]

@@ -21,7 +21,7 @@ from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fie
 from isogloss.data.examples import Translation
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.metrics.texts import chrf
+from isogloss.features.translation.scores import chrf
 from isogloss.tasks.batch import row_ranges, to_device
 from isogloss.training.length_batches import by_length
 from isogloss.training.setting import RunSetting, Trained
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from isogloss.encoders.seq2seq import MarianShape, TranslationSubwords
+    from isogloss.features.translation.seq2seq_models import MarianShape, TranslationSubwords
     from isogloss.training.fit import Note
 
 METRIC = "chrf"
@@ -192,7 +192,7 @@ class TranslationModelling:
     def train(self, setting: TranslationSetting) -> Trained:
         """Train the vocabulary and the model."""
         from isogloss.encoders.computation import fastest_attention
-        from isogloss.encoders.seq2seq import new_marian
+        from isogloss.features.translation.seq2seq_models import new_marian
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import Callbacks, fit, precision_of
 
@@ -221,8 +221,11 @@ class TranslationModelling:
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary, or read the vocabulary of an interrupted run."""
-        from isogloss.encoders.seq2seq import read_translation_tokenizer, train_translation_tokenizer
         from isogloss.encoders.tokenizers import write_tokenizer
+        from isogloss.features.translation.seq2seq_models import (
+            read_translation_tokenizer,
+            train_translation_tokenizer,
+        )
 
         path = setting.folder / "tokenizer" / "tokenizer.json"
         if path.exists():
@@ -243,7 +246,7 @@ class TranslationModelling:
         self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
         """Return the rows of all pairs in both directions, and the number of pairs skipped as too long."""
-        from isogloss.encoders.seq2seq import language_subword
+        from isogloss.features.translation.seq2seq_models import language_subword
 
         rows: list[TranslationRow] = []
         notes: list[Note] = []
@@ -263,7 +266,7 @@ class TranslationModelling:
         return rows, notes
 
     def _shape(self) -> MarianShape:
-        from isogloss.encoders.seq2seq import MarianShape
+        from isogloss.features.translation.seq2seq_models import MarianShape
 
         return MarianShape(
             layers=self.layers,
@@ -279,7 +282,7 @@ class TranslationModelling:
         self, model: Model, tokenizer: Tokenizer, setting: TranslationSetting, precision: str, step: int
     ) -> list[Note]:
         """Translate the dev sentences greedily, both ways, and score them."""
-        from isogloss.encoders.seq2seq import subwords_for
+        from isogloss.features.translation.seq2seq_models import subwords_for
         from isogloss.training.precision import scoring
 
         notes: list[Note] = []
@@ -316,7 +319,7 @@ def _encode_pairs(pairs: list[Translation], tokenizer: Tokenizer) -> list[_Sides
 def _translate_texts(
     model: Model, subwords: TranslationSubwords, texts: tuple[str, ...], budget: int
 ) -> list[str]:
-    from isogloss.encoders.seq2seq import generate
+    from isogloss.features.translation.seq2seq_models import generate
 
     rows = [row[: subwords.longest] for row in subwords.encode(texts)]
     generated: list[list[int]] = [[] for _ in rows]

@@ -1,7 +1,7 @@
 """Translations: train models on bitext, and translate examples with their labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, cast
 
@@ -9,24 +9,25 @@ from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import TranslatedSplitRow
-from isogloss.core.run_parts import Count, Named, Whole, values_of
+from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples
-from isogloss.data.projection.label_projection import (
+from isogloss.data.projection.example_texts import Translated
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.features.translation.label_projection import (
     Projection,
     TagWay,
-    Translated,
     TranslatedExamples,
     Way,
     translate_examples,
 )
-from isogloss.data.sources import Sources, Treebanks
-from isogloss.methods.translation_modelling import TranslationModelling, TranslationSetting
-from isogloss.metrics.texts import bleu, chrf, signature
+from isogloss.features.translation.modelling import TranslationModelling, TranslationSetting
+from isogloss.features.translation.rows import TranslatedSplitRow
+from isogloss.features.translation.scores import bleu, chrf, signature
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
-from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead, TranslatedSplit
+from isogloss.runs.splits import split_read, translator_label
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.translators.setting import TranslateSetting, Translator
 
@@ -95,9 +96,8 @@ class TrainTranslator(Run):
             dropout=method.dropout > 0,
         )
 
-    def check_direction(self, source: str, target: str, folders: Folders) -> None:
+    def check_direction(self, source: str, target: str) -> None:
         """Raise ConfigError unless it is trained on these languages."""
-        del folders
         if not {f"{source}-{target}", f"{target}-{source}"} & set(self.pairs):
             raise ConfigError(
                 f"train.pairs: the model is trained on {', '.join(self.pairs)}, so it cannot "
@@ -145,7 +145,7 @@ TranslationModel = TrainTranslator | Pretrained
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translate(Run):
+class Translate(TranslatedSplit):
     """Translate the examples of a split, under the same ids."""
 
     name: ClassVar[str] = "translate"
@@ -181,6 +181,10 @@ class Translate(Run):
     """Fingerprint of the files read, set by the plan."""
 
     @property
+    def model_label(self) -> str:  # noqa: D102
+        return self.model.label if self.model else ""
+
+    @property
     def direction(self) -> tuple[str, str]:
         """Languages of the last translation: (sw, en) of en-sw-en."""
         return last_step(self.languages)
@@ -201,7 +205,7 @@ class Translate(Run):
 
     @property
     def downloads(self) -> Mapping[str, Callable[[str], object]]:  # noqa: D102
-        from isogloss.encoders.seq2seq import seq2seq_folder
+        from isogloss.features.translation.seq2seq_models import seq2seq_folder
 
         translators = dict.fromkeys(self.model.download if self.model else (), seq2seq_folder)
         return {**super().downloads, **translators}
@@ -209,8 +213,9 @@ class Translate(Run):
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: ARG002, D102
         if self.model is None:
             return 0
-        shape = self.model.translator_shape()
-        return scoring(shape, machine) if shape else None
+        if not isinstance(self.model, TrainTranslator):  # The shape of other models is unknown.
+            return None
+        return scoring(self.model.translator_shape(), machine)
 
     def read_examples(self, context: RunContext) -> list[Example]:
         """Read the translated examples."""
@@ -316,48 +321,3 @@ def last_step(languages: str) -> tuple[str, str]:
 def language_to_translate(corpus: str, languages: str) -> str:
     """Return the language in which a corpus is translated, or the pair for a corpus of translations."""
     return languages if "bitext" in Sources().corpus(corpus).tasks else languages.partition("-")[0]
-
-
-def describe_part(part: Named, *notes: str) -> str:
-    """Return the name of a method or translator with notes and its changed fields."""
-    silent = {field.name for field in fields(part) if field.metadata.get("watches")}
-    default = values_of(type(part)())
-    changes = [
-        f"{name}={'+'.join(str(part) for part in value) if isinstance(value, tuple) else value}"
-        for name, value in values_of(part).items()
-        if value != default[name] and name not in silent
-    ]
-    details = ", ".join((*(note for note in notes if note), *changes))
-    return f"{part.name} ({details})" if details else part.name
-
-
-def translator_label(translations: Sequence[Translate]) -> str:
-    """Return the translator's name with its models. Models of several directions are joined by +."""
-    models = dict.fromkeys(run.model.label for run in translations if run.model is not None)
-    return describe_part(translations[0].translator, "+".join(models))
-
-
-def split_read(corpus: str, language: str, split: Split, examples: int, treebanks: Treebanks) -> SplitRead:
-    """Return a split with only the treebank of its language."""
-    banks = tuple(pair for pair in treebanks if pair[0] == language)
-    return SplitRead(corpus=corpus, language=language, split=split, treebanks=banks, examples=examples)
-
-
-def from_files(
-    splits: Iterable[SplitRead], translations: Sequence[Translate] | None
-) -> tuple[SplitRead, ...]:
-    """Return the splits that a run reads from files, without those it translates."""
-    translated_splits = {(run.languages, run.split) for run in translations or ()}
-    return tuple(split for split in splits if (split.language, split.split) not in translated_splits)
-
-
-def read_or_translated(
-    context: RunContext, translations: Sequence[Translate] | None, split: SplitRead
-) -> list[Example]:
-    """Read the examples of a split from the run that translated it, or from files."""
-    for run in translations or ():
-        if (run.languages, run.split) == (split.language, split.split):
-            return run.read_examples(context)
-    return context.sources.examples(
-        split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
-    )

@@ -1,0 +1,1 @@
+"""Translation: runs that train translators and translate examples with their labels, and the translators."""
