@@ -50,7 +50,7 @@ fuzz: $(VENV)/.installed-dev ## Mutate files for every reader (N=1000000 of them
 bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
 
-performance: $(VENV)/.installed-dev ## Measure starts, points and steps anew, and write docs/performance.md
+performance: $(VENV)/.installed-dev ## Measure starts, points and steps anew, and write docs/measurements.md
 	@for part in start point_parts:points step_parts:steps-small; do \
 		OMP_NUM_THREADS=1 $(BIN)/python benchmarks/$${part%%:*}.py --out benchmarks/results/$${part##*:}.json || exit 1; \
 	done

@@ -16,6 +16,9 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+import torch
+from transformers import BertConfig, BertModel
+
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
@@ -30,6 +33,7 @@ try:
 finally:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # KiB on Linux
 """
+SHIPPED = str(files("isogloss") / "shipped")
 WORDS = ["tuki", "mirne", "baboza", "nir", "bultujen", "sirjor"]
 
 
@@ -51,9 +55,19 @@ def main() -> None:
             print(f"{count} lines: peak {peak} MiB, {seconds:.0f} s with starting", flush=True)
 
 
-def random_model() -> Model:
-    """Put a random head on the shipped encoder."""
-    folder = str(files("isogloss") / "shipped")
+def base_encoder(folder: Path) -> Path:
+    """Write an encoder of 12 layers of width 768 with random weights and the shipped tokenizer."""
+    tokenizer = load_tokenizer(SHIPPED)
+    config = BertConfig(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def random_model(encoder: str | Path = SHIPPED) -> Model:
+    """Put a random head on an encoder."""
+    folder = str(encoder)
     provenance = Provenance(
         run="random",
         title="a random head",

@@ -28,7 +28,7 @@ import torch
 from isogloss.data.formats.word_links import Aligned
 from isogloss.aligners.setting import AlignSetting
 from isogloss.features.statistical_alignment.eflomal import Eflomal
-from isogloss.aligners.encoder import EncoderSimilarity
+from isogloss.features.alignment.encoder_aligner import EncoderSimilarity
 from isogloss.features.statistical_alignment.fast_align import FastAlign
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.features.built_in_languages import BuiltInLanguages
@@ -36,7 +36,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrize
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.metrics.texts import AlignmentScores, alignment_scores
+from isogloss.features.alignment.scores import AlignmentScores, alignment_scores
 
 SHIPPED = str(files("isogloss") / "shipped")
 COLUMNS = ("pair", "aligner", "precision", "recall", "F1", "AER", "seconds", "pairs a second")

@@ -37,11 +37,11 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.features.built_in_languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.described_corpora import descriptions
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
 from isogloss.planning import measures, translations
 from isogloss.recipes import recipe
-from isogloss.features.described_corpora import descriptions
 from isogloss.translators import TRANSLATORS
 
 DOCS = Path(__file__).parent
@@ -355,6 +355,26 @@ INPUTS = {
     "align": "sentence pairs, aligned",
 }
 """Tasks of `benchmarks/large_inputs.py`, as the table names them."""
+
+
+def before_and_after() -> str:
+    """Return the measures of an earlier and this version, and of their peers."""
+    lines = (
+        (
+            row["measure"],
+            row["unit"],
+            f"{row['before']:,.3g}",
+            f"{row['now']:,.3g}",
+            f"{row['before'] / row['now']:.1f}",
+            f"{row[PEERS]:,.3g} ({row['peer']})" if row.get(PEERS) is not None else "",
+        )
+        for row in _load_measured("before-and-after")
+    )
+    return table(("measure", "unit", "before", "now", "before : now", "peer"), lines)
+
+
+PEERS = "peer's"
+"""Key of the number of a peer."""
 
 
 def large_times() -> str:
@@ -733,6 +753,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "step-times": step_times,
     "scale-times": scale_times,
     "large-inputs": large_times,
+    "before-and-after": before_and_after,
     "description": partial(field_table, descriptions.Description),
     "functions": function_sections,
 }

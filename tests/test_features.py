@@ -28,6 +28,7 @@ from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING
+from isogloss.planning.recipe_tables import RECIPE_TABLES
 from isogloss.reports.next_steps import NEXT_STEPS
 from isogloss.reports.opening_figure import OPENING_PATHS
 from isogloss.reports.report import CLAIMS
@@ -58,6 +59,7 @@ TABLES = {
     "peft": PEFT,
     "predictors": PREDICTORS,
     "pretraining": PRETRAINING,
+    "recipe-tables": RECIPE_TABLES,
     "report-parts": PARTS,
     "rows": ROWS,
     "stores": STORES,
@@ -142,8 +144,8 @@ def list_names(path: Path) -> list[str]:
     return names
 
 
-MISSING = ("mining", "cka", "interpolation", "mine", "path", "average")
-"""Names of diagnostics and of functions that features add."""
+MISSING = ("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align")
+"""Names of diagnostics, functions and tables of a recipe that features add."""
 
 RECIPE = """
 title = "Inference"
@@ -164,8 +166,10 @@ import sys
 from pathlib import Path
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.functional.bitext import link_words
 from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
 from isogloss.planning.plan import plan_recipe
+from isogloss.planning.recipe_tables import find_planner
 from isogloss.reports.report import all_claims
 
 recipe = sys.argv[1]
@@ -184,6 +188,14 @@ for name in ("mine", "path", "average"):
         getattr(isogloss, name)
     except AttributeError as error:
         print(error)
+try:
+    find_planner("align")
+except ConfigError as error:
+    print(error)
+try:
+    link_words(["a b"], ["c d"])
+except ConfigError as error:
+    print(error)
 """
 
 

@@ -9,6 +9,7 @@ import json
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import get_origin
 
 import isogloss
 import isogloss.plugins
@@ -45,7 +46,8 @@ def signatures():
         for name in module.__all__:
             thing = getattr(module, name)
             key = ".".join(item for item in (prefix, name) if item)
-            if callable(thing) and thing.__init__ is not AssertionError.__init__:
+            is_alias = get_origin(thing) is not None
+            if callable(thing) and not is_alias and thing.__init__ is not AssertionError.__init__:
                 texts[key] = parameters(thing)
             if inspect.isclass(thing) and thing.__module__.startswith("isogloss"):
                 texts[f"{key} members"] = sorted(

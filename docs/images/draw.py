@@ -41,6 +41,20 @@ CLAIMS = {
 }
 """Claims in the figure, in a few words."""
 
+DISTANCE_METHODS = (
+    ("source-only", "#222222", "o"),
+    ("adjusted", "#0b6cb3", "s"),
+    ("alignment loss", "#8fb8d9", "D"),
+    ("translate-train", "#cf5a00", "^"),
+    ("x-mixup", "#e0b15a", "v"),
+    ("self-training", "#6b6b6b", "x"),
+    ("few-shot", "#1c7a45", "P"),
+    ("joint", "#7a3fa0", "*"),
+)
+"""Methods with their colours and markers."""
+
+TASK_NAMES = {"upos": "tags", "text-classification": "subjects"}
+
 VERDICTS = {
     "supported": "#1c7a45",
     "mixed": "#e0b15a",
@@ -147,6 +161,40 @@ def averaging(axes: Axes) -> None:
     axes.set_xlabel("points of accuracy against the mean of its models")
 
 
+def distance_dial(axes: Axes) -> None:
+    """Accuracy of each method at known distances of words, order and script."""
+    rows = pd.read_csv(RESULTS / "distance_dial/gains.csv")
+    at_zero = rows[(rows.dial == "words") & (rows.distance == 0)]
+    figure = axes.figure
+    axes.remove()
+    figure.set_size_inches(7.6, 3.1)
+    panels = figure.subplots(1, 3, sharey=True)
+    for panel, dial in zip(panels, ("words", "order", "script"), strict=True):
+        dial_rows = pd.concat([at_zero, rows[(rows.dial == dial) & (rows.distance > 0)]])
+        for index, (method, color, marker) in enumerate(DISTANCE_METHODS):
+            line = dial_rows[dial_rows.method == method].sort_values("distance")
+            errors = [line.score - line.score_low, line.score_high - line.score]
+            style = "-" if method == "source-only" else "--"
+            panel.errorbar(line.distance + 0.012 * (index - 3.5), line.score, errors, fmt=style, color=color,
+                           marker=marker, ms=3.5, lw=1, elinewidth=0.7, label=method)  # fmt: skip
+        panel.set_title(dial, fontsize=9)
+        panel.set_xlabel("distance")
+    panels[0].set_ylabel("accuracy in the target")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=7)
+
+
+def shared_direction(axes: Axes) -> None:
+    """The direction of three languages minus each other arm, over languages."""
+    rows = pd.read_csv(RESULTS / "shared_direction/differences.csv")
+    rows = rows[rows.p.notna()]
+    texts = [
+        (f"{TASK_NAMES[row.task]}: over {row.what}", rows.loc[[index]]) for index, row in rows.iterrows()
+    ]
+    intervals(axes, texts, "points")
+    axes.set_xlabel("points of accuracy in a target of which no label was read")
+
+
 def claims(axes: Axes) -> None:
     """Claims of the first paper: the check that decides, with its interval and the range that the claim allows."""
     rows = pd.read_csv(RESULTS / "claims/verdicts.csv")
@@ -195,6 +243,20 @@ def steps(axes: Axes) -> None:
         left = left + share
     axes.set_xlabel("% of a step, 12 layers of width 768, float32")
     axes.legend(frameon=False, fontsize=7, ncols=4, loc="lower center", bbox_to_anchor=(0.4, 1))
+
+
+def before_and_after(axes: Axes) -> None:
+    """Ratios of an earlier version and of a peer to this version, by measure."""
+    rows = json.loads((BENCHMARKS / "before-and-after.json").read_text(encoding="utf-8"))
+    rows = [row for row in rows if row["measure"] != "import torch"][::-1]
+    ratios = pd.Series({row["measure"]: row["before"] / row["now"] for row in rows})
+    axes.barh(ratios.index, ratios, color=BLUE)
+    peers = {row["measure"]: row["peer's"] / row["now"] for row in rows if row.get("peer's")}
+    axes.plot(list(peers.values()), list(peers), "D", color=ORANGE, label="pipeline of transformers")
+    axes.axvline(1, color="#bbb", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("before : now (processor seconds, operations, requests or bytes)")
+    axes.legend(frameon=False, fontsize=7)
 
 
 def tasks(axes: Axes) -> None:
@@ -393,7 +455,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, claims, verdicts, steps, tasks, files_read, gpu, memory,
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
+    from isogloss.features.alignment.functions import WordLinks, align, project_labels
     from isogloss.features.averaging.functions import average
     from isogloss.features.calibration.functions import calibration_error, fit_temperature
     from isogloss.features.choosing.expected_score import (
@@ -54,9 +55,17 @@ if TYPE_CHECKING:
     from isogloss.features.gradient_conflict.functions import gradient_conflict
     from isogloss.features.landscapes.functions import deltas, move, path, plane, random_direction
     from isogloss.features.language_arithmetic.functions import mix_language_adapters, shift_adapter
+    from isogloss.features.language_fusion.functions import fusing
     from isogloss.features.language_gates.functions import language_gates
     from isogloss.features.meta_learning.learner import MetaLearner
     from isogloss.features.mining.functions import mine
+    from isogloss.features.module_swap.functions import (
+        list_parts,
+        perturb_parts,
+        score_parts,
+        strip_parts,
+        swap_parts,
+    )
     from isogloss.features.representations.functions import anisotropy, cka, representation_map, retrieval
     from isogloss.features.searching.functions import search
     from isogloss.features.searching.search import Search, Trial
@@ -64,7 +73,6 @@ if TYPE_CHECKING:
     from isogloss.features.word_distance.functions import word_distances
     from isogloss.features.word_order.functions import reorder_questions
     from isogloss.features.x_mixup.functions import MixupLoss, mixing
-    from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.given_models import TextModel, TextTokenizer
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.states import States, states
@@ -98,7 +106,6 @@ _NAMES = {
         "SentencePair TaggedSentence TextLine Translation"
     ),
     "encoders.mixup": "MixingTrace",
-    "functional.alignment": "WordLinks align project_labels",
     "functional.given_models": "TextModel TextTokenizer",
     "functional.models": "load_corpus load_encoder",
     "functional.states": "States states",
@@ -182,8 +189,10 @@ __all__ = [
     "ensemble_projection",
     "expected_score",
     "fit_temperature",
+    "fusing",
     "gradient_conflict",
     "language_gates",
+    "list_parts",
     "load_corpus",
     "load_encoder",
     "load_model",
@@ -192,6 +201,7 @@ __all__ = [
     "mixing",
     "move",
     "path",
+    "perturb_parts",
     "plane",
     "project_labels",
     "random_direction",
@@ -203,10 +213,13 @@ __all__ = [
     "retrieval",
     "run",
     "score_bound",
+    "score_parts",
     "search",
     "shift_adapter",
     "silver_labels",
     "states",
+    "strip_parts",
+    "swap_parts",
     "word_distances",
 ]
 
@@ -224,14 +237,13 @@ def __getattr__(name: str) -> Any:
 
 def _import_from_feature(name: str) -> Any:
     """Import a public name that a feature declares."""
-    from isogloss.core.registry import Registry
+    from isogloss.core.registry import FUNCTIONS
 
-    functions: Registry[Any] = Registry({}, features="functions")
-    if name not in functions:
+    if name not in FUNCTIONS:
         raise AttributeError(
             f"isogloss.{name} belongs to a feature whose folder in isogloss/features is missing"
         )
-    return functions[name]
+    return FUNCTIONS[name]
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ A plug-in imports only from here. Names here keep their meaning; all other modul
 """
 
 from isogloss.aligners.setting import Aligner, AlignSetting
-from isogloss.api import read
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.identity import derive
 from isogloss.core.rows.models import Contributions, total
@@ -178,7 +177,6 @@ __all__ = [
     "pair_words",
     "plain_table",
     "plain_training",
-    "read",
     "scored_subwords",
     "special_subwords",
     "split_words",

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from each import each
-from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Translation
+from isogloss.features.alignment.encoder_aligner import EncoderSimilarity
 from made_up import TEXT
 
 WORDS = TEXT.split()

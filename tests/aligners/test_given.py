@@ -1,9 +1,9 @@
 import pytest
 
-from isogloss.aligners.given import GivenLinks
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
+from isogloss.features.alignment.given_links import GivenLinks
 
 
 def test_the_links_of_the_bitext_are_taken_in_order():

@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from isogloss.aligners.encoder_similarity import default_layer, subword_states
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import SplitWords, split_words
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.alignment.encoder_similarity import default_layer, subword_states
 
 SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"], [], ["unbelievable"]]
 

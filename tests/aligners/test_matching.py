@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.aligners.encoder_similarity import (
+from isogloss.features.alignment.encoder_similarity import (
     Similarities,
     apply_distortion,
     cosine_similarities,

@@ -14,10 +14,10 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.encoders import FAMILIES
 from isogloss.engine.engines import ENGINES, Execution
+from isogloss.features.alignment.run import Align
 from isogloss.planning.plan import plan_recipe
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.sections import make_added_parts
-from isogloss.runs.align import Align
 from isogloss.translators import TRANSLATORS
 from says import says
 from tiny import select_kind, tiny

@@ -217,6 +217,7 @@ ELSEWHERE = {
     "features/cluster/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
     "features/built_in_languages/family.py": {"read_text"},  # A file of the package, as in the next one.
     "features/claims/four_papers.py": {"read_text"},
+    "features/alignment/bitext_report.py": {"read_text"},
     "features/described_corpora/commands.py": {"iterdir", "rmdir", "unlink"},  # Its own, after a failure.
     "features/described_corpora/describer.py": {"read_text"},  # Files of the package, as the next ones.
     "features/described_corpora/shipped_corpora.py": {"glob"},

@@ -11,8 +11,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import flip_languages, pair_words
-from isogloss.data.projection.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.data.sources import Sources
+from isogloss.features.alignment.bitext_report import check_bitext, own_share, scripts_in
 from says import check_wording, says
 
 

@@ -5,13 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
+from peft import LoraConfig
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, as_row
 from isogloss.core.rows.models import ScoreRow
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders.added.adapters import add_adapters, module_names
 from isogloss.encoders.mixup import Mixup
+from isogloss.features.language_fusion.method import save_fusion
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 
@@ -80,10 +83,23 @@ def setting_of(diagnostic, folder):
     return setting, [*models, masked_lm]
 
 
+def with_fusion(setting, folder, work):
+    """Return a setting whose model has LoRA that fuses languages."""
+    model = TASKS["upos"].head(folder, seed=0)
+    config = LoraConfig(r=2, target_modules=module_names(model, ("query", "value")), init_lora_weights=False)
+    add_adapters(model, config, seed=0)
+    save_fusion("add", work)
+    (subject_without_files,) = setting.subjects
+    subjects = (replace(subject_without_files, folder=work),)
+    return replace(setting, subjects=subjects, load_factors=lambda _: model)
+
+
 @pytest.fixture(scope="module", params=DIAGNOSTICS)
-def measurement(request, bert_folder):
+def measurement(request, bert_folder, tmp_path_factory):
     diagnostic = DIAGNOSTICS[request.param](**OPTIONS.get(request.param, {}))
     setting, models = setting_of(diagnostic, bert_folder)
+    if diagnostic.name == "language-fusion":
+        setting = with_fusion(setting, bert_folder, tmp_path_factory.mktemp("fusion"))
     weights_before = [weights(model) for model in models]
     rows = [diagnostic.measure(setting) for _ in range(2)]
     return SimpleNamespace(

@@ -11,9 +11,9 @@ from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import damage as damage_module
 from isogloss.engine.damage import quarantine_checkpoints, quarantine_damage
-from isogloss.engine.single import BitextToAlign, align_bitext
+from isogloss.features.alignment.run import LINKS
+from isogloss.features.alignment.single_run import BitextToAlign, align_bitext
 from isogloss.features.built_in_languages.translator import BuiltIn
-from isogloss.runs.align import LINKS
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, Translate

@@ -98,6 +98,13 @@ CALLS = {
     "path": lambda case: isogloss.path(case.model, case.model, case.score, [0, 1], **QUIET),
     "plane": lambda case: isogloss.plane(case.model, case.model, case.model, case.score, [0, 1], **QUIET),
     "deltas": lambda case: isogloss.deltas(case.model, case.model, case.model),
+    "list_parts": lambda case: isogloss.list_parts(case.model),
+    "swap_parts": lambda case: isogloss.swap_parts(case.model, case.model, ["embeddings", "layer 1"]),
+    "strip_parts": lambda case: isogloss.strip_parts(case.model, ["layer 1"]),
+    "perturb_parts": lambda case: isogloss.perturb_parts(case.model, case.model, ["layer 1 norms"]),
+    "score_parts": lambda case: isogloss.score_parts(
+        case.model, case.model, case.score, changes=("swap", "strip", "random"), **QUIET
+    ),
     "average": lambda case: isogloss.average([case.model, case.model]),
     "gradient_conflict": lambda case: isogloss.gradient_conflict(
         case.model, case.batches(), case.loss, **QUIET

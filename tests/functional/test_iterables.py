@@ -56,6 +56,12 @@ CALLS = {
     "average": lambda element: isogloss.average(element([MODEL, OTHER]), element([0.5, 0.5])),
     "path": lambda element: isogloss.path(MODEL, OTHER, size, element([0, 0.5, 1]), **QUIET),
     "plane": lambda element: isogloss.plane(MODEL, OTHER, MODEL, size, element([0, 1]), **QUIET),
+    "swap_parts": lambda element: isogloss.swap_parts(MODEL, OTHER, element(["layer 1", "embeddings"])),
+    "strip_parts": lambda element: isogloss.strip_parts(MODEL, element(["norms", "layer 2"])),
+    "perturb_parts": lambda element: isogloss.perturb_parts(MODEL, OTHER, element(["layer 1", "norms"])),
+    "score_parts": lambda element: isogloss.score_parts(
+        MODEL, OTHER, size, element(["layer 1", "norms"]), changes=element(["swap", "strip"]), **QUIET
+    ),
     "gradient_conflict": lambda element: isogloss.gradient_conflict(
         MODEL, {"en": element(ENCODED), "de": element(ENCODED[::-1])}, square, **QUIET
     ),

@@ -24,8 +24,9 @@ from isogloss.features.adjustment.aligned_batches import (
     states_of,
 )
 from isogloss.features.adjustment.methods import ContrastiveAlignment, CrossLingualAdjustment
+from isogloss.features.alignment.subwords import in_subwords
 from isogloss.features.built_in_languages import translations as built_in
-from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext
+from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting
 from trained import equal, weights
 

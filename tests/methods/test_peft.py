@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import in_translation
+import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
@@ -26,6 +27,7 @@ from isogloss.encoders.loading import load_whole, unmerge
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import Interpolation
+from isogloss.features.module_swap.freezing import PartFreezing
 from isogloss.features.peft.methods import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods import PEFT
 from isogloss.methods.plain import Bilingual, SourceOnly
@@ -33,6 +35,7 @@ from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.parallel_text import BitextSentences
 from isogloss.training.setting import PeftSetting
+from says import says
 from trained import equal, weights
 
 KINDS = {
@@ -42,6 +45,7 @@ KINDS = {
     "lt-sft": LotteryTicket(share=0.1),
     "adapter": TaskAdapter(reduction=4),
     "layer-freezing": LayerFreezing(layers=1),
+    "part-freezing": PartFreezing(learned=("layer 2", "layer 3 feed-forward")),
 }
 ADDED = "task_adapter"
 """In the names of the weights that one kind adds and cannot merge."""
@@ -145,6 +149,7 @@ OWN = {
     "ia3": ("key", "value", "output.dense"),
     "adapter": (ADDED,),
     "layer-freezing": ("layer.1", "layer.2"),
+    "part-freezing": ("layer.1", "layer.2.intermediate", "layer.2.output"),
 }
 
 
@@ -227,6 +232,42 @@ def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_fol
         folder = tmp_path / str(layers) / "model"
         save_model(model, load_tokenizer(encoder), folder, difference=difference)
         assert equal(TASKS["upos"].head(folder, seed=5), model)
+
+
+@pytest.mark.parametrize("layers", [0, 2])
+def test_freezing_parts_by_name_is_freezing_layers_to_the_bit(layers, train_adapters):
+    parts = ("embeddings", *(f"layer {layer}" for layer in range(1, layers + 1)))
+    by_layers, by_names = (
+        train_adapters(SourceOnly(), kind)
+        for kind in (LayerFreezing(layers=layers), PartFreezing(frozen=parts))
+    )
+    assert equal(by_layers, by_names)
+    assert by_layers.rows == by_names.rows
+
+
+def test_only_learned_parts_and_the_head_move(encoder_folder, tmp_path):
+    learned = ("layer 1 attention", "norms")
+    model = TASKS["upos"].head(encoder_folder, seed=0)
+    parts = isogloss.list_parts(model)
+    put_into(PartFreezing(learned=learned), model, tmp_path)
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    names = [part for part in parts if part == "layer 1 attention" or part.endswith(" norms")]
+    assert trained == {name for part in (*names, "head") for name in parts[part]}
+
+
+WRONG_PARTS = {
+    "both": ({"frozen": ("norms",), "learned": ("norms",)}, ("frozen", "learned")),
+    "none": ({"frozen": ()}, ("frozen", "empty")),
+    "the head": ({"frozen": ("head",)}, ("frozen", "'head'")),
+    "a typing mistake": ({"learned": ("atention",)}, ("learned", "'attention'")),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PARTS)
+def test_parts_that_cannot_be_frozen_are_refused(case):
+    fields, facts = WRONG_PARTS[case]
+    with says(ConfigError, "part-freezing", *facts):
+        PartFreezing(**fields)
 
 
 def test_more_frozen_layers_than_there_are_are_refused(bert_folder, tmp_path):

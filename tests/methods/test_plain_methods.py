@@ -152,4 +152,5 @@ def test_sides_say_whose_labels_are_used():
         "given": ("source",),
         "average": ("source", "target"),
         "self-training": ("source", "target"),
+        "flare": ("source", "target"),
     }

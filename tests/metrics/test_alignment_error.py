@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.metrics.texts import AlignmentScores, alignment_scores
+from isogloss.features.alignment.scores import AlignmentScores, alignment_scores
 
 link = st.tuples(st.integers(0, 4), st.integers(0, 4))
 links = st.sets(link, max_size=6)

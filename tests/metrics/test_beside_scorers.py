@@ -12,6 +12,7 @@ from isogloss.core.rows.models import total
 from isogloss.core.tag_schemes import TagScheme, find_spans
 from isogloss.data.files import disk_file
 from isogloss.data.formats.conllu import read_conllu
+from isogloss.features.alignment.scores import alignment_scores
 from isogloss.metrics.labels import (
     Tree,
     attachment_contributions,
@@ -21,7 +22,6 @@ from isogloss.metrics.labels import (
 )
 from isogloss.metrics.texts import (
     GoldAnswers,
-    alignment_scores,
     answer_f1_contributions,
     exact_match_contributions,
 )

@@ -323,3 +323,43 @@ def _expect_measured(target, known_table: pd.DataFrame, use: Sequence[str]) -> d
         "width": 100 * (expected.high - expected.low),
         "plain": 100 * (expected.plain_high - expected.plain_low),
     }
+
+
+def draw_sentences(rng: Rng, sentences: int, share: float, spread: float):
+    """Return equal or unequal labels of words, whose chance varies between sentences."""
+    strength = (1 - spread) / spread
+    chances = rng.beta(share * strength, (1 - share) * strength, size=sentences)
+    sizes = rng.integers(3, 15, size=sentences)
+    second = [
+        [int(is_equal) for is_equal in rng.random(size) < chance]
+        for chance, size in zip(chances, sizes, strict=True)
+    ]
+    return [[1] * size for size in sizes], second, [[(n, n) for n in range(size)] for size in sizes]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.02, 0.3])
+def test_the_interval_of_words_covers_although_words_of_a_sentence_depend(spread):
+    rng = np.random.default_rng(0)
+    covered = too_narrow = 0
+    for _ in range(400):
+        result = consistency(*draw_sentences(rng, 60, 0.7, spread))
+        covered += result.low <= 0.7 <= result.high
+        low, high = wilson_interval(result.share, result.pairs)
+        too_narrow += low <= 0.7 <= high
+    assert 0.74 < covered / 400 < 0.87
+    if spread == 0.3:
+        assert too_narrow / 400 < 0.65
+
+
+def test_the_interval_of_single_words_is_that_of_texts():
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(0, 3, size=(2, 80)).tolist()
+    words = consistency([[label] for label in first], [[label] for label in second], [[(0, 0)]] * 80)
+    assert words == consistency(first, second)
+
+
+def test_sentences_whose_words_are_all_equal_count_once():
+    result = consistency([["A"] * 5] * 20, [["A"] * 5] * 20, [[(n, n) for n in range(5)]] * 20)
+    assert (result.share, result.pairs) == (1.0, 100)
+    assert (result.low, result.high) == wilson_interval(1.0, 20)

@@ -10,8 +10,8 @@ from isogloss.core.errors import DataError
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.engine.engine import make_planned
 from isogloss.engine.engines import Execution
+from isogloss.features.alignment.run import Align
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.align import Align
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, read_bitext
 from isogloss.runs.translate import TrainTranslator, Translate

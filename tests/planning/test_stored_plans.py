@@ -190,7 +190,7 @@ def test_a_file_that_no_longer_exists_is_noticed(described, described_runs):
 def test_plans_on_the_hub_depend_on_the_commits_of_its_datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     without_commits = planned_parts(Sources("hub"))
-    assert set(without_commits) == {"commit of a dataset of the hub"}
+    assert set(without_commits) == {"commit on the hub"}
     assert planned_parts(Sources(str(tmp_path))) == planned_parts(Sources()) == {}
     commit = user_cache() / "hub" / "commits" / "owner" / "name@main"
     commit.parent.mkdir(parents=True)

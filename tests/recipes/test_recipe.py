@@ -2,9 +2,9 @@
 
 import pytest
 
-from isogloss.aligners.encoder import EncoderSimilarity
 from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
+from isogloss.features.alignment.encoder_aligner import EncoderSimilarity
 from isogloss.features.built_in_languages.translator import BuiltIn
 from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning

@@ -129,7 +129,7 @@ def test_what_is_not_known_is_none():
 
 
 def test_what_is_frozen_takes_neither_gradients_nor_states():
-    assert PEFT.keys() == {"lora", "dora", "ia3", "lt-sft", "adapter", "layer-freezing"}
+    assert PEFT.keys() == {"lora", "dora", "ia3", "lt-sft", "adapter", "layer-freezing", "part-freezing"}
     whole_peak_memory = memory(TUNED)
     sizes = {name: memory(replace(TUNED, peft=kind())) for name, kind in PEFT.items()}
     assert sizes.pop("lt-sft") > whole_peak_memory

@@ -1,4 +1,4 @@
-"""Word aligners, one per file, and the table that lists them."""
+"""The interface of word aligners, and the table that lists them."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,6 @@ if TYPE_CHECKING:
     from isogloss.aligners.setting import Aligner
 
 ALIGNERS: "Registry[type[Aligner]]" = Registry(
-    {
-        "encoder": "isogloss.aligners.encoder:EncoderSimilarity",
-        "given": "isogloss.aligners.given:GivenLinks",
-    },
-    group="aligners",
-    interface="isogloss.aligners.setting:Aligner",
+    {}, group="aligners", interface="isogloss.aligners.setting:Aligner"
 )
 """[align]: how words of translations are linked."""

@@ -1,15 +1,12 @@
 """Interface of word aligners, and their inputs."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Named
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Aligned
-
-Matching = Literal["argmax", "itermax", "match"]
-"""Rules that link similar words: mutual best ones, these repeatedly, or the best one-to-one links."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The commands about data: aligning and translating corpora."""
+"""The command that translates corpora and text."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
     OutputOptions,
+    recipe_table,
     verb,
     with_groups,
 )
@@ -15,36 +16,6 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
 data_app = typer.Typer()
-
-
-@verb(data_app, DATA, "isogloss align bitext qaa-qab")
-@with_groups
-def align(
-    bitext: str,
-    pairs: list[str],
-    aligner: str = "fast-align",
-    encoder: str = "shipped",
-    split: str = "train",
-    examples: int = 0,
-    out: Path = Path("runs/align"),
-    data: str | None = None,
-    change: list[str] | None = None,
-    *,
-    output: OutputOptions,
-) -> None:
-    """Align the words of a bitext, and print the number of links, the AER given gold links, and the file."""
-    from isogloss.cli.data import print_alignments, recipe_table
-    from isogloss.engine.single import BitextToAlign
-
-    request = BitextToAlign(
-        bitext=bitext,
-        pairs=tuple(canonical_language(pair) for pair in pairs),
-        aligner=recipe_table(change or [], {"name": ("--aligner", aligner)}),
-        encoder=encoder,
-        split=split,
-        examples=examples,
-    )
-    print_alignments(request, folder=out, data=data, output=output)
 
 
 @verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
@@ -69,7 +40,7 @@ def translate(
     Classes are copied, answers and tags are projected, and bitext is scored against its own translations.
     After an interruption the same command continues.
     """
-    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
+    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split
     from isogloss.engine.single import SplitToTranslate, TranslationDirection
 
     for option, language in (("--from", source), ("--into", target)):

@@ -323,3 +323,8 @@ def _cell(value: object) -> str:
 def format_count(count: int, noun: str) -> str:
     """Return a number with its noun, such as 1 run or 2 runs."""
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def round_fraction(value: object) -> object:
+    """Return a fraction as a text with three digits, and any other value as it is."""
+    return f"{value:.3f}" if isinstance(value, float) else value

@@ -248,3 +248,15 @@ def _slurm_parameter(text: str) -> tuple[str, object]:
     if not equals or not key:
         raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")
     return key, toml_or_text(value)
+
+
+def recipe_table(changes: Sequence[str], fields: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    """Return a recipe's table from ``--set`` changes and from fields with own options: (option, value).
+
+    Raises ConfigError if both set one field.
+    """
+    table: dict[str, object] = unique_keys("--set", (parse_change(change) for change in changes))
+    for field, (option, _) in fields.items():
+        if field in table:
+            raise ConfigError(f"--set {field}=… and {option} both set this field. Remove one of them.")
+    return {field: value for field, (_, value) in fields.items() if value or field == "name"} | table

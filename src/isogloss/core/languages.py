@@ -42,7 +42,8 @@ _BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Za-z][a-z]{3}(?![a-z])|[A-Z]{2}(?![
 """A plus, or a hyphen that no script or region follows."""
 _LOWER_SCRIPT = re.compile(r"[a-z]{2,3}[-_][a-z]{4}")
 _LOWER_REGION = re.compile(r"[a-z]{2}")
-_BUILT_IN = re.compile(r"qa[a-i]")
+_BUILT_IN = re.compile(r"qa[a-i](_[A-Z][a-z]{3}_[0-9]{3})?")
+"""A built-in language, or one derived from it: qaa_Wrda_025."""
 _MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
 _WIKIPEDIA_ALEMANNIC = "als"
 """Code of Alemannic in Wikipedia and WikiANN. ISO 639-3's Tosk Albanian is written ``als_Latn``."""
@@ -79,7 +80,13 @@ def canonical_language(text: str) -> str:
     becomes the code that replaced it (``iw``: ``he``). Scripts and regions may be in lower case
     (``zh-hant``, ``zh-hant-tw``). Other texts and codes of two letters are returned unchanged.
     """
-    return "".join(_canonical(part) for part in _split_languages(text))
+    return "".join(_canonical(_write_built_in(part)) for part in _split_languages(text))
+
+
+def _write_built_in(tag: str) -> str:
+    """Return qaa-Wrda-025 as qaa_Wrda_025, and any other text unchanged."""
+    built_in_code = tag.replace("-", "_")
+    return built_in_code if is_built_in(built_in_code) else tag
 
 
 def _split_languages(text: str) -> list[str]:
@@ -242,7 +249,10 @@ def language_of_text(language: str) -> str:
 
 
 def is_built_in(language: str) -> bool:
-    """Return whether a code is one of qaa to qai. The private codes after them (UD's qtd) are the user's."""
+    """Return whether a code is one of qaa to qai, or derived from one (qaa_Wrda_025).
+
+    The private codes after them (UD's qtd) are the user's.
+    """
     return bool(_BUILT_IN.fullmatch(language))
 
 

@@ -140,3 +140,7 @@ def _list_assigned_names(node: ast.stmt) -> list[str]:
 def _read_text(node: ast.stmt) -> str:
     value = node.value if isinstance(node, ast.Expr) else None
     return str(value.value) if isinstance(value, ast.Constant) else ""
+
+
+FUNCTIONS: Registry[Any] = Registry({}, features="functions")
+"""Public functions and classes of features."""

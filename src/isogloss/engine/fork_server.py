@@ -21,7 +21,7 @@ IMPORTED_ONCE = (
     "isogloss.engine.workers",
     *(f"isogloss.runs.{module}" for module in ("pretrain", "adjust", "average", "measure")),
     *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation")),
-    *(f"isogloss.training.{module}" for module in ("states", "parallel_text")),
+    *(f"isogloss.training.{module}" for module in ("states", "parallel_text", "bitext")),
     *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
     *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
     *(f"isogloss.diagnostics.{module}" for module in ("scores", "weight_space")),

@@ -1,4 +1,4 @@
-"""Single runs without a recipe: align bitext, translate a split, or translate text line by line."""
+"""Single runs without a recipe: make them, translate a split, or translate text line by line."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,11 +20,9 @@ from isogloss.planning.translations import (
     models_named,
     translators,
 )
-from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import Recipe
-from isogloss.runs.align import LINKS, Align, AlignmentRequest, alignments
 from isogloss.runs.measure import tasks_of
-from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folders, translation_model
+from isogloss.runs.pretrained import Pretrained, model_folders, translation_model
 from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
 from isogloss.store import store_at
@@ -34,25 +32,6 @@ from isogloss.tasks.tagging import Tagging
 from isogloss.translators.setting import TranslateSetting
 
 COMMAND_LINE = "command line"
-
-COUNTS = ("pairs", "links")
-"""Columns of an alignment without gold links."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BitextToAlign:
-    """Bitext to align and the aligner's options."""
-
-    bitext: str
-    """Corpus of translations ("bitext:bible")."""
-    pairs: tuple[str, ...]
-    """Pairs of languages such as en-es."""
-    aligner: Mapping[str, object]
-    """Name and fields of the aligner, as in a recipe's [align]."""
-    encoder: str = "shipped"
-    """The encoder of an aligner that needs one."""
-    split: str = "train"
-    examples: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,63 +52,18 @@ class MadeFile:
     warnings: tuple[str, ...] = ()
 
 
-def align_bitext(
-    request: BitextToAlign, *, folder: Path, data: str = "", on_progress: OnProgress = no_progress
-) -> list[MadeFile]:
-    """Align the pairs that are not aligned yet in the folder ``folder``.
-
-    Raises DataError if a file does not exist.
-    """
-    bitext = register_corpus(request.bitext, data)
-    refuse_empty_or_twice(request.pairs, "pairs")
-    sources = Sources(data, model_folders([request.encoder]))
-    with add_location("--encoder"):
-        encoder = identify_encoder(request.encoder)
-    setting = AlignmentRequest(dict(request.aligner), _split(request.split), examples=request.examples)
-    with add_location(COMMAND_LINE):
-        runs = alignments(setting, sources, encoder, bitext, request.pairs)
-    if request.encoder != "shipped" and all(run.encoder is None for run in runs):
-        raise ConfigError(
-            f"--encoder {request.encoder}: aligner {runs[0].aligner.name!r} uses none. Remove it, or "
-            "name an aligner that does: --aligner encoder."
-        )
-    plan = Planned(
-        recipe=Recipe(title=f"Word alignments of {bitext}"),
-        text="",
-        runs=list(runs),
-        store=store_at(folder),
-        sources=sources,
-    )
-    _make(plan, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
-    return [
-        MadeFile(_alignment(run, record), plan.store.folder(run) / LINKS, record.warnings)
-        for run, record in ((run, plan.store.record(run)) for run in runs)
-    ]
-
-
-def _split(name: str) -> Split:
+def parse_split(name: str) -> Split:
+    """Return the split with a name. Raises ConfigError for an unknown name."""
     check_named("--split", "split", SPLITS, name)
     return next(split for split in SPLITS if split == name)
 
 
-def _make(plan: Planned, command: str, run_kind: str, on_progress: OnProgress) -> None:
+def make_runs(plan: Planned, command: str, run_kind: str, on_progress: OnProgress) -> None:
+    """Make the runs of a plan in this process. Raises StorageError for a run that failed."""
     plan.write(command)
     outcome = make_planned(plan, Execution(jobs=1, retry_failed=True), on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"{run_kind} {key}: {message}")
-
-
-def _alignment(run: Align, record: Record) -> Row:
-    """Return corpus, aligner and counts of an alignment, with scores on gold links."""
-    (row,) = record.rows
-    has_gold = bool(row["gold_pairs"])
-    return {
-        "bitext": run.bitext,
-        "languages": run.languages,
-        "split": run.split,
-        "aligner": run.aligner.name,
-        **{name: value for name, value in row.items() if has_gold or name in COUNTS},
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +111,7 @@ def translate_split(
     request = TranslationRequest(
         corpus=corpus,
         languages=languages,
-        split=_split(data_split.split),
+        split=parse_split(data_split.split),
         examples=data_split.examples,
         tags=any(isinstance(task, Tagging) for task in tasks),
     )
@@ -187,7 +121,7 @@ def translate_split(
     runs: list[Run] = [run]
     recipe = Recipe(title=f"{corpus} in translation")
     plan = Planned(recipe=recipe, text="", runs=runs, store=store_at(folder), sources=sources)
-    _make(plan, f"isogloss translate {corpus} {languages}", "translation", on_progress)
+    make_runs(plan, f"isogloss translate {corpus} {languages}", "translation", on_progress)
     record = plan.store.record(run)
     return MadeFile(_translation(run, record), plan.store.folder(run) / EXAMPLES, record.warnings)
 

@@ -28,11 +28,12 @@ def check_alike(function: str, models: Mapping[str, nn.Module]) -> None:
                 f"{function}: {having} has the parameter {name}, and {lacking} has none of that name. Give "
                 f"models of one class, with the same heads."
             )
-        _check_buffers(function, {first_name: start, name_of_model: model})
+        check_buffers(function, {first_name: start, name_of_model: model})
     check_labels(function, models)
 
 
-def _check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
+def check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
+    """Raise ModelError where buffers of two models that do not move differ."""
     buffers = [_saved_buffers(model) for model in models.values()]
     for name, values in buffers[0].items():
         other_values = buffers[1].get(name)

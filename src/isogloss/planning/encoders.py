@@ -9,11 +9,11 @@ from isogloss.core.errors import ConfigError, add_location, check_named, did_you
 from isogloss.data.sources import Sources
 from isogloss.encoders.initial import check_attention
 from isogloss.methods import ADJUSTMENTS
+from isogloss.planning.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.planning.pretraining import planned_pretraining
 from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.adjust import Adjust
-from isogloss.runs.align import AlignmentRequest, alignments, links_subwords
 from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folder, on_hub
 from isogloss.runs.run import Encoder
 from isogloss.training.setting import Adjustment

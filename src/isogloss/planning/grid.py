@@ -11,6 +11,7 @@ from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES
 from isogloss.methods.plain import SourceOnly
+from isogloss.planning.alignments import AlignmentRequest, alignments, links_subwords
 from isogloss.planning.encoders import seeds_for
 from isogloss.planning.methods import (
     OF_METHODS,
@@ -38,11 +39,10 @@ from isogloss.planning.translations import (
 )
 from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
-from isogloss.runs.align import Align, AlignmentRequest, alignments, links_subwords
 from isogloss.runs.average import AverageRequest, build_average
 from isogloss.runs.fine_tune import FineTune, LearnedTask
 from isogloss.runs.pretrained import identify_encoder
-from isogloss.runs.run import Encoder
+from isogloss.runs.run import Encoder, LinkedBitext
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
 from isogloss.training.setting import AuxiliaryLoss, Combination, Method, Reads
@@ -400,6 +400,7 @@ def _check_method(planning: Planning, cell: GridCell, entry: MethodEntry) -> Non
 def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
+    entry.method.check_peft(entry.peft)
     if entry.peft and facts:
         with planning.sources.assuming_packages():
             entry.peft.check(FAMILIES[facts.family])
@@ -432,7 +433,7 @@ def _teacher(
 
 def _list_alignments(
     planning: Planning, cell: GridCell, entry: MethodEntry, method_reads: Reads, auxiliary_reads: Reads
-) -> tuple[Align, ...] | None:
+) -> tuple[LinkedBitext, ...] | None:
     """Return the word alignments that a method or its auxiliary loss reads. None if they read no bitext.
 
     Raises ConfigError if the two read different corpora or units, because a model has one bitext for each

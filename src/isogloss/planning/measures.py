@@ -13,6 +13,7 @@ from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import Treebanks
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.setting import Diagnostic
+from isogloss.planning.alignments import AlignmentRequest, alignments
 from isogloss.planning.grid import GridCell, Planning
 from isogloss.planning.measured import (
     Measured,
@@ -26,7 +27,6 @@ from isogloss.planning.measured import (
 from isogloss.planning.translations import TranslationRequest, check_labels
 from isogloss.recipes.checking import Kinds, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import MeasureTable, Table
-from isogloss.runs.align import AlignmentRequest, alignments
 from isogloss.runs.average import seedless
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.measure import Measure, pairs_of, tasks_of

@@ -16,11 +16,11 @@ from isogloss.encoders.added.module_settings import (
 )
 from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING
+from isogloss.planning.alignments import AlignmentRequest, alignments
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table
-from isogloss.runs.align import Align, AlignmentRequest, alignments
 from isogloss.runs.pretrain import Pretrain
-from isogloss.runs.run import Encoder
+from isogloss.runs.run import Encoder, LinkedBitext
 from isogloss.training.setting import Pretraining
 
 PRETRAINING_KINDS = Kinds(
@@ -88,7 +88,7 @@ def _check_bitext(table: PretrainTable, method: Pretraining) -> None:
 
 def _plan_alignments(
     table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
-) -> tuple[Align, ...] | None:
+) -> tuple[LinkedBitext, ...] | None:
     """Return the alignments that initialise new embeddings.
 
     Raises ConfigError if nothing uses them.

@@ -77,7 +77,7 @@ def planned_parts(sources: Sources) -> dict[str, str]:
         parts["described corpus"] = " ".join(states)
     name = HUB if any(corpus.hub for corpus in sources.described) else sources.data.partition(":")[0]
     if name in DATA_SOURCES:
-        parts["commit of a dataset of the hub"] = stamp([DATA_SOURCES[name].records])
+        parts["commit on the hub"] = stamp([DATA_SOURCES[name].records])
     return parts
 
 

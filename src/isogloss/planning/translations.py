@@ -13,9 +13,9 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.methods import TRANSLATION_TRAINING
+from isogloss.planning.alignments import aligner_of
 from isogloss.recipes.checking import Kinds, build_checked, names, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import Language, Recipe, Table
-from isogloss.runs.align import aligner_of
 from isogloss.runs.pretrained import translation_model
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import (

@@ -308,6 +308,8 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
+    if not handles:
+        return
     longest = max((len(labels) for labels in handles), default=0)
     entry = LEGEND_HANDLE + longest / letters(1000) * 1000
     columns = max(1, int(canvas.get_figwidth() / entry))

@@ -53,10 +53,6 @@ from isogloss.reports.run_facts import (
 )
 from isogloss.reports.sharing import Shared
 
-CORNERS = ("origin", "first", "second")
-ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
-"""Columns of ids in frames about several models. The facts of the first model are joined."""
-
 TESTED = ("corpus", "inputs", "treebank", "inputs.translator")
 """Inputs of a measurement: corpus, form of the inputs, treebank if all share one, translator."""
 
@@ -154,9 +150,15 @@ class PlannedRun:
         kind = self.row_class(names)
         if kind is None and self.record.kind == "measure" and self.kind in ROWS:
             raise StorageError(f"{self.folder}: {EARLIER}")
-        for name in ABOUT.get(kind.frame, ("model",)) if kind else ():
+        for name in _subjects_of(kind) if kind else ():
             if name in names and (unknown_models := {row[name] for row in rows} - self.models.keys()):
                 raise LookupError(f"{name} {unknown_models.pop()!r:.40} is not in it")
+
+
+def _subjects_of(kind: type[RowClass] | None) -> tuple[str, ...]:
+    """Return the columns of ids of a kind of row, about whose first model facts are joined."""
+    subjects: tuple[str, ...] = getattr(kind, "subjects", ("model",))
+    return subjects
 
 
 @dataclass(frozen=True, repr=False)
@@ -347,7 +349,7 @@ class Measurements:
         )
         columns = [column for column in dict.fromkeys((*own_columns, *TESTED)) if column != "run"]
         rows = pd.DataFrame(row_lists, columns=["run", *columns])
-        ids = [column for column in ABOUT.get(name, ("model",)) if column in columns]
+        ids = [column for column in _subjects_of(row_frames().get(name)) if column in columns]
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
         facts = self.models

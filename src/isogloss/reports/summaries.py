@@ -158,17 +158,11 @@ def _select_transfers(scores: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(score=rows.groupby(an_encoder)["score"].transform("mean")).drop_duplicates(an_encoder)
 
 
-def with_gold(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows. Empty if no alignment was compared with gold links."""
-    return rows if rows["gold_pairs"].any() else rows[:0]
-
-
 _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "transfer-gap": {"frame": unshown_gaps},
     "perplexity-by-language": {"choose": last_and_lowest},
     "parameters": {"choose": parameter_counts},
     "trained-parameters": {"choose": trained_shares},
-    "word-alignment": {"frame": partial(data_runs, kind="align", part="aligner"), "choose": with_gold},
     "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
     "interference": {"choose": _select_transfers},
 }

@@ -6,9 +6,8 @@ from typing import ClassVar
 from isogloss.core.identity import derive, identity
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation, subsample
-from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, encoder_training, encoder_training_operations, scoring
-from isogloss.runs.run import Encoder, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, LinkedBitext, RunContext, RunResult, SplitRead
 from isogloss.training.memory import Machine
 from isogloss.training.setting import Adjustment, AdjustSetting
 
@@ -23,7 +22,7 @@ class Adjust(Encoder):
     """The encoder it starts from."""
     method: Adjustment
     """Objective, length and optimization."""
-    aligned: tuple[Align, ...]
+    aligned: tuple[LinkedBitext, ...]
     """Bitext with word alignments, one for each pair of languages. The source language is the first of a
     pair."""
     sampled: Positive | None = None
@@ -99,7 +98,7 @@ class Adjust(Encoder):
         from isogloss.encoders.saving import save_model
         from isogloss.training.distributed import is_main_process
 
-        def sample(run: Align) -> list[Translation]:
+        def sample(run: LinkedBitext) -> list[Translation]:
             pairs = run.read_links(context)
             if self.sampled is None:
                 return pairs

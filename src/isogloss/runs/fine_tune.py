@@ -16,9 +16,8 @@ from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.generated import generated_size
 from isogloss.data.sources import Treebanks
-from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
-from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import (
     Translate,
     describe_part,
@@ -97,7 +96,7 @@ class FineTune(Run):
     """The model it starts from, with its head. None puts a new head on the encoder."""
     parts: "tuple[FineTune | Encoder, ...] | None" = None
     """Averaged models or encoders, in the order of the method's weights. None if the weights are trained."""
-    aligned: tuple[Align, ...] | None = None
+    aligned: tuple[LinkedBitext, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, if the method reads some."""
     translated: tuple[Translate, ...] | None = None
     """Translations that are machine-translated, not read from the corpus's files."""

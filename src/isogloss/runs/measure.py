@@ -20,10 +20,9 @@ from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, Subject
 from isogloss.encoders.family import Model
-from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring
 from isogloss.runs.fine_tune import FineTune, fine_tuned
-from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import Translate, from_files, read_or_translated, split_read, translator_label
 from isogloss.tasks import find_task, task_names
 from isogloss.tasks.inputs import ORIGINAL_INPUTS, PAIRED, TRANSLATED, codes_read, examples_of, language_read
@@ -55,7 +54,7 @@ class Measure(Run):
     """Split it reads."""
     inputs: str | None = None
     """Form of target inputs: None (unchanged), translated, or mixed with the source language."""
-    aligned: tuple[Align, ...] | None = None
+    aligned: tuple[LinkedBitext, ...] | None = None
     """Word alignments of the bitext it reads, one for each pair of languages, if it compares words."""
     translated: tuple[Translate, ...] | None = None
     """Translations that are machine-translated, not read from the corpus's files."""

@@ -20,7 +20,6 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.module_settings import LanguageModules
-from isogloss.runs.align import Align
 from isogloss.runs.estimates import (
     Facts,
     Folders,
@@ -29,7 +28,7 @@ from isogloss.runs.estimates import (
     encoder_training_operations,
     with_modules,
 )
-from isogloss.runs.run import Encoder, Run, RunContext, RunResult
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult
 from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import Pretraining, TextSetting
 
@@ -66,7 +65,7 @@ class Pretrain(Encoder):
     use all lines."""
     vocabulary: NewSubwords | None = None
     """Subwords that are added to the start, if any."""
-    aligned: tuple[Align, ...] | None = None
+    aligned: tuple[LinkedBitext, ...] | None = None
     """Bitext with word alignments that initialise the embeddings of new subwords. None if not used."""
     replay: Replay | None = None
     """Text in other languages that is mixed in if an encoder is trained further. None for none."""

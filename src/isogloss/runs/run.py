@@ -19,6 +19,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import DataRead, Row
 from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
+from isogloss.data.examples import Translation
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.added.module_settings import LanguageModules, are_shared
@@ -172,6 +173,23 @@ class Run(Named):
         """Estimate the operations of its training: 0 without a training, None for unknown sizes."""
         del folders
         return 0
+
+
+class LinkedBitext(Run):
+    """Base class of runs that link the words of one split of bitext. Other runs read the links."""
+
+    bitext: str
+    """Corpus of translations."""
+    languages: str
+    """The pair, as in en-es."""
+    split: Split
+    """Split that is aligned."""
+    examples: int
+    """Translations of the split. 0 for all."""
+
+    @abstractmethod
+    def read_links(self, context: RunContext) -> list[Translation]:
+        """Read the aligned translations with their links."""
 
 
 class Encoder(Run):

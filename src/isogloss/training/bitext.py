@@ -6,7 +6,7 @@ computed once, when pairs are read.
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
 from typing import Literal, NamedTuple
 
@@ -198,7 +198,7 @@ class _PairEncoder:
         source, target = ([*opening, *split.subwords, *closing] for split in splits)
         units = words
         if self.encoding.word == ALIGNED_SUBWORDS:
-            units = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
+            units = (subword_texts(splits[0], self.tokenizer), subword_texts(splits[1], self.tokenizer))
         links = _checked_links(languages, pair, units)
         fits = max(len(source), len(target)) <= self.tokenizer.model_max_length
         if not (all(words) and fits and max(len(side) for side in words) <= self.encoding.longest):
@@ -300,18 +300,6 @@ def _checked_links(languages: str, pair: Translation, words: Sides) -> tuple[tup
     return tuple(pair.links)
 
 
-def in_subwords(pairs: Sequence[Translation], tokenizer: Tokenizer) -> list[Translation]:
-    """Return sentence pairs whose words are their subwords, without links, for aligning subwords."""
-    subword_pairs = []
-    for start in range(0, len(pairs), TOKENIZED_TOGETHER):
-        chunk = pairs[start : start + TOKENIZED_TOGETHER]
-        splits = iter(split_words([side for pair in chunk for side in pair_words(pair)], tokenizer))
-        for pair in chunk:
-            sides = (_texts(next(splits), tokenizer), _texts(next(splits), tokenizer))
-            subword_pairs.append(replace(pair, words=sides, links=None, possible=()))
-    return subword_pairs
-
-
-def _texts(split: SplitWords, tokenizer: Tokenizer) -> tuple[str, ...]:
+def subword_texts(split: SplitWords, tokenizer: Tokenizer) -> tuple[str, ...]:
     """Return subwords as the tokenizer writes them."""
     return tuple(tokenizer.convert_ids_to_tokens(list(split.subwords)))

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import (
@@ -297,6 +298,8 @@ class Method(DataReader, Protocol):
     """Whether training continues from the model of a different method."""
     weights_from: ClassVar[WeightsFrom] = "training"
     """model: it is a ``GivenModel``. parts: it is a ``Combination``."""
+    peft_kinds: ClassVar[tuple[str, ...]] = ()
+    """The kinds of peft of which it needs one. Empty: it takes all, and none."""
     plain: ClassVar[bool] = False
     """Whether it trains only on the task's loss, on the examples that it reads. Reports compare other methods
     with such a method."""
@@ -308,6 +311,15 @@ class Method(DataReader, Protocol):
         (``Reads.mixes``).
         """
         return None
+
+    def check_peft(self, peft: "Peft | None") -> None:
+        """Raise ConfigError without one of the kinds of peft that it needs."""
+        kind = peft.name if peft else "none"
+        if self.peft_kinds and kind not in self.peft_kinds:
+            raise ConfigError(
+                f"{self.name}: peft: found the kind {kind}; expected {' or '.join(self.peft_kinds)}. Set "
+                f'peft = {{ kind = "{self.peft_kinds[0]}" }}.'
+            )
 
     @abstractmethod
     def train(self, setting: Setting) -> Trained:

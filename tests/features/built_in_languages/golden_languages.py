@@ -23,6 +23,17 @@ from isogloss.features.built_in_languages import (
 
 FIRST = 30
 
+DERIVED = (
+    "qaa_Wrda_050",
+    "qaa_Namb_050",
+    "qab_Senc_050",
+    "qad_Wlda_050",
+    "qae_Ordz_060",
+    "qah_Scra_050",
+    "qaa_Mixb_345",
+)
+"""Derived languages with every dial."""
+
 
 def digest(items: Iterable[object]) -> str:
     """Return a fingerprint of the first items. Fields with their default are excluded."""
@@ -48,6 +59,10 @@ def digests() -> dict[str, str]:
                     else examples(corpus, language, split)
                 )
                 result[f"{corpus} {language} {split}"] = digest(item)
+    for language in DERIVED:
+        for split in ("train", "dev"):
+            result[f"derived {language} {split}"] = digest(examples("ud", language, split))
+            result[f"derived qaa-{language} {split}"] = digest(translations("qaa", language, split))
     for language in LANGUAGES:
         noisy = BuiltInTranslator("qaa", language, noise=0.2, seed=1)
         texts = [noisy.translate(line.text) for line in islice(examples("text", "qaa", "dev"), FIRST)]

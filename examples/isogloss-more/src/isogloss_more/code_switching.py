@@ -54,7 +54,7 @@ class CodeSwitching(Method):
         """Train on switched sentences."""
         lexicon = mine_lexicon(pair for pairs in setting.bitext.values() for pair in pairs)
 
-        def switched(language: str) -> list[TaggedSentence]:
+        def switch_sentences(language: str) -> list[TaggedSentence]:
             generator = random.Random(derive(setting.seed, "switch", language))
             sentences = setting.train(language)
             return [
@@ -62,7 +62,7 @@ class CodeSwitching(Method):
                 for sentence in sentences
             ]
 
-        return fine_tune(replace(setting, train=switched), self.reads(setting.source, setting.target))
+        return fine_tune(replace(setting, train=switch_sentences), self.reads(setting.source, setting.target))
 
 
 def mine_lexicon(bitext: Iterable[Translation]) -> Mapping[str, str]:
@@ -72,7 +72,10 @@ def mine_lexicon(bitext: Iterable[Translation]) -> Mapping[str, str]:
         source_words, target_words = pair_words(pair)
         for source_index, target_index in pair.links or ():
             counts[source_words[source_index].lower()][target_words[target_index]] += 1
-    return {word: max(counter, key=lambda one: (counter[one], one)) for word, counter in counts.items()}
+    return {
+        word: max(counter, key=lambda translation: (counter[translation], translation))
+        for word, counter in counts.items()
+    }
 
 
 def switch(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isogloss.plugins import Figure, Measurements, Table, plain_table, read
+import isogloss
+from isogloss.plugins import Figure, Measurements, Table, plain_table
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,6 @@ def print_entropies(words: list[str]) -> int:
     if len(words) != 1:
         print("isogloss entropy: expected one folder of runs.")
         return 2
-    frame = read(words[0]).frame("entropy")
+    frame = isogloss.read(words[0]).frame("entropy")
     print(frame.groupby(["method", "language"])["entropy"].mean().to_string())
     return 0

@@ -130,7 +130,9 @@ class WordQuality:
         """Return the accuracy of the most frequent training rating."""
         ratings = list(chain.from_iterable(self.gold(train_examples)))
         most = max(LABELS, key=ratings.count)
-        return self.score(self.gold(test_examples), [(most,) * len(one.words) for one in test_examples])
+        return self.score(
+            self.gold(test_examples), [(most,) * len(example.words) for example in test_examples]
+        )
 
 
 WORD_QUALITY = WordQuality()

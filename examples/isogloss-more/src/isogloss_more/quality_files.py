@@ -36,19 +36,19 @@ class WmtQuality(CorpusDefaults):
         """Read rated translations. Raises DataError for a line whose ratings do not fit its words."""
         files = self.files(source, language, split)
         if len(files) == 1:
-            lines = ((number, line.split("\t")) for number, line in files[0].lines())
+            lines = ((line_number, line.split("\t")) for line_number, line in files[0].lines())
         else:
             lines = (
                 (texts[0][0], [text for _, text in texts])
                 for texts in zip(*(file.lines() for file in files), strict=True)
             )
-        for number, texts in lines:
+        for line_number, texts in lines:
             original, words, ratings = (tuple(text.split()) for text in texts)
-            if len(words) != len(ratings) or not {*ratings} <= {*LABELS}:
+            if len(words) != len(ratings) or not set(ratings) <= set(LABELS):
                 raise files[-1].broken(
-                    number, f"{len(ratings)} ratings of {len(words)} words", "OK or BAD for each word"
+                    line_number, f"{len(ratings)} ratings of {len(words)} words", "OK or BAD for each word"
                 )
-            yield RatedTranslation(id=str(number), source=original, words=words, ratings=ratings)
+            yield RatedTranslation(id=str(line_number), source=original, words=words, ratings=ratings)
 
     def write(self, examples: Iterable[RatedTranslation], language: str) -> Iterator[str]:
         """Yield the lines of one file."""

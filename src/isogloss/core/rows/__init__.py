@@ -26,7 +26,11 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 class RowClass(Protocol):
-    """The class of a kind of row."""
+    """The class of a kind of row.
+
+    Rows about several models name the columns of their ids in ``subjects``, that of the model whose facts
+    are joined first. Default: ``model``.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     frame: ClassVar[str]
@@ -41,7 +45,6 @@ ROWS: Registry[tuple[type[RowClass], ...]] = Registry(
         "pretrain": "isogloss.core.rows.kinds:PRETRAIN",
         "adjust": "isogloss.core.rows.kinds:ADJUST",
         "fine-tune": "isogloss.core.rows.kinds:FINE_TUNE",
-        "align": "isogloss.core.rows.kinds:ALIGN",
         "translate": "isogloss.core.rows.kinds:TRANSLATE",
         "train-translator": "isogloss.core.rows.kinds:TRAIN_TRANSLATOR",
     },

@@ -15,6 +15,5 @@ FINE_TUNE = (
     *(models.ConflictStepRow, models.TrainedParametersRow, models.AveragedModelRow),
     *(models.FurtherTaskScoreRow, models.SilverLabelsRow),
 )
-ALIGN = (models.AlignmentRow,)
 TRANSLATE = (models.TranslatedSplitRow,)
 TRAIN_TRANSLATOR = (models.TrainingStepRow,)

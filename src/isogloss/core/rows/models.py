@@ -159,20 +159,6 @@ class BitextReadRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentRow:
-    """A word alignment of bitext: the number of links and, with gold links, how many are right."""
-
-    frame: ClassVar[str] = "alignment"
-    pairs: int
-    links: int
-    gold_pairs: int = 0
-    precision: float | None = None
-    recall: float | None = None
-    f1: float | None = None
-    aer: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedSplitRow:
     """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations.
 

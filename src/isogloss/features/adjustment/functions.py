@@ -23,8 +23,8 @@ from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.features.adjustment import term as methods
 from isogloss.features.adjustment.aligned_batches import frozen_copy
 from isogloss.features.adjustment.methods import CrossLingualAdjustment, adjust_model
-from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.bitext import Links, link_words, translations
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
@@ -87,7 +87,7 @@ def adjust(
     arguments |= _without_none(form=form, drop_identical=drop_identical)
     method = with_fields(PAPER, **{**defaults, **arguments})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
-        word_links = align(first, second, on_progress=progress) if links is None else links
+        word_links = link_words(first, second, on_progress=progress) if links is None else links
         pairs = translations(first, second, word_links)
         bitext = _bitext("adjust", {"-".join(languages): pairs}, limited_tokenizer, method.encoding)
         result = deepcopy(network).float()
@@ -162,7 +162,7 @@ class AlignmentLoss(nn.Module):
         method = with_fields(CONTINUAL, **fields)
         encoding = method.encoding
         if links is None:
-            links = align(first, second) if encoding.needs_links else [()] * len(first)
+            links = link_words(first, second) if encoding.needs_links else [()] * len(first)
         sentences = {"-".join(languages): translations(first, second, links)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, limited_tokenizer, encoding), seed)
         start = network if original is None else unwrap(original, "AlignmentLoss: original")

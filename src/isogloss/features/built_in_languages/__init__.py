@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isogloss.features.built_in_languages.corpora import GENERATED_AS, BuiltInLanguages, built_in_size
-    from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, Language, card, find_language
+    from isogloss.features.built_in_languages.distances import measure_distances
+    from isogloss.features.built_in_languages.family import (
+        LANGUAGES,
+        VERSION,
+        Language,
+        card,
+        derive_language,
+        find_language,
+    )
     from isogloss.features.built_in_languages.generating import examples, translations
     from isogloss.features.built_in_languages.sizes import SIZES, split_size
     from isogloss.features.built_in_languages.translating import BuiltInTranslator, translate_corpus, words_of
 
 _NAMES = {
     "corpora": "GENERATED_AS BuiltInLanguages built_in_size",
-    "family": "LANGUAGES VERSION Language card find_language",
+    "distances": "measure_distances",
+    "family": "LANGUAGES VERSION Language card derive_language find_language",
     "generating": "examples translations",
     "sizes": "SIZES split_size",
     "translating": "BuiltInTranslator translate_corpus words_of",
@@ -38,8 +47,10 @@ __all__ = [
     "Language",
     "built_in_size",
     "card",
+    "derive_language",
     "examples",
     "find_language",
+    "measure_distances",
     "split_size",
     "translate_corpus",
     "translations",

@@ -9,7 +9,7 @@ whose sequence Python guarantees. Weights are whole numbers, so no choice depend
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from random import Random
@@ -175,7 +175,28 @@ def opposite(concept: int) -> int:
 @cache
 def world() -> World:
     """Return the single world of all built-in languages."""
-    draws = Draws(derive(0, "world"))
+    return _make_world(Draws(derive(0, "world")))
+
+
+@cache
+def other_world(draw: int) -> World:
+    """Return a world with the same names, in which all else is drawn anew: actors, properties, frequencies.
+
+    A verb has an object if it has one in ``world``, so the grammar is the same.
+    """
+    draws = Draws(derive(draw, "other world"))
+    common_world = world()
+    frames = dict(common_world.frames)
+    for is_transitive in (True, False):
+        verbs = [verb for verb in VERBS[::2] if bool(frames[verb].objects) == is_transitive]
+        for verb, donor in zip(verbs, draws.shuffle(verbs), strict=True):
+            frames[verb] = frames[opposite(verb)] = common_world.frames[donor]
+    return replace(
+        _make_world(draws), frames=frames, names=common_world.names, name_words=common_world.name_words
+    )
+
+
+def _make_world(draws: Draws) -> World:
     fits = {
         adjective: set(draws.shuffle(range(len(CLASSES)))[:4])
         for adjective in ADJECTIVES
@@ -235,7 +256,7 @@ def _names(draws: Draws) -> dict[int, tuple[str, ...]]:
     A mononym is never a given name, and qualifiers and kinds are never names by themselves.
     """
     counts = (_MONONYMS, _GIVEN, _FAMILIES, _PLAIN_PLACES, _QUALIFIERS, _KINDS, 15)
-    words = _name_words(draws, sum(counts))
+    words = coin_name_words(draws, sum(counts))
     pools = []
     for count in counts:
         pools.append(words[:count])
@@ -261,15 +282,16 @@ def _distinct(draws: Draws, count: int, pools: Sequence[list[str]]) -> list[tupl
     return list(rows)
 
 
-def _name_words(draws: Draws, count: int) -> list[str]:
+def coin_name_words(draws: Draws, count: int, known_words: Iterable[str] = ()) -> list[str]:
     """Coin name words such that none begins with a shorter one, so scripts without spaces can be read."""
-    words: list[str] = []
-    while len(words) < count:
+    words = list(known_words)
+    total = len(words) + count
+    while len(words) < total:
         length = 2 + draws.whole_number(2)
         word = "".join(_name_syllable(draws) for _ in range(length))
         if not any(word.startswith(earlier) or earlier.startswith(word) for earlier in words):
             words.append(word)
-    return words
+    return words[-count:]
 
 
 def _name_syllable(draws: Draws) -> str:

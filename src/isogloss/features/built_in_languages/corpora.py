@@ -16,7 +16,8 @@ from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_ther
 from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, card
+from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, card, find_language
+from isogloss.features.built_in_languages.relations import read_relation
 from isogloss.features.built_in_languages.sizes import SIZES, split_size
 
 GENERATED_AS = {
@@ -37,6 +38,8 @@ NOISE = 0.05
 
 BITEXT = "bitext"
 
+_PAIR = 2
+
 LARGE_BITEXT = "bitext-large"
 """Collection of bitext that extends ``BITEXT`` to five times its size. It is not exported."""
 
@@ -55,7 +58,7 @@ class BuiltInLanguages:
 
         Raises DataError, naming the existing languages, for an unknown corpus or language.
         """
-        if language not in self._languages(corpus):
+        if language not in self._languages(corpus) and not self._is_derived(corpus, language):
             available = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
             name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
             raise not_there(self, name, language, split, available=available)
@@ -94,6 +97,27 @@ class BuiltInLanguages:
         translations = pairs if corpus.name in TRANSLATED else []
         there_and_back = [f"{pair}-{pair.partition('-')[0]}" for pair in translations]
         return {*LANGUAGES, *translations, *there_and_back}
+
+    def _is_derived(self, corpus: Corpus, language: str) -> bool:
+        """Return whether a language, pair or back-translation contains a derived language of the corpus.
+
+        Raises ConfigError for a dial out of range.
+        """
+        parts = language.split("-")
+        relations = [relation for part in parts if (relation := read_relation(part))]
+        if not relations or len(relations) < sum(part not in LANGUAGES for part in parts):
+            return False
+        is_pair = len(parts) == _PAIR and parts[0] != parts[1]
+        if isinstance(corpus, Bitext):
+            return is_pair and corpus.collection in (BITEXT, LARGE_BITEXT)
+        if isinstance(corpus, Bucc):
+            return is_pair
+        if corpus.name not in GENERATED_AS:
+            return False
+        for relation in relations:
+            relation.check_corpus(GENERATED_AS[corpus.name])
+        is_back_translation = len(parts) == _PAIR + 1 and parts[0] == parts[2] != parts[1]
+        return len(parts) == 1 or (corpus.name in TRANSLATED and (is_pair or is_back_translation))
 
     def _file(self, corpus: Corpus, language: str, split: Split) -> File:
         path = corpus.path(language, split)
@@ -151,7 +175,9 @@ class BuiltInLanguages:
 
     def share_of_common_words(self, language: str) -> float:
         """Return the share of words that a language shares with the first one."""
-        return LANGUAGES[language].shared
+        spec = find_language(language)
+        own_share = spec.relation.words if spec.relation else 0.0
+        return spec.shared * (1 - own_share)
 
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:

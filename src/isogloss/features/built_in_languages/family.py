@@ -10,12 +10,15 @@ and every spelling below can be read back.
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
+from random import Random
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from isogloss.core.errors import ConfigError, check_named, unknown_name
+from isogloss.core.identity import derive
+from isogloss.features.built_in_languages.relations import DECISIONS, Relation, read_relation
 
 VERSION = 2
 """Version of the generated data, raised when they change. It is part of the ids of runs that read them."""
@@ -62,6 +65,8 @@ class Language:
     """Factor on the sizes of training splits: below 1 for a low-resource language."""
     seed: int
     """Seed of the sounds and words."""
+    relation: Relation | None = None
+    """Distances from the language that this one was derived from (``derive_language``). Default: none."""
 
     def __post_init__(self) -> None:
         for field, choices in _ALLOWED.items():
@@ -79,6 +84,17 @@ class Language:
                 f"(found {', '.join(sorted(affix_kinds))}). Use 'particle' for number, "
                 f"case, tense and negation."
             )
+        if self.relation and self.relation.script and self.script not in _ALPHABETS:
+            raise ConfigError(
+                f"language {self.code}: script is {self.relation.script}, but {self.relation.source} has the "
+                f"script {self.script!r} without an alphabet. Derive it from a language in "
+                f"{', '.join(_ALPHABETS)}, or leave script at 0."
+            )
+
+    @property
+    def origin(self) -> str:
+        """Seed of words and training examples: the code, or the source and draw of a derived language."""
+        return self.relation.origin if self.relation else self.code
 
 
 _ALLOWED = {
@@ -94,14 +110,75 @@ LANGUAGES: dict[str, Language] = {
 
 
 def find_language(language: str | Language) -> Language:
-    """Return the language of a code, or the language itself.
+    """Return the language of a code (qab, or a derived one such as qaa_Wrda_025), or the language itself.
 
     Raises ConfigError for an unknown code.
     """
     if isinstance(language, Language):
         return language
+    if relation := read_relation(language):
+        return _derive(relation, language)
     check_named("built-in languages", "language", LANGUAGES, language)
     return LANGUAGES[language]
+
+
+def derive_language(
+    source: str = SOURCE,
+    *,
+    words: float = 0.0,
+    names: float = 0.0,
+    senses: float = 0.0,
+    world: float = 0.0,
+    order: float = 0.0,
+    script: float = 0.0,
+    draw: int = 0,
+    language_code: str = "",
+) -> Language:
+    """Return a language at known distances from a built-in one, by dial, from 0 (equal) to 1 (unrelated).
+
+    ``words`` replaces roots, function words and affixes, ``names`` the words of names, ``senses`` makes verbs
+    sound like nouns, ``world`` replaces sentences by sentences without a translation, ``order`` turns the
+    five decisions of word order, and ``script`` writes letters in another alphabet. ``draw`` numbers
+    independent languages at the same distances. ``language_code`` Default: the
+    code of recipes if there is one.
+
+    Raises ConfigError for values out of range.
+
+    >>> derive_language("qaa", words=0.25).code
+    'qaa_Wrda_025'
+    """
+    check_named("built-in languages", "language", LANGUAGES, source)
+    relation = Relation(
+        source=source, words=words, names=names, senses=senses, world=world, order=order, script=script,
+        draw=draw,
+    )  # fmt: skip
+    return _derive(relation, language_code or relation.language_code())
+
+
+@cache
+def _derive(relation: Relation, language_code: str) -> Language:
+    """Return a derived language. Decisions of word order are turned in the order of the draw."""
+    source = LANGUAGES[relation.source]
+    turned: dict[str, Any] = {field: _opposite_side(getattr(source, field)) for field in _SIDES}
+    random = Random(derive(relation.draw, "order", relation.source)).random
+    orders = [order for order in get_args(Order) if order != source.order]
+    turned["order"] = orders[int(random() * len(orders))]
+    fields = sorted(turned, key=lambda field: (random(), field))[: relation.count("order", DECISIONS)]
+    title = ", ".join(f"{dial} {value:g}" for dial, value in relation.turned().items())
+    return replace(
+        source,
+        code=language_code,
+        name=f"{source.name} ({title})" if title else f"{source.name} again",
+        relation=relation,
+        **{field: turned[field] for field in fields},
+    )
+
+
+_SIDES = ("adjective", "adposition", "relative", "determiner")
+
+
+def _opposite_side(side: str) -> str:
+    return "after" if side == "before" else "before"
 
 
 def card(language: str | Language) -> dict[str, str]:
@@ -112,6 +189,10 @@ def card(language: str | Language) -> dict[str, str]:
     shared = (
         "the source itself" if spec.code == SOURCE else f"{spec.shared:.0%} of content words with {SOURCE}"
     )
+    names = "shared by all languages, spelled in the script"
+    if spec.relation:
+        shared = f"{1 - spec.relation.words:.0%} of all words with {spec.relation.source}"
+        names = f"{1 - spec.relation.names:.0%} of their words shared, spelled in the script"
     return {
         "language": f"{spec.name} ({spec.code})",
         "word order": spec.order,
@@ -125,7 +206,7 @@ def card(language: str | Language) -> dict[str, str]:
         "tense": spec.tense,
         "negation": spec.negation,
         "shared vocabulary": shared,
-        "names": "shared by all languages, spelled in the script",
+        "names": names,
         "training data": "full size" if spec.size == 1 else f"low-resource, {spec.size:.0%} of full size",
     }
 
@@ -157,6 +238,28 @@ _SYLLABLE = re.compile(rf"[{CONSONANTS}][{VOWELS}](?:[nrsl](?![{VOWELS}]))?")
 def syllables(word: str) -> list[str]:
     """Split a word in Latin letters into its syllables."""
     return _SYLLABLE.findall(word)
+
+
+def write(word: str, language: Language) -> str:
+    """Spell a word, given in Latin letters, in the script of a language."""
+    relation = language.relation
+    if relation is None or not relation.script:
+        return spell(word, language.script)
+    return word.translate(_mixed_alphabet(relation, language.script))
+
+
+@cache
+def _mixed_alphabet(relation: Relation, script: str) -> dict[int, str]:
+    """Return the characters of the letters: for the dial's share those of a second alphabet."""
+    random = Random(derive(relation.draw, "script", relation.source)).random
+    scripts = [name for name in _ALPHABETS if name != script]
+    other_alphabet = _ALPHABETS[scripts[int(random() * len(scripts))]]
+    letters = sorted(range(len(_LATIN)), key=lambda letter: (random(), letter))
+    replaced = set(letters[: relation.count("script", len(letters))])
+    return {
+        ord(letter): (other_alphabet if index in replaced else _ALPHABETS[script])[index]
+        for index, letter in enumerate(_LATIN)
+    }
 
 
 @cache

@@ -41,6 +41,7 @@ from isogloss.features.built_in_languages.rendering import (
 )
 from isogloss.features.built_in_languages.sentence_pairs import inference_pairs, paraphrase_pairs
 from isogloss.features.built_in_languages.sizes import split_size
+from isogloss.features.built_in_languages.worlds import express
 
 NEWS_RATES = Rates(name=0.75, attached=0.4, pronoun=0.05)
 """Rates for sentences about who and where, as in an encyclopedia."""
@@ -53,16 +54,18 @@ _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
 
 def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
     """Yield sentences with tags, trees and their complete CoNLL-U lines, without end."""
-    sampler = Sampler(draws, Rates())
+    rates = Rates()
+    sampler = Sampler(draws, rates)
     for index in count():
-        yield parse_sentence(f"{index}", render(sampler.sentence(), words), spaces=has_spaces(words))
+        sentence_words = express(sampler.sentence(), words, rates)
+        yield parse_sentence(f"{index}", sentence_words, spaces=has_spaces(words))
 
 
 def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
     """Yield sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
     sampler = Sampler(draws, NEWS_RATES)
     for index in count():
-        yield tag_sentence(f"{index}", render(sampler.sentence(), words))
+        yield tag_sentence(f"{index}", express(sampler.sentence(), words, NEWS_RATES))
 
 
 def tag_sentence(sentence_id: str, words: Sequence[Word]) -> TaggedSentence:
@@ -108,9 +111,12 @@ def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
     """Yield documents without end, one line per sentence, in which persons, places and things recur."""
     numbers = count()
     for document in count():
-        sampler = Sampler(draws, Rates(), new_cast(draws))
+        rates = Rates()
+        sampler = Sampler(draws, rates, new_cast(draws))
         for _ in range(draws.choice(DOCUMENT_SENTENCES)):
-            yield TextLine(id=f"{next(numbers)}", text=say(sampler.sentence(), words), document=document)
+            texts = [word.form.text for word in express(sampler.sentence(), words, rates)]
+            text = text_of(texts, spaces=has_spaces(words))
+            yield TextLine(id=f"{next(numbers)}", text=text, document=document)
 
 
 def new_cast(draws: Draws) -> Cast:
@@ -126,11 +132,12 @@ def new_cast(draws: Draws) -> Cast:
 
 def bitext(source: Lexicon, target: Lexicon, draws: Draws) -> Iterator[Translation]:
     """Yield sentences in two languages without end, as words separated by spaces, with gold links."""
-    sampler = Sampler(draws, Rates())
+    rates = Rates()
+    sampler = Sampler(draws, rates)
     for index in count():
         sentence = sampler.sentence()
-        source_words = render(sentence, source)
-        target_words = render(sentence, target)
+        source_words = express(sentence, source, rates)
+        target_words = express(sentence, target, rates)
         yield Translation(
             id=f"{index}",
             first=" ".join([word.form.text for word in source_words]),
@@ -321,8 +328,10 @@ def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0
     """
     check_named("built-in languages", "corpus", GENERATORS, corpus)
     spec = find_language(language)
+    if spec.relation:
+        spec.relation.check_corpus(corpus)
     size = split_size(corpus, language, split)
-    purpose = spec.code if split == "train" or corpus == "text" else ""
+    purpose = spec.origin if split == "train" or corpus == "text" else ""
     draws = Draws(derive(seed, corpus, split, purpose))
     return islice(GENERATORS[corpus](lexicon(spec), draws), size)
 
@@ -339,6 +348,6 @@ def translations(
     first_language = find_language(source)
     second_language = find_language(target)
     size = min(split_size(corpus, first_language, split), split_size(corpus, second_language, split))
-    purpose = sorted((first_language.code, second_language.code)) if split == "train" else []
+    purpose = sorted((first_language.origin, second_language.origin)) if split == "train" else []
     draws = Draws(derive(seed, "bitext", split, *purpose))
     return islice(bitext(lexicon(first_language), lexicon(second_language), draws), size)

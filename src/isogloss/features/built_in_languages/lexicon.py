@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import product
+from typing import NamedTuple, TypeVar
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
@@ -16,8 +17,11 @@ from isogloss.features.built_in_languages.family import (
     SOURCE,
     VOWELS,
     Language,
-    spell,
+    write,
 )
+from isogloss.features.built_in_languages.relations import Relation
+
+Item = TypeVar("Item")
 
 CONTENT = (*c.NOUNS, *c.VERBS, *c.ADJECTIVES, *c.ADVERBS)
 """Concepts whose roots may be shared with the source."""
@@ -61,6 +65,8 @@ class Lexicon:
     words: dict[int, Form]
     """Words without inflection: function words, adverbs, particles."""
     names: dict[int, tuple[Form, ...]]
+    name_words: tuple[str, ...]
+    """Words of names as written, in the order of the world's."""
     readings: dict[str, dict[str, WordReading]] = field(default_factory=dict)
     """Meanings by form and tag. The meaning of a name's word (PROPN) is its index in the world."""
     called: dict[tuple[str, ...], int] = field(default_factory=dict)
@@ -70,7 +76,12 @@ class Lexicon:
 @lru_cache(maxsize=64)
 def lexicon(language: Language) -> Lexicon:
     """Build the words of a language, which are the same in every process."""
-    roots = _Coiner(language).coin()
+    if language.relation is None:
+        roots = _Coiner(language).coin()
+        names: dict[str, str] = {}
+    else:
+        roots, names = _DerivedCoiner(language, language.relation).derive()
+    name_words = {word: write(names.get(word, word), language) for word in c.world().name_words}
     result = Lexicon(
         language=language,
         roots=roots,
@@ -81,7 +92,11 @@ def lexicon(language: Language) -> Lexicon:
             concept: _form(language, roots, concept, tag, features=_FEATURES.get(concept, "_"))
             for concept, tag in _TAGS.items()
         },
-        names={concept: _name(words, language.script) for concept, words in c.world().names.items()},
+        names={
+            concept: tuple(Form(name_words[word], name_words[word], "PROPN", "_") for word in words)
+            for concept, words in c.world().names.items()
+        },
+        name_words=tuple(name_words.values()),
     )
     _index(result)
     return result
@@ -140,7 +155,7 @@ def _form(
 ) -> Form:
     """Spell the form of a concept's root with these markers."""
     word = add_affixes(language, roots, roots[concept], markers)
-    return Form(spell(word, language.script), spell(roots[concept], language.script), tag, features)
+    return Form(write(word, language), write(roots[concept], language), tag, features)
 
 
 def _noun(
@@ -183,19 +198,14 @@ def _adjective(language: Language, roots: dict[int, str], concept: int) -> tuple
     )
 
 
-def _name(words: tuple[str, ...], script: str) -> tuple[Form, ...]:
-    spellings = (spell(word, script) for word in words)
-    return tuple(Form(word, word, "PROPN", "_") for word in spellings)
-
-
 def _index(words: Lexicon) -> None:
     """Fill the tables from forms to concepts."""
     for form, reading in all_forms(words):
         words.readings.setdefault(form.text, {}).setdefault(form.tag, reading)
     for concept, name in words.names.items():
         words.called[tuple(form.text for form in name)] = concept
-    for index, name_word in enumerate(c.world().name_words):
-        words.readings[spell(name_word, words.language.script)] = {"PROPN": WordReading(index)}
+    for index, name_word in enumerate(words.name_words):
+        words.readings[name_word] = {"PROPN": WordReading(index)}
 
 
 def all_forms(words: Lexicon) -> Iterator[tuple[Form, WordReading]]:
@@ -215,6 +225,12 @@ def all_forms(words: Lexicon) -> Iterator[tuple[Form, WordReading]]:
 _FUNCTION_LENGTHS = Weighted([(1, 3), (2, 2)])
 _CONTENT_LENGTHS = Weighted([(2, 5), (3, 4), (4, 1)])
 _HAN_LENGTHS = Weighted([(2, 1)])
+_CHAINS: tuple[tuple[int, ...], ...] = (
+    (), (c.PLURAL,), (c.OBJECT,), (c.PLURAL, c.OBJECT), (c.NOT,),
+    (c.PAST,), (c.PAST, c.NOT), (c.FUTURE,), (c.FUTURE, c.NOT),
+)  # fmt: skip
+"""Markers of the forms of a word, the innermost first."""
+
 _TRIES_PER_LENGTH = 50
 """Number of tries after which a root becomes one syllable longer."""
 
@@ -224,7 +240,7 @@ class _Coiner:
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.draws = Draws(derive(language.seed, "words", language.code))
+        self.draws = Draws(derive(language.seed, "words", language.origin))
         self.onsets = self.draws.shuffle(CONSONANTS)[: 9 + self.draws.whole_number(4)]
         self.vowels = self.draws.shuffle(VOWELS)[: 4 + self.draws.whole_number(2)]
         closing = self.draws.shuffle(CODAS[1:])[: 1 + self.draws.whole_number(3)]
@@ -233,8 +249,8 @@ class _Coiner:
         self.taken: set[str] = {word for words in c.world().names.values() for word in words}
         self.opened: set[str] = set()
         for word in self.taken:
-            self._open(spell(word, language.script))
-        self.spelled = {spell(word, language.script) for word in self.taken}
+            self._open(write(word, language))
+        self.spelled = {write(word, language) for word in self.taken}
         self.foreign: set[str] = set()
 
     def coin(self) -> dict[int, str]:
@@ -317,16 +333,14 @@ class _Coiner:
         """Return all possible forms of a root, as a noun and as a verb, because it may become a homonym."""
         if concept not in CONTENT:
             return {root}
-        chains: list[list[int]] = [[], [c.PLURAL], [c.OBJECT], [c.PLURAL, c.OBJECT], [c.NOT]]
-        chains += [[tense, *more] for tense in (c.PAST, c.FUTURE) for more in ([], [c.NOT])]
-        return {add_affixes(self.language, self.roots, root, chain) for chain in chains}
+        return {add_affixes(self.language, self.roots, root, chain) for chain in _CHAINS}
 
     def _splits(self, forms: set[str]) -> bool:
         """Return whether text without spaces still splits in only one way.
 
         It does if no word begins with a shorter word.
         """
-        words = [spell(form, self.language.script) for form in forms]
+        words = [write(form, self.language) for form in forms]
         for word in words:
             if word in self.opened or any(word[:end] in self.spelled for end in range(1, len(word))):
                 return False
@@ -337,6 +351,107 @@ class _Coiner:
 
     def _open(self, word: str) -> None:
         self.opened.update(word[:end] for end in range(1, len(word)))
+
+
+class _DerivedCoiner(_Coiner):
+    """Coins a second root for each root of a source, and a second word for each word of a name.
+
+    A dial takes the first ones of a random order, so that what differs at a value also differs at every
+    higher one. All second roots are coined, whatever the dials: forms of both languages never look alike,
+    even with the affixes of the other language.
+    """
+
+    def __init__(self, language: Language, relation: Relation) -> None:
+        super().__init__(language)
+        self.relation = relation
+        self.source = lexicon(LANGUAGES[relation.source])
+        self.foreign = set(self.source.roots.values())
+
+    def derive(self) -> tuple[dict[int, str], dict[str, str]]:
+        """Return the roots by concept, and the words of names that differ by those of the source."""
+        units = self._units()
+        self._coin_markers(units)
+        names = self._coin_names()
+        for concept in FUNCTION:
+            if concept not in self.roots:
+                self._coin(concept, _FUNCTION_LENGTHS)
+        lengths = _HAN_LENGTHS if self.language.script == "han" else _CONTENT_LENGTHS
+        for concept, *_ in units:
+            self._coin(concept, lengths)
+        roots = dict(self.source.roots)
+        changing = self._order("words", [*([concept] for concept in FUNCTION), *units])
+        for unit in changing[: self.relation.count("words", len(changing))]:
+            roots |= dict.fromkeys(unit, self.roots[unit[0]])
+        self._change_senses(roots)
+        changing_names = self._order("names", list(names))
+        changed_names = changing_names[: self.relation.count("names", len(names))]
+        return roots, {word: names[word] for word in changed_names}
+
+    def _units(self) -> list[list[int]]:
+        """Return the concepts of CONTENT that have a root of the source, for each root."""
+        units: dict[str, list[int]] = {}
+        for concept in CONTENT:
+            units.setdefault(self.source.roots[concept], []).append(concept)
+        return list(units.values())
+
+    def _coin_markers(self, units: list[list[int]]) -> None:
+        """Coin affixes with which no two roots of the source look alike."""
+        source_roots = self.source.roots
+        self.taken |= {source_roots[concept] for concept in FUNCTION}
+        if self.language.script == "han":
+            self._splits(set(source_roots.values()))
+        names = set(self.taken)
+        while True:
+            for concept in c.MARKERS:
+                self._coin(concept, _FUNCTION_LENGTHS)
+            forms = [self._forms(unit[0], source_roots[unit[0]]) for unit in units]
+            all_forms_of_source = set().union(*forms)
+            is_clear = len(all_forms_of_source) == sum(len(unit_forms) for unit_forms in forms)
+            if is_clear and all_forms_of_source.isdisjoint(self.taken):
+                self.taken |= all_forms_of_source
+                return
+            self.taken = set(names)
+            for concept in c.MARKERS:
+                del self.roots[concept]
+
+    def _coin_names(self) -> dict[str, str]:
+        """Return a second word for each word of a name."""
+        source_words = c.world().name_words
+        names: dict[str, str] = {}
+        known_words = list(source_words)
+        for word in source_words:
+            while word not in names:
+                second_word = c.coin_name_words(self.draws, 1, known_words)[0]
+                is_free = second_word not in self.taken
+                if is_free and (self.language.script != "han" or self._splits({second_word})):
+                    names[word] = second_word
+                    known_words.append(second_word)
+                    self.taken.add(second_word)
+        return names
+
+    def _change_senses(self, roots: dict[int, str]) -> None:
+        """Give verbs the roots of nouns that no verb sounds like in the source."""
+        verb_roots = {self.source.roots[verb] for verb in c.VERBS}
+        nouns = [noun for noun in c.NOUNS if self.source.roots[noun] not in verb_roots]
+        pairs = list(zip(self._order("senses", list(c.VERBS)), self._order("nouns", nouns), strict=False))
+        for verb, noun in pairs[: self.relation.count("senses", len(pairs))]:
+            roots[verb] = roots[noun]
+
+    def _order(self, purpose: str, items: list[Item]) -> list[Item]:
+        return Draws(derive(self.relation.draw, purpose, self.relation.source)).shuffle(items)
+
+    def _forms(self, concept: int, root: str) -> set[str]:
+        """Return all possible forms of a root, with affixes of the source and its own in all combinations."""
+        if concept not in CONTENT:
+            return {root}
+        forms = {root}
+        for chain in _CHAINS:
+            for tables in product((self.source.roots, self.roots), repeat=len(chain)):
+                stem = root
+                for marker, roots in zip(chain, tables, strict=True):
+                    stem = add_affixes(self.language, roots, stem, [marker])
+                forms.add(stem)
+        return forms
 
 
 def _source() -> Lexicon:

@@ -108,11 +108,13 @@ class Sampler:
     ``room`` is the number of words still available, and ``mentioned`` are the concepts used so far.
     """
 
-    def __init__(self, draws: Draws, rates: Rates, cast: Cast | None = None) -> None:
+    def __init__(
+        self, draws: Draws, rates: Rates, cast: Cast | None = None, world: c.World | None = None
+    ) -> None:
         self.draws = draws
         self.rates = rates
         self.cast = cast or {}
-        self.world = c.world()
+        self.world = world or c.world()
         self.room = 0
         self.mentioned: set[int] = set()
 

@@ -18,7 +18,7 @@ from isogloss.data.examples import Example, ParsedSentence, Question, SentencePa
 from isogloss.data.projection.words import SpanLink, locate_by_links, word_offsets
 from isogloss.features.built_in_languages import concepts as c
 from isogloss.features.built_in_languages.concepts import Draws
-from isogloss.features.built_in_languages.family import Language, find_language, spell
+from isogloss.features.built_in_languages.family import Language, find_language
 from isogloss.features.built_in_languages.generating import (
     examples,
     links_between,
@@ -34,7 +34,7 @@ from isogloss.features.built_in_languages.lexicon import (
     lexicon,
     marking,
 )
-from isogloss.features.built_in_languages.meaning import Sentence
+from isogloss.features.built_in_languages.meaning import Rates, Sentence
 from isogloss.features.built_in_languages.parsing import (
     NAME,
     Item,
@@ -52,6 +52,7 @@ from isogloss.features.built_in_languages.rendering import (
     restore_tree,
     text_of,
 )
+from isogloss.features.built_in_languages.worlds import express_translation
 
 Links = tuple[tuple[int, int], ...]
 
@@ -90,7 +91,7 @@ class BuiltInTranslator:
         texts = []
         for words in sentences_in(text, source):
             meaning, items = self._understand(words, source)
-            target_words = self._add_noise(_say(meaning, items, target), target)
+            target_words = self._add_noise(_say(meaning, items, source, target), target)
             texts.append(text_of([word.form.text for word in target_words], spaces=uses_spaces))
         return (" " if uses_spaces else "").join(texts)
 
@@ -133,7 +134,7 @@ class BuiltInTranslator:
         """
         source, target = self._lexicons()
         meaning, items = self._understand(words, source)
-        target_words = self._add_noise(_say(meaning, items, target), target)
+        target_words = self._add_noise(_say(meaning, items, source, target), target)
         return _words_as_written(items) if meaning is None else render(meaning, source), target_words
 
     def _lexicons(self) -> tuple[Lexicon, Lexicon]:
@@ -174,10 +175,10 @@ def _without_case(word: Word) -> Word:
     return word._replace(keys=tuple(key for key in word.keys if not is_case_key(key)))
 
 
-def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:
+def _say(meaning: Sentence | None, items: Sequence[Item], source: Lexicon, target: Lexicon) -> list[Word]:
     """Render a meaning, or translate the words one by one without a meaning."""
     if meaning is not None:
-        return render(meaning, target)
+        return express_translation(meaning, source, target, Rates())
     return [
         Word(form, 0, 0, "dep", (index,))
         for index, item in enumerate(items)
@@ -208,7 +209,7 @@ def _word_by_word(item: Item, target: Lexicon) -> Iterator[Form]:
     elif tag == NAME:
         yield from target.names[reading.concept]
     elif tag == "PROPN":
-        word = spell(c.world().name_words[reading.concept], target.language.script)
+        word = target.name_words[reading.concept]
         yield Form(word, word, "PROPN", "_")
     elif reading.concept in c.MARKERS:
         yield from _particles([reading.concept], target)
@@ -259,6 +260,9 @@ def translate_corpus(corpus: str, languages: str, split: str, *, noise: float = 
             f"built-in translations: {languages!r} is not a pair; expected two languages as in qaa-qab."
         )
     check_named("built-in translations", "corpus", _TRANSLATED, corpus)
+    for language in chain_of_languages:
+        if relation := find_language(language).relation:
+            relation.check_corpus(corpus)
     split_examples = examples(corpus, chain_of_languages[0], split)
     for source, target in pairwise(chain_of_languages):
         translator = BuiltInTranslator(source, target, noise=noise)

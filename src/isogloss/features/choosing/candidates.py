@@ -75,8 +75,8 @@ class Candidates:
     examples: Array
     """Number of examples that the scores are over. nan without labels."""
     consistency: Array
-    """Share of translations to which a candidate gives the label that it gives in the source. nan where the
-    split is not known to be parallel, and in tasks without one label per example."""
+    """Share of translations to which a candidate gives the label that it gives in the source, by answers to
+    parallel examples or as label-consistency measured it. nan where neither is known."""
     pairs: Array
     """Number of translations that the consistency is over. 0 without any."""
     source_examples: tuple[int, ...]
@@ -182,6 +182,7 @@ def _candidates(
     answers = _read_answers(measurements, rows, on_progress)
     signals["agreement"] = _agreement(answers, targets, keys, codes)
     consistencies, pairs = _consistencies(answers, test_set, keys, codes)
+    _fill_measured(measurements, test_set, candidates, codes, consistencies, pairs)
     for name, frame in _state_signals(measurements, candidates, test_set["source"].split("+")).items():
         signals[name] = np.where(is_measured, array(frame, name), np.nan)
     signals = {name: -values if name in FALLING else values for name, values in signals.items()}
@@ -280,6 +281,29 @@ def _consistencies(
             shares[row, column] = measured.share
             pairs[row, column] = measured.pairs
     return shares, pairs
+
+
+def _fill_measured(
+    measurements: Measurements,
+    test_set: Mapping[str, str],
+    candidates: pd.DataFrame,
+    codes: Sequence[str],
+    shares: Array,
+    pairs: Array,
+) -> None:
+    """Fill in consistencies that were measured on translations (label-consistency), where there are none.
+
+    They are those of candidates that read unchanged inputs. Words count by their sentences.
+    """
+    rows = measurements.frame("label-consistency")
+    rows = rows_of(rows, {name: test_set[name] for name in (*TEST_SET, "split")})
+    plain = candidates["inputs"].fillna("") == ""
+    index_of = {model: index for index, model in enumerate(candidates["model"]) if plain.iloc[index]}
+    for row in rows[rows["model"].isin(index_of) & rows["language"].isin(codes)].to_dict("records"):
+        place = index_of[row["model"]], codes.index(row["language"])
+        if not pairs[place]:
+            shares[place] = row["share"]
+            pairs[place] = row["pairs"]
 
 
 def _agreement(predictions: Answers, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str]) -> Array:

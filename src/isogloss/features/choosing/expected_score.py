@@ -219,7 +219,7 @@ def consistency(
 
     ``first`` are the labels predicted for each text in the source, or for each of its words, and ``second``
     those for its translation. ``links`` are the linked words of each pair (``isogloss.align``) if labels are
-    of words. Words are counted as if they were independent, so the interval is too narrow.
+    of words. The interval then treats sentences as independent, but not the words of a sentence.
 
     Raises DataError for sides of different lengths, no pair, and a link beyond the words.
 
@@ -236,17 +236,18 @@ def consistency(
         )
         raise DataError(f"consistency: {sizes} pairs; both sides of every pair are needed, in one order.")
     if links is None:
-        equal = [label == other_label for label, other_label in zip(first, second, strict=True)]
+        groups = [[label == other_label] for label, other_label in zip(first, second, strict=True)]
     else:
-        equal = [
-            is_equal
+        groups = [
+            _compare_words(index, words, other_words, word_links)
             for index, (words, other_words, word_links) in enumerate(zip(first, second, links, strict=True))
-            for is_equal in _compare_words(index, words, other_words, word_links)
         ]
-    if not equal:
+    groups = [group for group in groups if group]
+    if not groups:
         raise DataError("consistency: no pair; give at least one, 100 or more for a useful interval.")
-    share = sum(equal) / len(equal)
-    return LabelConsistency(share, *wilson_interval(share, len(equal)), len(equal))
+    count = sum(len(group) for group in groups)
+    share = sum(sum(group) for group in groups) / count
+    return LabelConsistency(share, *wilson_interval(share, _independent_count(groups, share)), count)
 
 
 @checks_arguments
@@ -362,6 +363,22 @@ def _compare_words(
                 f"{len(labels)} and {len(other_labels)}, the numbers of words."
             )
     return [labels[word] == other_labels[other_word] for word, other_word in links]
+
+
+def _independent_count(groups: Sequence[Sequence[bool]], share: float) -> int:
+    """Return the number of independent pairs whose share has the variance of a share of grouped pairs.
+
+    The variance of a ratio p of sums over n groups (Cochran 1977, Section 6.3) is n/(n − 1) Σ(e_g − p m_g)² /
+    M², with e_g equal pairs of m_g in a group, and M in all. The number is between 1 and M.
+    """
+    count = sum(len(group) for group in groups)
+    if count == len(groups):
+        return count
+    surplus = math.fsum((sum(group) - share * len(group)) ** 2 for group in groups)
+    if surplus == 0 or len(groups) == 1:
+        return len(groups)
+    variance = len(groups) / (len(groups) - 1) * surplus / count**2
+    return max(1, min(count, round(share * (1 - share) / variance)))
 
 
 def _interval(languages: Known, signals: Floats, base: float, level: float) -> tuple[float, float]:

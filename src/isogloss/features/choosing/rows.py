@@ -26,6 +26,26 @@ class NearestSourceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelConsistencyRow:
+    """Share of texts, or of linked words, to which a model gives the label of their translation."""
+
+    frame: ClassVar[str] = "label-consistency"
+    model: str
+    language: str
+    split: str
+    share: float
+    low: float
+    """Lower end of the 80 % interval. Sentences are independent, words of one are not."""
+    high: float
+    chance: float
+    """Share of equal labels if both sides drew theirs from their own frequencies."""
+    pairs: int
+    """Pairs of texts or sentences."""
+    links: int | None
+    """Linked words. None for labels of texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelFreeRow:
     """Estimates of a model's score in a language, computed from its predictions without labels."""
 
@@ -40,5 +60,6 @@ class LabelFreeRow:
 
 
 LABEL_FREE = (LabelFreeRow,)
+LABEL_CONSISTENCY = (LabelConsistencyRow,)
 NEAREST_SOURCES = (NearestSourceRow,)
 """Classes of rows by diagnostic."""

@@ -94,7 +94,7 @@ class EnsembledProjection(Diagnostic):
 
     def _link(self, setting: MeasureSetting, data: Evaluation, translated: Evaluation) -> dict[str, Links]:
         """Return links from the words of each example to those of its translation, by the example's id."""
-        from isogloss.functional.alignment import align
+        from isogloss.functional.bitext import link_words
 
         originals = words_by_id(data)
         translations = words_by_id(translated)
@@ -113,7 +113,7 @@ class EnsembledProjection(Diagnostic):
         missing = [name for name in ids if name not in links]
         if missing:
             model, tokenizer = setting.encoder(setting.subjects[0])
-            found = align(
+            found = link_words(
                 [originals[name] for name in missing],
                 [translations[name] for name in missing],
                 model,

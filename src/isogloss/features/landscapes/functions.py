@@ -7,7 +7,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import pandas as pd
 import torch
@@ -15,7 +15,7 @@ from pydantic import Strict
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
+from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
@@ -36,6 +36,7 @@ from isogloss.features.landscapes.deltas import delta_between
 from isogloss.features.landscapes.diagnostic import COARSE, FINE
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.comparable_models import check_alike, is_encoder_of
+from isogloss.functional.model_scores import Score, read_scores
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -47,9 +48,6 @@ Finite = Annotated[float, Strict()]
 
 Part = Literal["all", "encoder", "head"]
 """The parameters that move."""
-
-Score = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
-"""From a model to a number, or to several by name (languages, measures)."""
 
 
 @checks_arguments
@@ -155,7 +153,7 @@ def _scores(
     with showing_progress(on_progress) as progress:
         for count, _ in enumerate(visit_points(moved_model, names, points.tolist(), move), start=1):
             with recalled_states(states, moved_model):
-                rows.append(_convert_scores(score(moved_model)))
+                rows.append(read_scores(score(moved_model)))
             progress(Progress("path", count, len(points)))
     if not calls and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
@@ -164,18 +162,6 @@ def _scores(
             stacklevel=3,
         )
     return pd.DataFrame(rows, index=points)
-
-
-def _convert_scores(result: Any) -> dict[str, float]:
-    """Return the numbers of a score by name. Raises DataError for anything else."""
-    values = dict(result.items()) if hasattr(result, "items") else {"score": result}
-    try:
-        return {str(name): float(value) for name, value in values.items()}
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(
-            f"score: returned {result!r:.60}; expected a number, or a mapping from names to numbers. Return "
-            f"one number for each, such as a mean."
-        ) from error
 
 
 @checks_arguments

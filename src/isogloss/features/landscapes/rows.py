@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+CORNERS = ("origin", "first", "second")
+"""Columns of ids of three models."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPointRow:
     """One point of a straight path between two models (Eqs 1 and 2 of Wu 2022)."""
 
     frame: ClassVar[str] = "interpolation"
+    subjects: ClassVar[tuple[str, ...]] = ("end", "start")
     start: str
     """Model at α = 0."""
     end: str
@@ -28,6 +32,7 @@ class PlanePointRow:
     """One point of the plane through three models (Eq. 3 of Wu 2022)."""
 
     frame: ClassVar[str] = "plane"
+    subjects: ClassVar[tuple[str, ...]] = CORNERS
     origin: str
     first: str
     """Model at α₁ = 1."""
@@ -48,6 +53,7 @@ class DeltaRow:
     """The ways from one model to two others: lengths and the angle between, in degrees."""
 
     frame: ClassVar[str] = "deltas"
+    subjects: ClassVar[tuple[str, ...]] = CORNERS
     origin: str
     first: str
     second: str

@@ -30,8 +30,8 @@ from isogloss.features.word_distance.word_pairs import (
     count_linked,
     count_word_distances,
 )
-from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.bitext import Links, link_words, translations
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, States, read_layers, refuse_settings
@@ -129,7 +129,7 @@ def word_distances(
         layer_indices = layers_once(encoder.encoder, tuple(layers) or range(layer_count))
     options = options._replace(layers=layer_indices, precision=encoder.precision)
     with showing_progress(on_progress) as progress:
-        word_links = align(first, second, on_progress=progress) if links is None else links
+        word_links = link_words(first, second, on_progress=progress) if links is None else links
         bitext = translations(first, second, word_links)
         sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
         short_sentences = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from isogloss.aligners.setting import AlignSetting, Matching
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.progress import Progress
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders.added.active_language import active_language
@@ -31,6 +31,7 @@ from isogloss.encoders.subwords import (
     text_frame,
     windows,
 )
+from isogloss.features.alignment.matching import Matching
 from isogloss.training.length_batches import in_batches
 from isogloss.training.precision import scoring
 

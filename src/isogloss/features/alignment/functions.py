@@ -7,24 +7,25 @@ words as everywhere in isogloss, or lists of words.
 from collections.abc import Iterable, Sequence
 
 from isogloss.aligners import ALIGNERS
-from isogloss.aligners.encoder_similarity import Rule, align_pairs
-from isogloss.aligners.setting import AlignSetting, Matching
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Whole, with_fields
 from isogloss.core.tag_schemes import are_bio
-from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
-from isogloss.data.projection.words import project_tags, tokenize
+from isogloss.data.projection.words import project_tags
+from isogloss.features.alignment.encoder_similarity import Rule, align_pairs
+from isogloss.features.alignment.matching import Matching
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.bitext import Links, translations
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
-from isogloss.functional.states import Sentence, join_words
+from isogloss.functional.states import Sentence
 from isogloss.training.precision import Precision
 
-Links = Sequence[tuple[int, int]]
-"""0-based pairs of a word of a sentence and a word of its translation."""
+STATISTICAL = "fast-align"
+"""The aligner without a model."""
 
 
 @checks_arguments
@@ -70,7 +71,8 @@ def align(
         pairs = translations(first, second)
         setting = AlignSetting(pairs=pairs, languages=languages, precision=precision, on_progress=progress)
         if model is None or tokenizer is None:
-            aligner = with_fields(ALIGNERS["fast-align"](), symmetrization=symmetrization)
+            check_named("align", "word aligner", ALIGNERS, STATISTICAL)
+            aligner = with_fields(ALIGNERS[STATISTICAL](), symmetrization=symmetrization)
             alignments = aligner.align(setting)
         else:
             encoder = prepare(model, tokenizer, "align", precision, words=True)
@@ -160,50 +162,3 @@ def _check_tagged(index: int, example: object) -> tuple[tuple[str, ...], tuple[s
             f"word. Correct it."
         )
     return words, tags
-
-
-def translations(
-    first: Sequence[Sentence], second: Sequence[Sentence], links: Iterable[Links] | None = None
-) -> list[Translation]:
-    """Return sentences and their translations as bitext.
-
-    DataError where their numbers differ, or links are beyond the words.
-    """
-    all_links = (
-        None
-        if links is None
-        else [tuple(sorted(tuple(word_link) for word_link in pair_links)) for pair_links in links]
-    )
-    counts = [len(first), len(second), *([] if all_links is None else [len(all_links)])]
-    if len(set(counts)) > 1:
-        raise DataError(
-            f"{counts[0]} sentences, {counts[1]} translations"
-            f"{'' if all_links is None else f', links of {counts[2]}'}; expected equal numbers."
-        )
-    bitext = [
-        Translation(
-            id=str(index),
-            first=join_words(sentence),
-            second=join_words(translation),
-            links=None if all_links is None else all_links[index],  # type: ignore[arg-type]
-            words=_words(sentence, translation),
-        )
-        for index, (sentence, translation) in enumerate(zip(first, second, strict=True))
-    ]
-    for pair in bitext:
-        sizes = [len(words) for words in pair_words(pair)] if pair.links else [0, 0]
-        for link in pair.links or ():
-            if not all(0 <= word < size for word, size in zip(link, sizes, strict=True)):
-                raise DataError(
-                    f"pair {pair.id}: a link {link}; expected words 0 to {sizes[0] - 1} and 0 to "
-                    f"{sizes[1] - 1}. Count words from 0, as align does."
-                )
-    return bitext
-
-
-def _words(*sentences: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the words of both sides if either is a list of words. None if both are texts."""
-    if all(isinstance(sentence, str) for sentence in sentences):
-        return None
-    sides = [tokenize(side) if isinstance(side, str) else tuple(side) for side in sentences]
-    return sides[0], sides[1]

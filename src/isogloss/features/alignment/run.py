@@ -1,40 +1,31 @@
-"""Word alignments of bitext: choose the alignments that the runs of a recipe read, and compute them."""
+"""The run that aligns the words of bitext."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, cast
 
-from isogloss.aligners import ALIGNERS
-from isogloss.aligners.given import GivenLinks, Unlinked
 from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import AlignmentRow
-from isogloss.core.run_parts import Count, Named, Whole, values_of
+from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.word_links import Aligned, read_pharaoh, write_pharaoh
-from isogloss.data.projection.bitext_report import check_bitext
-from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.metrics.texts import alignment_scores
-from isogloss.recipes.checking import Kinds
-from isogloss.recipes.recipe import Table
+from isogloss.features.alignment.bitext_report import check_bitext
+from isogloss.features.alignment.given_links import GivenLinks, Unlinked
+from isogloss.features.alignment.rows import AlignmentRow
+from isogloss.features.alignment.scores import alignment_scores
 from isogloss.runs.estimates import Folders, scoring
-from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
-from isogloss.training.bitext import ALIGNED_SUBWORDS, in_subwords
+from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult, SplitRead
 from isogloss.training.memory import Machine
 
 LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""
 
-ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, "aligners", Aligner, default="fast-align", noun="aligner")
-
 
 @dataclass(frozen=True, kw_only=True)
-class Align(Run):
+class Align(LinkedBitext):
     """Make word alignments of bitext."""
 
     name: ClassVar[str] = "align"
@@ -135,6 +126,7 @@ class Align(Run):
     def _split_into_units(self, context: RunContext, pairs: list[Translation]) -> list[Translation]:
         """Return translations with the units that are linked: words, or subwords instead."""
         from isogloss.encoders.tokenizers import load_tokenizer
+        from isogloss.features.alignment.subwords import in_subwords
 
         if self.tokenizer is None:
             return pairs
@@ -156,85 +148,6 @@ def _row(pairs: list[Translation], alignments: list[Aligned]) -> AlignmentRow:
     return replace(row, gold_pairs=len(gold), **asdict(scores))
 
 
-@dataclass(frozen=True)
-class AlignmentRequest:
-    """Aligner (the recipe's [align] table) and split of an alignment."""
-
-    table: Table
-    split: Split = "train"
-    links: bool = True
-    """Whether linked words are read. If not, nothing is aligned."""
-    subwords: bool = False
-    """Whether subwords are linked instead of words."""
-    examples: int = 0
-    """Translations that are aligned. 0 for all."""
-
-
-def alignments(
-    request: AlignmentRequest, sources: Sources, encoder: Encoder, bitext: str, pairs: Sequence[str]
-) -> tuple[Align, ...]:
-    """Build the alignment of each pair of languages according to the recipe's [align] table.
-
-    An aligner that compares states uses the original encoder, so that an adjusted encoder is not evaluated on
-    alignments that it computed.
-    """
-    split = request.split
-    aligner = aligner_of(request.table)
-    aligner = aligner if request.links else Unlinked()
-    with add_location("align"):
-        encoder.original.check_layers(aligner, sources.encoders)
-    subwords = request.subwords and request.links
-    if subwords and not counts_words(aligner):
-        raise ConfigError(
-            f"word: subwords are linked by how often they co-occur, and aligner {aligner.name!r} "
-            "links words. Let [align] name fast-align or eflomal, or choose another word."
-        )
-    runs = []
-    for pair in pairs:
-        with add_location("pairs"):
-            two_languages(pair)
-        with add_location("bitext"):
-            sources.needs(bitext, "bitext")
-            run = Align(
-                bitext=bitext,
-                languages=pair,
-                split=split,
-                alone=True if _is_alone(split, aligner, sources, bitext, pair) else None,
-                aligner=aligner,
-                encoder=encoder.original if aligner.needs_encoder else None,
-                tokenizer=encoder.original if subwords else None,
-                examples=request.examples,
-            )
-            fingerprints = [
-                sources.fingerprint(bitext, pair, read.split, examples=read.examples)
-                for read in run.splits_read
-            ]
-        runs.append(replace(run, data=combined_fingerprint(fingerprints)))
-    return tuple(runs)
-
-
-def links_subwords(method: Named) -> bool:
-    """Return whether a method (or an auxiliary loss) reads links of subwords."""
-    return values_of(method).get("word") == ALIGNED_SUBWORDS
-
-
-def aligner_of(table: Table) -> Aligner:
-    """Build the word aligner that a recipe's [align] table names."""
-    with add_location("align"):
-        return ALIGNER_KINDS.read(table)
-
-
 def counts_words(aligner: Aligner) -> bool:
     """Return whether an aligner learns from the words that co-occur in the bitext."""
     return not (aligner.needs_encoder or isinstance(aligner, GivenLinks))
-
-
-def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:
-    """Return whether a bitext, such as gold alignments, has no training split to count words in."""
-    if split == "train" or not counts_words(aligner):
-        return False
-    try:
-        sources.fingerprint(bitext, pair, "train")
-    except DataError:
-        return True
-    return False

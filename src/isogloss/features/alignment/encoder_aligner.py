@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from isogloss.aligners.setting import AlignSetting, Matching
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned
+from isogloss.features.alignment.matching import Matching
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,9 @@ class EncoderSimilarity:
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Align every pair. Nothing is learned."""
-        from isogloss.aligners.encoder_similarity import Rule, align_pairs
         from isogloss.encoders.loading import load_model
         from isogloss.encoders.tokenizers import load_tokenizer
+        from isogloss.features.alignment.encoder_similarity import Rule, align_pairs
         from isogloss.training.precision import device
 
         if not setting.encoder:
