@@ -146,10 +146,10 @@ def list_names(path: Path) -> list[str]:
 
 
 MISSING = (
-    *("mining", "cka", "interpolation", "mine", "path", "average"),
-    *("align", "isogloss.align", "translate"),
+    *("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align"),
+    *("translate", "hub", "descriptions", "export", "--track"),
 )
-"""Names of diagnostics, functions and tables of a recipe that features add."""
+"""Names of diagnostics, functions, tables of a recipe, sources, actions and options that features add."""
 
 RECIPE = """
 title = "Inference"
@@ -170,11 +170,15 @@ import sys
 from pathlib import Path
 import isogloss
 from isogloss.core.errors import ConfigError
+from isogloss.data.corpora.own import register_corpus
+from isogloss.data.data_sources import data_source
 from isogloss.functional.bitext import link_words
 from isogloss.methods import AUXILIARY_LOSSES, PRETRAINING
 from isogloss.planning.plan import plan_recipe
 from isogloss.planning.recipe_tables import find_planner
 from isogloss.reports.report import all_claims
+from isogloss.runs.trackers import check_trackers
+from isogloss.using.extensions import find_action
 
 recipe = sys.argv[1]
 data = f"{Path(recipe).parent}/data"
@@ -192,18 +196,19 @@ for name in ("mine", "path", "average"):
         getattr(isogloss, name)
     except AttributeError as error:
         print(error)
-try:
-    find_planner("align")
-except ConfigError as error:
-    print(error)
-try:
-    link_words(["a b"], ["c d"])
-except ConfigError as error:
-    print(error)
-try:
-    plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}})
-except ConfigError as error:
-    print(error)
+for find in (
+    lambda: find_planner("align"),
+    lambda: link_words(["a b"], ["c d"]),
+    lambda: data_source("hub"),
+    lambda: register_corpus("own.toml"),
+    lambda: find_action("export"),
+    lambda: check_trackers(["mlflow"]),
+    lambda: plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}}),
+):
+    try:
+        find()
+    except ConfigError as error:
+        print(error)
 """
 
 

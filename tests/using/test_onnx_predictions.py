@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders.file_tokenizers import read_tokenizer
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.publishing.file_tokenizers import read_tokenizer
 from isogloss.features.publishing.onnx import write_int8, write_onnx
 from isogloss.features.publishing.onnx_model import GPUS, ONNX_FILES, find_onnx_model, load_onnx_model
 from isogloss.tasks.batch import to_array

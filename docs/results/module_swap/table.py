@@ -100,9 +100,10 @@ def read_changes() -> pd.DataFrame:
 def list_effects(changes: pd.DataFrame) -> pd.DataFrame:
     """Return mean and interval of each effect of a part, and its share of the whole difference."""
     whole = changes[(changes["part"] == "all") & (changes["effect"] == "gain")]
-    wholes = whole.groupby(["task", "side"]).apply(
-        lambda group: estimate(group.set_index(["target", "seed"])["points"])[1], include_groups=False
-    )
+    wholes = {
+        key: estimate(group.set_index(["target", "seed"])["points"])[1]
+        for key, group in whole.groupby(["task", "side"])
+    }
     table = []
     for (task, effect, side, part), group in changes.groupby(["task", "effect", "side", "part"], sort=False):
         count, mean, low, high = estimate(group.set_index(["target", "seed"])["points"])

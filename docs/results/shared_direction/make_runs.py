@@ -17,7 +17,6 @@ from torch import Tensor, nn
 import isogloss
 from isogloss.core.identity import derive
 from isogloss.reports.measurements import read_measurements
-from isogloss.runs.fine_tune import FineTune
 
 HERE = Path(__file__).parent
 LANGUAGES = ("qab", "qac", "qad", "qae", "qaf", "qag", "qah", "qai")
@@ -68,9 +67,11 @@ class Study:
         self.folder = folder
         measurements = read_measurements(folder)
         labels = {key: label for label, ids in measurements.methods.items() for key in ids}
-        runs = {key: run for key, run in measurements.runs.items() if isinstance(run, FineTune)}
+        runs = {run.id: run.record.run for run in measurements.finished("fine-tune")}
         self.folders = {
-            (labels[key], "+".join(run.target), run.seed): key for key, run in runs.items() if key in labels
+            (labels[key], "+".join(run.get("target", ())), run["seed"]): key
+            for key, run in runs.items()
+            if key in labels
         }
         self.tests = {language: read_test(task, language, data) for language in (SOURCE, *LANGUAGES)}
 

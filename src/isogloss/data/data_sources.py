@@ -71,7 +71,7 @@ def find_data_source(name: str) -> DataSource:
 def data_source(text: str) -> Source | None:
     """Return the source that ``--data`` names, or None for an empty text.
 
-    Sources are those of the table, such as the hub or a folder of its parquet files, or a folder of corpora.
+    A source is in the table, such as the hub or a folder of its parquet files, or it is a folder of corpora.
     """
     if not text:
         return None

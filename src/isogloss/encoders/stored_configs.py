@@ -37,7 +37,7 @@ def read_stored_config(folder: Path) -> "Config":
 
 
 class StoredConfig:
-    """The fields of a config.json, and those of transformers' configuration for all that it leaves out."""
+    """The fields of a config.json, and the defaults of transformers' configuration for missing fields."""
 
     def __init__(self, folder: Path, fields: Mapping[str, Any]) -> None:
         self._folder = folder

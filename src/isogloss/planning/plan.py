@@ -79,7 +79,7 @@ class Planned:
     published: Sequence[Mapping[str, object]] = ()
     """Rows that a paper printed, for comparison in the report."""
     request: Mapping[str, str] = field(default_factory=dict)
-    """What the plan depends on (``request.request_parts``). Empty if it cannot be read by other processes."""
+    """Facts that the plan depends on (``request.request_parts``). Empty if other processes cannot read it."""
     is_stored: bool = False
     """Whether an earlier process planned the runs, and this one read them."""
 

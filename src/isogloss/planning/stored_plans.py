@@ -39,7 +39,7 @@ class StoredPlan:
 
     format: int
     request: dict[str, str]
-    """What the plan depends on, with a digest of each."""
+    """Facts that the plan depends on, with a digest of each."""
     table: PartTable
     """The runs, dependencies first, then the encoders."""
     titles: list[str]

@@ -44,7 +44,7 @@ PART = 1_000_000
 """Numbers of a column that are collected before they are stored in a smaller type."""
 
 NUMBERS, RANGE, NONE = range(3)
-"""How a row's values are stored: as they are, as the ends of a range, or not at all."""
+"""Form in which values of a row are stored: as they are, as the ends of a range, or not at all."""
 
 
 class RowTable(Sequence[EncodedRow]):

@@ -17,7 +17,7 @@ class FindPredictor(Protocol):
     ) -> Predictor | None:
         """Return the predictor, or None if torch is to be used.
 
-        The options are those of ``isogloss predict``. ``say`` receives which file is used, or why a file is
+        ``isogloss predict`` has the same options. ``say`` receives which file is used, or why a file is
         not used.
         """
 

@@ -96,7 +96,7 @@ class ShippedFacts(NamedTuple):
 
 
 class Describer(Protocol):
-    """The reader of descriptions of corpora."""
+    """A reader of descriptions of corpora."""
 
     @property
     def fields(self) -> type[object]:

@@ -19,9 +19,9 @@ from isogloss.core.progress import Progress
 from isogloss.core.records import RECORD
 from isogloss.core.tag_schemes import normalize_tags
 from isogloss.data.examples import Example
-from isogloss.encoders.file_tokenizers import FileTokenizer, read_tokenizer
 from isogloss.encoders.folders import read_config
 from isogloss.encoders.subwords import padding_of, set_causal, set_own_frame
+from isogloss.features.publishing.file_tokenizers import FileTokenizer, read_tokenizer
 from isogloss.tasks import ALL_TASKS, find_task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.encoded_examples import EncodedExamples, row_limit
