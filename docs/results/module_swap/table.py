@@ -6,6 +6,7 @@ target score in points over all targets and seeds, with a 95 % interval in which
 """
 
 import sys
+from collections.abc import Mapping
 from math import sqrt
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def list_effects(changes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table, columns=columns).round(3)
 
 
-def list_differences(changes: pd.DataFrame, wholes: pd.Series) -> list[tuple[object, ...]]:
+def list_differences(changes: pd.DataFrame, wholes: Mapping[tuple[str, str], float]) -> list[tuple[object, ...]]:
     """Return the comparisons of the plan, paired by target and seed."""
     table: list[tuple[object, ...]] = []
     swaps = changes[changes["effect"].isin(["gain", "loss"])]
