@@ -114,7 +114,9 @@ def list_effects(changes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table, columns=columns).round(3)
 
 
-def list_differences(changes: pd.DataFrame, wholes: Mapping[tuple[str, str], float]) -> list[tuple[object, ...]]:
+def list_differences(
+    changes: pd.DataFrame, wholes: Mapping[tuple[str, str], float]
+) -> list[tuple[object, ...]]:
     """Return the comparisons of the plan, paired by target and seed."""
     table: list[tuple[object, ...]] = []
     swaps = changes[changes["effect"].isin(["gain", "loss"])]
