@@ -18,7 +18,7 @@ from isogloss.features.meta_learning.algorithm import MetaBatches, MetaLearningM
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
-from isogloss.training.pretraining import begin
+from isogloss.training.pretraining import begin_pretraining
 from made_up_text import TINY, lines, text_setting
 from trained import equal, interrupt_batches, weights
 
@@ -42,7 +42,7 @@ def modular(folder, family="bert", kind="adapter"):
 @pytest.mark.slow
 def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting, tmp_path):
     ours = with_fields(METHOD, own_learning_rate=0.0).train(setting)
-    start = begin(replace(setting, folder=tmp_path / "plain"), METHOD)
+    start = begin_pretraining(replace(setting, folder=tmp_path / "plain"), METHOD)
     batches = meta_batches(
         start.streams,
         start.sampling,
@@ -61,7 +61,7 @@ def test_modules_that_never_move_leave_plain_training_of_what_is_shared(setting,
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path):
-    model_before = begin(replace(setting, folder=tmp_path / "before"), METHOD).model
+    model_before = begin_pretraining(replace(setting, folder=tmp_path / "before"), METHOD).model
     training = METHOD.train(setting)
     for result in (
         shared_parameters,
@@ -105,7 +105,7 @@ def test_validation_batches_are_of_held_out_text_where_released(setting):
     """Then all training text is trained on, and perplexity is measured on what the batches are of."""
     method = with_fields(METHOD, validation_text="held-out", evaluate_every=None)
     assert method.holds_out and not with_fields(METHOD, evaluate_every=None).holds_out
-    start = begin(setting, method)
+    start = begin_pretraining(setting, method)
     assert start.held_out.keys() == start.streams.keys() == set(LANGUAGES)
     validation = Validation(share=0.2, batch_subwords=48, text=start.held_out)
     options = {"validation": validation, "updates": METHOD.updates, "seed": 0}
@@ -115,7 +115,7 @@ def test_validation_batches_are_of_held_out_text_where_released(setting):
         assert batches.train.streams[language] is start.streams[language]
     assert "validation_text" not in content(METHOD)
     with pytest.raises(DataError, match=r"validation_text.*held-out"):
-        begin(replace(setting, held_out=None), method)
+        begin_pretraining(replace(setting, held_out=None), method)
 
 
 @pytest.mark.nightly
@@ -179,7 +179,7 @@ def test_rows_tell_of_losses_terms_and_perplexity(setting, monkeypatch):
 
 
 def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting):
-    start = begin(setting, METHOD)
+    start = begin_pretraining(setting, METHOD)
     batches = meta_batches(
         start.streams,
         start.sampling,
@@ -196,7 +196,7 @@ def test_validation_text_is_neither_trained_on_nor_what_perplexity_is_of(setting
 
 def test_validation_text_may_be_all_text_that_is_trained_on(setting):
     options = with_fields(METHOD, validation=0.0)
-    start = begin(setting, options)
+    start = begin_pretraining(setting, options)
     distance = Validation(share=options.validation, batch_subwords=48)
     common = {"validation": distance, "updates": options.updates, "seed": 0}
     batches = meta_batches(start.streams, start.sampling, start.masking, **common)

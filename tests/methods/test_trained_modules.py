@@ -19,7 +19,7 @@ from isogloss.features.meta_learning.algorithm import MetaBatches
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.training.fit import fit, training_only
-from isogloss.training.pretraining import begin
+from isogloss.training.pretraining import begin_pretraining
 from isogloss.training.setting import TextSetting
 from trained import equal, interrupt_batches, weights
 
@@ -59,7 +59,7 @@ def setting(tmp_path):
 
 
 def begin_before(setting, method):
-    return begin(replace(setting, folder=setting.folder / "before"), method).model
+    return begin_pretraining(replace(setting, folder=setting.folder / "before"), method).model
 
 
 @pytest.mark.sample(3)
