@@ -264,8 +264,10 @@ def plan_again(tree: Path, folder: Path) -> float:
 def bytes_of_pair(tree: Path, folder: Path) -> float:
     """Measure the memory for each further pair of an alignment."""
     del folder
-    few, many = 5_000, 25_000
-    return (number_of(tree, ALIGNED, many) - number_of(tree, ALIGNED, few)) / (many - few)
+    fewer_pairs, more_pairs = 5_000, 25_000
+    return (number_of(tree, ALIGNED, more_pairs) - number_of(tree, ALIGNED, fewer_pairs)) / (
+        more_pairs - fewer_pairs
+    )
 
 
 def with_study(script: str) -> Callable[[Path, Path], float]:

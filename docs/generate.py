@@ -357,6 +357,24 @@ INPUTS = {
 """Tasks of `benchmarks/large_inputs.py`, as the table names them."""
 
 
+def rounding() -> str:
+    """Return the scores of models before and after rounding to int8."""
+    lines = (
+        (
+            row["task"],
+            row["language"],
+            row["metric"],
+            f"{row['examples']:,}",
+            f"{100 * row['float32']:.2f}",
+            f"{100 * row['int8']:.2f}",
+            f"{100 * (row['int8'] - row['float32']):+.2f}",
+        )
+        for row in _load_measured("rounding")
+    )
+    heads = ("task", "language", "metric", "dev examples", "float32", "int8", "difference")
+    return table(heads, lines)
+
+
 def before_and_after() -> str:
     """Return the measures of an earlier and this version, and of their peers."""
     lines = (
@@ -754,6 +772,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "scale-times": scale_times,
     "large-inputs": large_times,
     "before-and-after": before_and_after,
+    "rounding": rounding,
     "description": partial(field_table, descriptions.Description),
     "functions": function_sections,
 }

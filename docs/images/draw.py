@@ -53,8 +53,6 @@ DISTANCE_METHODS = (
 )
 """Methods with their colours and markers."""
 
-TASK_NAMES = {"upos": "tags", "text-classification": "subjects"}
-
 VERDICTS = {
     "supported": "#1c7a45",
     "mixed": "#e0b15a",
@@ -182,17 +180,6 @@ def distance_dial(axes: Axes) -> None:
     panels[0].set_ylabel("accuracy in the target")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=7)
-
-
-def shared_direction(axes: Axes) -> None:
-    """The direction of three languages minus each other arm, over languages."""
-    rows = pd.read_csv(RESULTS / "shared_direction/differences.csv")
-    rows = rows[rows.p.notna()]
-    texts = [
-        (f"{TASK_NAMES[row.task]}: over {row.what}", rows.loc[[index]]) for index, row in rows.iterrows()
-    ]
-    intervals(axes, texts, "points")
-    axes.set_xlabel("points of accuracy in a target of which no label was read")
 
 
 def claims(axes: Axes) -> None:
@@ -455,7 +442,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

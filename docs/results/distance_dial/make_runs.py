@@ -116,12 +116,11 @@ def read_rows(folder: Path) -> pd.DataFrame:
 def main(folder: Path, draws: str) -> None:
     """Run distances 0 and 1 and the controls of all draws, then the distances between."""
     recipe = tomllib.loads((HERE / "recipe.toml").read_text(encoding="utf-8"))
-    for targets in (TARGETS[:FIRST], TARGETS[FIRST:]):
+    for count in (FIRST, len(TARGETS)):
         for letter in draws:
             seed = LETTERS.index(letter)
-            for target in targets:
-                changed_recipe = change(recipe, target, seed)
-                isogloss.run(changed_recipe, out=folder / letter, engine="serial", report=False)
+            recipes = [change(recipe, target, seed) for target in TARGETS[:count]]
+            isogloss.run(recipes, out=folder / letter, engine="serial", report=False)
             data = folder / "permuted"
             write_permuted(data, letter, seed)
             control = make_control(recipe, letter, seed)

@@ -42,7 +42,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["target"].isna() | (rows["target"] == rows["language"])]
     places = rows["language"].map(place)
     rows = rows.assign(dial=places.str[0], distance=places.str[1], score=100 * rows["score"])
-    scores = rows.set_index(["dial", "distance", "method", "seed"])["score"]
+    scores = rows.set_index(["dial", "distance", "method", "seed"])["score"].sort_index()
     table = []
     for (dial, distance, method), values in scores.groupby(level=[0, 1, 2], sort=True):
         draws = values.droplevel([0, 1, 2])

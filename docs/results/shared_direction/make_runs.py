@@ -1,13 +1,12 @@
-"""Train and score the models of the shared direction: `python make_runs.py train|score OUT DATA SEEDS`.
+"""Train and score the models of the shared direction: `python make_runs.py OUT DATA SEEDS`.
 
-DATA is what make_files.py writes, and SEEDS are digits as in 0123. Scores need all models: OUT/SEED.csv
-receives a row for each task, target and way to leave the source-only model without a label of the target (and
-with its labels: own).
+DATA is what make_files.py writes, and SEEDS are digits as in 0123. OUT/SEED.csv receives a row for each task,
+target and way to leave the source-only model without a label of the target (and with its labels: own).
 """
 
 import csv
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,39 +138,39 @@ def score_seed(study: Study, seed: int) -> Iterator[dict[str, object]]:
         source_scores = {"source": start_score}
         source_scores |= {name: study.score(source, arms[name], SOURCE) for name in ("outside 1.0", "joint")}
         for target in group:
-            own = {"own": bilingual[target]} if target in bilingual else {}
-            for name, network in (fixed | arms | own).items():
+            with_labels = {"own": bilingual[target]} if target in bilingual else {}
+            for name, network in (fixed | arms | with_labels).items():
                 row = {"seed": seed, "target": target, "arm": name}
                 row["score"] = round(study.score(source, network, target), 4)
                 if name in source_scores:
                     row["source_score"] = round(source_scores[name], 4)
-                if name == "outside 1.0" and own:
-                    row["cosine_with_own"] = round(cosine(mean, difference(own["own"], start)), 4)
+                if name == "outside 1.0" and with_labels:
+                    row["cosine_with_own"] = round(cosine(mean, difference(with_labels["own"], start)), 4)
                 yield row
 
 
-def train(folder: Path, data: Path, seed: int) -> None:
-    """Train the models of a seed."""
+def train(folder: Path, data: Path, seeds: Sequence[int]) -> None:
+    """Train the models of some seeds."""
     for task, recipe in TASKS.items():
         isogloss.run(
             HERE / recipe,
             out=folder / task,
             data=data if task != "upos" else None,
-            changes={"grid.seeds": [seed]},
+            changes={"grid.seeds": list(seeds)},
             engine="serial",
             report=False,
         )
 
 
-def score(folder: Path, data: Path, seed: int) -> None:
-    """Score the models of a seed. Soups of seeds take the next two seeds that were trained."""
-    tables = [
-        pd.DataFrame(score_seed(Study(folder / task, task, data), seed)).assign(task=task) for task in TASKS
-    ]
-    pd.concat(tables).to_csv(folder / f"{seed}.csv", index=False)
+def score(folder: Path, data: Path, seeds: Sequence[int]) -> None:
+    """Score the models of some seeds."""
+    studies = {task: Study(folder / task, task, data) for task in TASKS}
+    for seed in seeds:
+        tables = [pd.DataFrame(score_seed(study, seed)).assign(task=task) for task, study in studies.items()]
+        pd.concat(tables).to_csv(folder / f"{seed}.csv", index=False)
 
 
 if __name__ == "__main__":
-    do = {"train": train, "score": score}[sys.argv[1]]
-    for digit in sys.argv[4]:
-        do(Path(sys.argv[2]), Path(sys.argv[3]), int(digit))
+    digits = [int(digit) for digit in sys.argv[3]]
+    train(Path(sys.argv[1]), Path(sys.argv[2]), digits)
+    score(Path(sys.argv[1]), Path(sys.argv[2]), digits)

@@ -90,15 +90,17 @@ def test_entropy_equals_a_sum_by_hand():
 def test_neutral_settings_score_like_source_only(tmp_path, entry):
     frame = isogloss.run(study(entry), out=tmp_path, report=False).frame("scores")
     scores = frame[frame["main"]].groupby("language")["score"].agg(list)
-    assert all(first == second for first, second in scores)
+    assert all(plain_score == neutral_score for plain_score, neutral_score in scores)
 
 
 def test_a_penalty_raises_the_entropy_of_predictions(tmp_path):
     penalised = {"name": "source-only", "auxiliary": {"name": "confidence-penalty", "weight": 5.0}}
     tables = {"measure": [{"name": "entropy", "examples": 8}]}
     frame = isogloss.run(study(penalised, **tables), out=tmp_path, report=False).frame("entropy")
-    plain, raised = frame.groupby("auxiliary.method", dropna=False)["entropy"].mean().sort_values()
-    assert raised > plain
+    plain_entropy, penalised_entropy = (
+        frame.groupby("auxiliary.method", dropna=False)["entropy"].mean().sort_values()
+    )
+    assert penalised_entropy > plain_entropy
     assert ConfidencePenalty(weight=0.0).prepare(None, None, None, 1) is None
 
 
@@ -153,12 +155,12 @@ def test_the_engine_makes_the_records_of_one_process(tmp_path):
 
 def test_a_store_in_the_home_is_resumed(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    first = isogloss.run(STUDY, out="home://study", report=False)
+    first_result = isogloss.run(STUDY, out="home://study", report=False)
     assert (tmp_path / "study" / "plan.json").is_file()
     second = isogloss.run(STUDY, out="home://study", report=False)
     assert not second.outcome.made
-    assert second.ids == first.ids
-    assert isogloss.read("home://study").frame("scores").equals(first.frame("scores"))
+    assert second.ids == first_result.ids
+    assert isogloss.read("home://study").frame("scores").equals(first_result.frame("scores"))
 
 
 def test_an_adjustment_and_a_pretraining_are_made(tmp_path):

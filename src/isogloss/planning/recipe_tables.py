@@ -4,8 +4,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.registry import Registry
 
 RECIPE_TABLES: Registry[object] = Registry({}, features="recipe-tables")
-"""What plans a table of a recipe, by the name of the table. Each table has its own interface: the module of
-``planning`` that asks for it states which."""
+"""Planners of the tables of a recipe, by the name of the table. Each has an interface of its own, stated in
+the module of ``planning`` that asks for it."""
 
 
 def find_planner(table: str) -> object:

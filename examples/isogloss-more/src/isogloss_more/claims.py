@@ -14,8 +14,10 @@ def code_switching_helps(measurements: Measurements) -> list[Check]:
     means = scores.pivot_table(index="seed", columns="method", values="score")
     if not set(PAIR) <= set(means.columns):
         return []
-    both = means[PAIR].dropna()
-    return [check_of(both[PAIR[0]] - both[PAIR[1]], "code-switching minus source-only", HELPS)]
+    paired_means = means[PAIR].dropna()
+    return [
+        check_of(paired_means[PAIR[0]] - paired_means[PAIR[1]], "code-switching minus source-only", HELPS)
+    ]
 
 
 CODE_SWITCHING = Claim(

@@ -17,6 +17,11 @@ class Diagonal(Aligner):
         """Link every pair."""
         lengths = [tuple(map(len, pair_words(pair))) for pair in setting.pairs]
         return [
-            Aligned(links=tuple((place, place * second // first) for place in range(first if second else 0)))
-            for first, second in lengths
+            Aligned(
+                links=tuple(
+                    (place, place * target_count // source_count)
+                    for place in range(source_count if target_count else 0)
+                )
+            )
+            for source_count, target_count in lengths
         ]

@@ -72,12 +72,12 @@ class WordQuality:
                     f"{limit - 3} fit into a row. Raise limit."
                 )
             context = source.subwords[:room]
-            first = len(context) + 2
+            offset = len(context) + 2
             rows.append(
                 EncodedRow(
                     example=index,
                     subwords=(opening, *context, closing, *translation.subwords, closing),
-                    positions=tuple(first + place for place in scored_subwords(translation, tokenizer)),
+                    positions=tuple(offset + place for place in scored_subwords(translation, tokenizer)),
                     words=tuple(range(len(example.words))),
                     gold=tuple(LABELS.index(rating) for rating in example.ratings),
                 )
@@ -106,8 +106,10 @@ class WordQuality:
         self, examples: Sequence[RatedTranslation], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[tuple[str, ...]]:
         """Return the rating of each word."""
-        best = torch.cat([torch.as_tensor(row) for row in scores]).argmax(dim=-1).tolist() if scores else []
-        merged = merge_windows([len(example.words) for example in examples], rows, best)
+        predicted_ids = (
+            torch.cat([torch.as_tensor(row) for row in scores]).argmax(dim=-1).tolist() if scores else []
+        )
+        merged = merge_windows([len(example.words) for example in examples], rows, predicted_ids)
         return [tuple(LABELS[index] for index in ratings) for ratings in merged]
 
     def gold(self, examples: Sequence[RatedTranslation]) -> list[tuple[str, ...]]:
@@ -129,9 +131,9 @@ class WordQuality:
     ) -> float:
         """Return the accuracy of the most frequent training rating."""
         ratings = list(chain.from_iterable(self.gold(train_examples)))
-        most = max(LABELS, key=ratings.count)
+        majority_label = max(LABELS, key=ratings.count)
         return self.score(
-            self.gold(test_examples), [(most,) * len(example.words) for example in test_examples]
+            self.gold(test_examples), [(majority_label,) * len(example.words) for example in test_examples]
         )
 
 

@@ -14,7 +14,7 @@ COMMA_AND_STOP = "punct"
 
 
 class _TreebankCounts(NamedTuple):
-    """What is counted in the sentences of one language."""
+    """Counts in the sentences of one language."""
 
     words: Counter[str]
     """Words without names and punctuation."""

@@ -1,4 +1,4 @@
-"""How often a model gives a text, or a word, the label that it gives its translation into the source.
+"""The share of texts, or words, to which a model gives the label of their translation into the source.
 
 Labels of words are compared along word links: those of the translations or, without any, those by the states
 of the model's encoder (SimAlign). Gold labels are not read.

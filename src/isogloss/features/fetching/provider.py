@@ -1,4 +1,4 @@
-"""Advice on corpora that are absent: official files that are fetched, or datasets of the hub."""
+"""Ways to get corpora that are absent: official files that are fetched, or datasets of the hub."""
 
 from collections.abc import Sequence
 

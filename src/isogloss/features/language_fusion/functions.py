@@ -16,8 +16,8 @@ def fusing(
     """Fuse two languages in LoRA while a model runs on source rows followed by target rows (FLARE).
 
     Row i of the second half is the translation of row i of the first. Source rows run through the model
-    without its adapters. In the bottleneck of each adapter, states of target rows are fused with those of the
-    source at the same position: h_T = W₀x_T + (α/r)·B·f(Ax_S, Ax_T). ``fusion`` is f: "add", "multiply",
+    without its adapters. In the bottleneck of each adapter, states of target rows are fused with the source's
+    states at the same position: h_T = W₀x_T + (α/r)·B·f(Ax_S, Ax_T). ``fusion`` is f: "add", "multiply",
     "add-relu" (the sum of both without their negative numbers), or "attention" (the target's states plus
     attention to all of the source's). ``mask`` [row subword] is 1 at real subwords, None without padding;
     states at the source's padding are not fused. Train on the target rows of the output. Hooks are in the

@@ -41,7 +41,7 @@ SCALES = ("ia3_l", "ia3_ff")
 def swapped_weights(
     model: nn.Module, other: nn.Module, parts: Mapping[str, str], function: str
 ) -> dict[str, Tensor]:
-    """Return the weights that replace those of parts, by the names of the model's parameters.
+    """Return the weights that replace the weights of parts, by the names of the model's parameters.
 
     ``parts`` names the part of the other model for each part of the model. Raises ConfigError for an unknown
     part, ModelError where the parts do not fit.

@@ -52,7 +52,7 @@ class ModuleSwap(Diagnostic):
         """Refuse a wrong number of models, names of no part, and empty lists."""
         if len(self.between) != 2:
             raise ConfigError(
-                f"{self.name}: between: found {len(self.between)} methods; expected two, those of the "
+                f"{self.name}: between: found {len(self.between)} methods; expected two, the methods of the "
                 f"start and of the end."
             )
         for field, values in (("changes", self.changes), ("parts", self.parts)):

@@ -1,4 +1,4 @@
-"""Parts of models: swap them with those of another model, remove them, perturb them, and score each change.
+"""Parts of models: swap them between models, remove them, perturb them, and score each change.
 
 Any ``torch.nn.Module`` will do for ``swap_parts`` and ``score_parts``. ``parts`` has the names of parts.
 """
@@ -195,7 +195,7 @@ def score_parts(
 
 
 def _name_parts(parts: Iterable[str] | Mapping[str, str], function: str) -> dict[str, str]:
-    """Return the part of the other model by that of the model. Raises ConfigError without any part."""
+    """Return the part of the other model by the part of the model. Raises ConfigError without any part."""
     if isinstance(parts, str):
         raise ConfigError(f"{function}: parts: found the text {parts!r}; expected a list. Give [{parts!r}].")
     names = dict(parts) if isinstance(parts, Mapping) else {part: part for part in parts}

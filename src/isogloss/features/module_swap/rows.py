@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Change = Literal["swap", "strip", "random"]
-"""How a part is changed."""
+"""The change of a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

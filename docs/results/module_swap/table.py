@@ -1,0 +1,135 @@
+"""Write the effects of swapped parts: `python docs/results/module_swap/table.py [RUNS]`.
+
+With RUNS, the folder of recipe.toml, rows.csv is written from its records first. effects.csv follows from
+rows.csv and, for the control of a different seed, other_seed.csv (`other_seed.py`): the mean change of the
+target score in points over all targets and seeds, with a 95 % interval in which both vary.
+"""
+
+import sys
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from isogloss.metrics.estimates import t_quantile
+
+HERE = Path(__file__).parent
+KEYS = ["task", "target", "seed", "end", "changed", "part", "change", "language"]
+CHANGES = {
+    ("bilingual", "swap", "start"): "gain",
+    ("bilingual", "random", "start"): "gain, random",
+    ("longer", "swap", "start"): "gain, longer on the source",
+    ("bilingual", "swap", "end"): "loss",
+    ("bilingual", "random", "end"): "loss, random",
+    ("other seed", "swap", "start"): "gain, source-only of the next seed",
+}
+"""Names of changes, by the end of the measurement, the change, and the changed model."""
+
+DIFFERENCES = {
+    "feed-forward − attention": (["feed-forward"], ["attention"]),
+    "layers 1, 2 − layers 3, 4": (["layer 1", "layer 2"], ["layer 3", "layer 4"]),
+    "all − sum of layers": (["all"], ["layer 1", "layer 2", "layer 3", "layer 4"]),
+    "source − target, all": (["all"], []),
+}
+"""Comparisons of the plan: sums of changes of parts, subtracted."""
+
+
+def write_rows(runs: str) -> None:
+    """Write the scores of all changes."""
+    import isogloss
+
+    measurements = isogloss.read(runs).measurements
+    labels = {key: label for label, ids in measurements.methods.items() for key in ids}
+    rows = measurements.frame("module-swap")
+    target = rows["run"].map(rows[rows["role"] == "target"].groupby("run")["language"].first())
+    rows = rows.assign(target=target, end=rows["end"].map(labels))
+    rows = rows[[*KEYS, "before", "score"]].sort_values(KEYS)
+    rows.round(5).to_csv(HERE / "rows.csv", index=False)
+
+
+def estimate(values: pd.Series) -> tuple[int, float, float, float]:
+    """Return count and mean over targets and seeds, and the mean's 95 % interval if both are samples.
+
+    Where a pair is missing, its seed is not used.
+
+    The variance of the mean of a crossed design with both random: (MS_seed + MS_target − MS_rest) / n, at
+    least each of the first two without the others, with Satterthwaite's degrees of freedom.
+    """
+    frame = pd.DataFrame(values.unstack("seed"))
+    frame = frame.dropna(axis=1)
+    grid: npt.NDArray[np.float64] = frame.to_numpy(dtype=np.float64)
+    targets, seeds = grid.shape
+    mean = float(grid.mean())
+    if min(grid.shape) < 2:
+        return grid.size, mean, np.nan, np.nan
+    by_target = grid.mean(axis=1, keepdims=True)
+    by_seed = grid.mean(axis=0, keepdims=True)
+    squares = {
+        "target": float(seeds * ((by_target - mean) ** 2).sum() / (targets - 1)),
+        "seed": float(targets * ((by_seed - mean) ** 2).sum() / (seeds - 1)),
+    }
+    remaining_rows = float(((grid - by_target - by_seed + mean) ** 2).sum() / ((targets - 1) * (seeds - 1)))
+    total = max(squares["target"] + squares["seed"] - remaining_rows, squares["target"], squares["seed"])
+    if total == 0:
+        return grid.size, mean, mean, mean
+    freedom = total**2 / (
+        squares["target"] ** 2 / (targets - 1)
+        + squares["seed"] ** 2 / (seeds - 1)
+        + remaining_rows**2 / ((targets - 1) * (seeds - 1))
+    )
+    margin = t_quantile(0.975, max(1.0, freedom)) * sqrt(total / grid.size)
+    return grid.size, mean, mean - margin, mean + margin
+
+
+def read_changes() -> pd.DataFrame:
+    """Return the change of each score in points, with its name and the role of the language."""
+    files = [path for path in (HERE / "rows.csv", HERE / "other_seed.csv") if path.exists()]
+    rows = pd.concat([pd.read_csv(path) for path in files])
+    kinds = zip(rows["end"], rows["change"], rows["changed"], strict=True)
+    side = (rows["language"] == rows["target"]).map({True: "target", False: "source"})
+    rows = rows.assign(
+        effect=[CHANGES.get(kind, "") for kind in kinds],
+        side=side,
+        points=100 * (rows["score"] - rows["before"]),
+    )
+    return rows[rows["effect"] != ""]
+
+
+def list_effects(changes: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and interval of each effect of a part, and its share of the whole difference."""
+    whole = changes[(changes["part"] == "all") & (changes["effect"] == "gain")]
+    wholes = whole.groupby(["task", "side"]).apply(
+        lambda group: estimate(group.set_index(["target", "seed"])["points"])[1], include_groups=False
+    )
+    table = []
+    for (task, effect, side, part), group in changes.groupby(["task", "effect", "side", "part"], sort=False):
+        count, mean, low, high = estimate(group.set_index(["target", "seed"])["points"])
+        table.append((task, effect, side, part, count, mean, low, high, mean / wholes[task, side]))
+    table += list_differences(changes, wholes)
+    columns = ["task", "effect", "side", "part", "pairs", "points", "low", "high", "share"]
+    return pd.DataFrame(table, columns=columns).round(3)
+
+
+def list_differences(changes: pd.DataFrame, wholes: pd.Series) -> list[tuple[object, ...]]:
+    """Return the comparisons of the plan, paired by target and seed."""
+    table: list[tuple[object, ...]] = []
+    swaps = changes[changes["effect"].isin(["gain", "loss"])]
+    for (task, effect), group in swaps.groupby(["task", "effect"], sort=False):
+        points = group.pivot_table(index=["side", "target", "seed"], columns="part", values="points")
+        target, source = (pd.DataFrame(points.xs(side, level="side")) for side in ("target", "source"))
+        for name, (parts, subtracted) in DIFFERENCES.items():
+            values = target[parts].sum(axis=1) - target[subtracted].sum(axis=1)
+            if not subtracted:
+                values = source[parts].sum(axis=1) - values
+            count, mean, low, high = estimate(values)
+            share = mean / wholes[task, "target"]
+            table.append((task, effect, "target", name, count, mean, low, high, share))
+    return table
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        write_rows(sys.argv[1])
+    list_effects(read_changes()).to_csv(HERE / "effects.csv", index=False)
