@@ -82,7 +82,7 @@ def contents(index: str) -> str:
     for section in index.split("\n## ")[1:]:
         title, _, body = section.partition("\n")
         pages = [name for name in re.findall(r"\]\(([\w/]+)\.(?:md|rst)\)", body) if name != "index"]
-        pages += ["results/**/README"] if "results/README" in pages else []
+        pages += ["results/**/README", "results/**/plan"] if "results/README" in pages else []
         if pages:
             lines = "\n".join(pages)
             trees.append(

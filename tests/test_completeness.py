@@ -41,7 +41,7 @@ TABLES = {
 }
 """A package's table, and what only its plug-ins have."""
 
-NOT_NAMED = {"Concatenated", "DescribedCorpus", "Unlinked"}
+NOT_NAMED = {"Concatenated", "DescribedCorpus", "OwnCorpus", "Unlinked"}
 """Parts without a table entry: combined or described corpora, and the aligner for whole sentences."""
 
 PLAIN = {"SourceOnly", "OracleStopping", "TargetOnly"}

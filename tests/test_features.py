@@ -147,7 +147,7 @@ def list_names(path: Path) -> list[str]:
 
 MISSING = (
     *("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align"),
-    *("translate", "hub", "descriptions", "export", "--track"),
+    *("hub", "descriptions", "export", "--track", "translate"),
 )
 """Names of diagnostics, functions, tables of a recipe, sources, actions and options that features add."""
 

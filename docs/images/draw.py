@@ -182,6 +182,38 @@ def distance_dial(axes: Axes) -> None:
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=7)
 
 
+def module_swap(axes: Axes) -> None:
+    """Change of the target's accuracy by part: gains of the source-only model, losses of the bilingual one."""
+    rows = pd.read_csv(RESULTS / "module_swap/rows.csv")
+    rows = rows[(rows.end == "bilingual") & (rows.change == "swap") & (rows.language == rows.target)]
+    rows = rows.assign(points=100 * (rows.score - rows.before))
+    means = rows.groupby(["changed", "part"])["points"].mean()
+    parts = [
+        "all",
+        "feed-forward",
+        "attention",
+        "embeddings",
+        *(f"layer {index}" for index in (1, 2, 3, 4)),
+        "norms",
+        "head",
+    ]
+    axes.barh(
+        parts[::-1],
+        means["start"].reindex(parts[::-1]),
+        color=BLUE,
+        label="source-only, with the bilingual part",
+    )
+    axes.barh(
+        parts[::-1],
+        means["end"].reindex(parts[::-1]),
+        color=ORANGE,
+        label="bilingual, with the source-only part",
+    )
+    axes.axvline(0, color="#bbb", lw=0.8)
+    axes.set_xlabel("points of accuracy in the target (18 pairs of models)")
+    axes.legend(frameon=False, fontsize=7)
+
+
 def claims(axes: Axes) -> None:
     """Claims of the first paper: the check that decides, with its interval and the range that the claim allows."""
     rows = pd.read_csv(RESULTS / "claims/verdicts.csv")
@@ -442,7 +474,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

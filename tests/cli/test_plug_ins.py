@@ -284,7 +284,7 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("transfer_extras:Labelsmoothing", "has no 'Labelsmoothing'. Did you mean 'LabelSmoothing'?"),
         ("transfer_extras:smoothing_helps", "dataclass"),
         ("isogloss.methods.plain:SourceOnly", "'source-only'"),
-        ("transfer_extras:CommonestLabel", "needs_start, plain"),
+        ("transfer_extras:CommonestLabel", "needs_start, peft_kinds, plain"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(

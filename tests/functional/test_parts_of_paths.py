@@ -71,3 +71,18 @@ def test_a_part_of_a_model_without_a_head_is_refused(ends, part):
     for model in (nn.Linear(2, 1), ends[0].base_model):
         with pytest.raises(ConfigError, match=rf"path: .*'{part}'.*{type(model).__name__}"):
             isogloss.path(model, deepcopy(model), lambda _: 0.0, part=part)
+
+
+@pytest.mark.parametrize("name", ["path", "plane", "score_parts"])
+def test_a_score_that_fails_leaves_gradients_on(name):
+    """An iterator that is not finished must not keep the caller's thread from computing gradients."""
+    models = [torch.nn.Linear(2, 2) for _ in range(3)]
+
+    def fail(model):
+        assert not torch.is_grad_enabled()
+        raise ZeroDivisionError("a score")
+
+    with pytest.raises(ZeroDivisionError) as error:
+        getattr(isogloss, name)(*models[: 3 if name == "plane" else 2], fail)
+    assert torch.is_grad_enabled()
+    assert error.traceback  # It holds the frames of the iterator.

@@ -100,7 +100,7 @@ def score_points(
                 name_of_language: replace(e, mixup=moved_mixup) for name_of_language, e in evaluations.items()
             }
         for language, evaluation in evaluations.items():
-            with recalled_states(states, model, language):
+            with torch.no_grad(), recalled_states(states, model, language):
                 scores = evaluation.score_by_example(model)
             records[language].add(np.atleast_1d(cast(float, point)).tolist(), scores)
             yield (
@@ -147,10 +147,11 @@ def visit_points(
         name: nn.Parameter(weight.clone(), requires_grad=False)
         for name, weight in zip(names, weights_of(model, names), strict=True)
     }
-    with replaced_parameters(model, moving), torch.no_grad():
+    with replaced_parameters(model, moving):
         for point in points:
-            move(point, [*moving.values(), *extra])
-            yield point
+            with torch.no_grad():
+                move(point, [*moving.values(), *extra])
+            yield point  # Outside of no_grad, which an iterator that is not finished would leave on.
 
 
 def moves_on_path(start: Weights, end: Weights) -> Callable[[float, Weights], None]:

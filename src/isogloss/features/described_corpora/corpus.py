@@ -15,6 +15,7 @@ from isogloss.core.checksums import stamp
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
+from isogloss.core.untrusted import is_there
 from isogloss.data.corpora.own import OwnCorpus
 from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only
 from isogloss.data.data_sources import HUB, find_data_source, give_advice
@@ -166,7 +167,7 @@ class DescribedCorpus(OwnCorpus):
         return f"{sha256(text.encode()).hexdigest()[:16]}-{stamp(self._files_beside())}"
 
     def _files_beside(self) -> list[Path]:
-        if self.hub:
+        if self.hub or not is_there(Path(self.folder)):
             return []
         patterns = [*self.paths.values(), *self.label_paths.values()]
         spellings = self.languages.values()

@@ -152,7 +152,7 @@ def _scores(
     moved_model.register_forward_pre_hook(lambda *_: calls.add("forward"))
     with showing_progress(on_progress) as progress:
         for count, _ in enumerate(visit_points(moved_model, names, points.tolist(), move), start=1):
-            with recalled_states(states, moved_model):
+            with torch.no_grad(), recalled_states(states, moved_model):
                 rows.append(read_scores(score(moved_model)))
             progress(Progress("path", count, len(points)))
     if not calls and len(rows) > 1 and all(row == rows[0] for row in rows):

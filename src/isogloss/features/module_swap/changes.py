@@ -203,5 +203,5 @@ def visit_changes(
         differences = (weight.double() - parameters[name].double() for name, weight in weights.items())
         norm = sqrt(sum(float(difference.square().sum()) for difference in differences))
         replacements = {name: nn.Parameter(weight, requires_grad=False) for name, weight in weights.items()}
-        with replaced_parameters(network, replacements), torch.no_grad():
+        with replaced_parameters(network, replacements):
             yield ChangedModel(change, network, sum(weight.numel() for weight in weights.values()), norm)

@@ -63,6 +63,8 @@ class ModuleSwap(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[PartRow]:
         """Return a row for each changed part and language."""
+        import torch
+
         from isogloss.encoders.shared_weights import evaluation_copy
         from isogloss.features.module_swap.changes import NONE, list_changes, visit_changes
 
@@ -74,10 +76,11 @@ class ModuleSwap(Diagnostic):
         visits = visit_changes(models, planned, seed=self.seed, function=self.name)
         for count, changed in enumerate(visits, start=1):
             change = changed.change
-            scores = {
-                language: evaluation.score(cast("Model", changed.network))
-                for language, evaluation in evaluations[change.model].items()
-            }
+            with torch.no_grad():
+                scores = {
+                    language: evaluation.score(cast("Model", changed.network))
+                    for language, evaluation in evaluations[change.model].items()
+                }
             if change.part == NONE:
                 before = scores
             else:

@@ -179,6 +179,8 @@ def score_parts(
         visits = visit_changes(copies, planned, seed=seed, function="score_parts")
         for count, changed in enumerate(visits, start=1):
             change = changed.change
+            with torch.no_grad():
+                scores = read_scores(score(changed.network))
             rows.append(
                 {
                     "model": MODELS[change.model],
@@ -187,7 +189,7 @@ def score_parts(
                     "draw": change.draw,
                     "parameters": changed.parameters,
                     "norm": changed.norm,
-                    **read_scores(score(changed.network)),
+                    **scores,
                 }
             )
             progress(Progress("parts", count, len(planned)))
