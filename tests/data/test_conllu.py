@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trees import is_tree
 
 from isogloss.core.errors import DataError
 from isogloss.data.files import File, byte_stream
@@ -22,6 +21,7 @@ from isogloss.data.formats.conllu import (
     write_conllu,
 )
 from says import says
+from trees import is_tree
 
 WORD = "{0}\t{1}\t_\t{2}\t_\t_\t{3}\t{4}\t_\t_"
 

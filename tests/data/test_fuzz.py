@@ -17,7 +17,6 @@ from damage import PACKINGS, damages
 from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trees import is_tree
 
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
@@ -38,6 +37,7 @@ from isogloss.data.examples import (
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.conllu import OLD_UPOS, UPOS
 from isogloss.data.formats.word_links import pair_words
+from trees import is_tree
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

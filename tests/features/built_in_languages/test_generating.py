@@ -8,7 +8,6 @@ from time import process_time
 
 import pytest
 from golden_languages import digests
-from trees import is_tree
 
 from each import each
 from isogloss.features.built_in_languages import (
@@ -21,6 +20,7 @@ from isogloss.features.built_in_languages import (
 )
 from isogloss.features.built_in_languages.lexicon import lexicon
 from isogloss.features.built_in_languages.parsing import NAME, items_of, sentences_in
+from trees import is_tree
 
 PARALLEL = ["ud", "wikiann", "xnli", "pawsx", "squad"]
 

@@ -5,7 +5,6 @@ from itertools import islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import is_tree
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
@@ -23,6 +22,7 @@ from isogloss.features.built_in_languages.meaning import Rates, Sampler
 from isogloss.features.built_in_languages.parsing import parse, sentences_in
 from isogloss.features.built_in_languages.rendering import render, say
 from says import says
+from trees import is_tree
 
 PAIRS = [("qaa", other_language) for other_language in LANGUAGES if other_language != "qaa"] + [
     ("qae", "qah"),
