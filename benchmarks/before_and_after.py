@@ -1,10 +1,10 @@
-"""Compare two versions of isogloss, and peers, in one run: starts, predictions, paths, plans, stores, memory.
+"""Compare two versions of isogloss, and peers, in one run: starts, predictions, paths and plans.
 
     git worktree add --detach ../earlier COMMIT
     python benchmarks/before_and_after.py ../earlier [--rounds 3] [--only NAME …] [--out FILE]
 
 Each measure is a process with the sources of one version, or of a peer, in turns. Numbers are processor
-seconds of whole processes (the least of the rounds) or counts. ``docs/performance.md`` has the table.
+seconds (the least of the rounds). ``docs/performance.md`` has the table.
 """
 
 import argparse
@@ -86,60 +86,6 @@ plan.write("plan")
 print(seconds)
 """
 """The plan of many runs, in a folder where an earlier process planned them."""
-
-FILES = """
-import json, os, sys
-import isogloss
-study, folder = json.loads(sys.argv[1]), sys.argv[2]
-count = 0
-names = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.listdir", "os.scandir", "os.truncate")
-def see(event, arguments):
-    global count
-    count += event in names and folder in str(arguments[0])
-sys.addaudithook(see)
-real = os.stat
-def stat(path, *rest, **options):
-    global count
-    count += folder in str(path)
-    return real(path, *rest, **options)
-os.stat = stat
-result = isogloss.run(study, out=folder, jobs=1, engine="serial", report=False)
-print(count / len(result.ids))
-"""
-"""Operations on the names of files, for each run."""
-
-REQUESTS = """
-import json, os, sys, tempfile
-from collections import Counter
-from s3_server import BUCKET, s3_server
-import isogloss
-study = json.loads(sys.argv[1])
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()
-with s3_server() as s3:
-    os.environ.update(s3.environment_of())
-    s3.tell("counts")
-    result = isogloss.run(study, out=f"s3://{BUCKET}/study", jobs=1, engine="serial", report=False)
-    print(sum(json.loads(s3.tell("counts")).values()) / len(result.ids))
-"""
-"""Requests to an object store, for each run."""
-
-ALIGNED = """
-import resource, sys
-try:
-    from isogloss.features.statistical_alignment.fast_align import FastAlign
-except ModuleNotFoundError:
-    from isogloss.aligners.fast_align import FastAlign
-from isogloss.aligners.setting import AlignSetting
-from isogloss.data.examples import Translation
-count = int(sys.argv[1])
-words = [f"w{index % 4999}" for index in range(40_000)]
-def pair(index):
-    first = " ".join(words[index * 7 % 39_000:][:12])
-    return Translation(id=str(index), first=first, second=first[::-1])
-FastAlign().align(AlignSetting(pairs=[pair(index) for index in range(count)]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-"""
-"""Peak memory of an alignment."""
 
 
 @dataclass(frozen=True)
@@ -261,21 +207,6 @@ def plan_again(tree: Path, folder: Path) -> float:
     return number_of(tree, PLAN, recipe, folder)
 
 
-def bytes_of_pair(tree: Path, folder: Path) -> float:
-    """Measure the memory for each further pair of an alignment."""
-    del folder
-    fewer_pairs, more_pairs = 5_000, 25_000
-    return (number_of(tree, ALIGNED, more_pairs) - number_of(tree, ALIGNED, fewer_pairs)) / (
-        more_pairs - fewer_pairs
-    )
-
-
-def with_study(script: str) -> Callable[[Path, Path], float]:
-    return lambda tree, folder: number_of(
-        tree, script, json.dumps({**STUDY, "measure": [{"name": "scores"}]}), folder
-    )
-
-
 SECONDS = "processor seconds"
 ONE, MANY_LINES = "one.txt", "many.txt"
 MEASURES: Mapping[str, Measure] = {
@@ -305,9 +236,6 @@ MEASURES: Mapping[str, Measure] = {
         SECONDS, lambda tree, folder: seconds_of(tree, ["-c", FIRST_BATCH, str(folder / "start")])
     ),
     "8,000 runs planned by a second process": Measure(SECONDS, plan_again),
-    "operations on files of a run": Measure("operations", with_study(FILES)),
-    "requests of a run to an object store": Measure("requests", with_study(REQUESTS)),
-    "memory of a pair in fast_align": Measure("bytes", bytes_of_pair),
 }
 
 

@@ -274,7 +274,7 @@ def before_and_after(axes: Axes) -> None:
     axes.plot(list(peers.values()), list(peers), "D", color=ORANGE, label="pipeline of transformers")
     axes.axvline(1, color="#bbb", lw=0.8)
     axes.set_xscale("log")
-    axes.set_xlabel("before : now (processor seconds, operations, requests or bytes)")
+    axes.set_xlabel("processor seconds, before : now")
     axes.legend(frameon=False, fontsize=7)
 
 
