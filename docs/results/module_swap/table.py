@@ -26,7 +26,7 @@ CHANGES = {
     ("bilingual", "random", "end"): "loss, random",
     ("other seed", "swap", "start"): "gain, source-only of the next seed",
 }
-"""Names of changes, by the end of the measurement, the change, and the changed model."""
+"""Names of effects, by the second model of the measurement, the kind of change, and the changed model."""
 
 DIFFERENCES = {
     "feed-forward − attention": (["feed-forward"], ["attention"]),

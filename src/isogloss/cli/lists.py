@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from isogloss.aligners import ALIGNERS
 from isogloss.core import VERSION
-from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.errors import ConfigError, StorageError, missing_feature
 from isogloss.core.plug_ins import (
     Group,
     check_any,
@@ -90,9 +90,7 @@ def corpora_in(texts: Sequence[str]) -> Listing:
 
     for provider in CORPUS_PROVIDERS.values():
         return provider.list_corpora(languages_named(texts))
-    raise ConfigError(
-        "--language: this belongs to a feature whose folder in isogloss/features is missing. Remove it."
-    )
+    raise missing_feature("--language: this", "Remove it.")
 
 
 def corpus_columns(corpus: "Corpus") -> Sequence[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.atomic_files import atomic_file, writing
-from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
+from isogloss.core.errors import ConfigError, DataError, did_you_mean_file, missing_feature
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
@@ -133,10 +133,7 @@ def load_predictor(
     """
     if (onnx or int8) and "onnx" not in PREDICTORS:
         option = "--int8" if int8 else "--onnx"
-        raise ConfigError(
-            f"{option}: this belongs to a feature whose folder in isogloss/features is missing. "
-            f"Remove {option}."
-        )
+        raise missing_feature(f"{option}: this", f"Remove {option}.")
     for find in PREDICTORS.values():
         predictor = find(folders, onnx=onnx, int8=int8, say=say)
         if predictor is not None:

@@ -269,3 +269,10 @@ def plain(text: str) -> str:
 def without_folders(text: object) -> str:
     """Return printable text without the folders of absolute paths, which differ between machines."""
     return LEADING_FOLDERS.sub(r"\1…/", plain(str(text)))
+
+
+def missing_feature(subject: str, advice: str) -> ConfigError:
+    """Return the error for what belongs to a feature that is not installed, with what to do instead."""
+    return ConfigError(
+        f"{subject} belongs to a feature whose folder in isogloss/features is missing. {advice}"
+    )

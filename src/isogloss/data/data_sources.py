@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import missing_feature
 from isogloss.core.registry import Registry
 from isogloss.data.corpus import Source
 from isogloss.data.files import DiskFolder, File
@@ -19,7 +19,7 @@ class DataSource(Protocol):
 
     @property
     def records(self) -> Path:
-        """Folder of the files that determine the commit of each dataset."""
+        """Folder of files that record the commit of each dataset."""
 
     def open(self, path: str) -> Source:
         """Return the source of corpora. ``path`` is the text after the name and a colon. Default: empty."""
@@ -61,10 +61,7 @@ CORPUS_PROVIDERS: Registry[CorpusProvider] = Registry({}, features="corpus-provi
 def find_data_source(name: str) -> DataSource:
     """Return a source of data by name. Raises ConfigError if the feature that adds it is missing."""
     if name not in DATA_SOURCES:
-        raise ConfigError(
-            f"{name}: this source of data belongs to a feature whose folder in isogloss/features is missing. "
-            f"Give --data DIR, or install isogloss again."
-        )
+        raise missing_feature(f"{name}: this source of data", "Give --data DIR, or install isogloss again.")
     return DATA_SOURCES[name]
 
 

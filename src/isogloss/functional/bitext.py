@@ -7,7 +7,7 @@ words as everywhere in isogloss, or lists of words.
 from collections.abc import Iterable, Sequence
 from typing import Protocol, cast
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import DataError, missing_feature
 from isogloss.core.progress import OnProgress
 from isogloss.core.registry import FUNCTIONS
 from isogloss.data.examples import Translation
@@ -17,7 +17,7 @@ from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.states import Sentence, join_words
 
 Links = Sequence[tuple[int, int]]
-"""0-based pairs of a word of a sentence and a word of its translation."""
+"""Pairs of words, (word of a sentence, word of its translation), counted from 0."""
 
 
 class LinkWords(Protocol):
@@ -48,9 +48,8 @@ def link_words(
     Raises ConfigError if the feature with that function is missing.
     """
     if "align" not in FUNCTIONS:
-        raise ConfigError(
-            "links: isogloss.align, which finds them, belongs to a feature whose folder in isogloss/features "
-            "is missing. Install isogloss again, or give links."
+        raise missing_feature(
+            "links: isogloss.align, which finds them,", "Install isogloss again, or give links."
         )
     align = cast(LinkWords, FUNCTIONS["align"])
     return align(first, second, model, tokenizer, on_progress=on_progress)

@@ -1,6 +1,6 @@
 """Tables of a recipe that features plan, such as [align]."""
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import missing_feature
 from isogloss.core.registry import Registry
 
 RECIPE_TABLES: Registry[object] = Registry({}, features="recipe-tables")
@@ -11,8 +11,7 @@ the module of ``planning`` that asks for it."""
 def find_planner(table: str) -> object:
     """Return what plans a table of a recipe. Raises ConfigError if its feature is missing."""
     if table not in RECIPE_TABLES:
-        raise ConfigError(
-            f"[{table}] belongs to a feature whose folder in isogloss/features is missing. Install isogloss "
-            "again, or remove what needs it from the recipe."
+        raise missing_feature(
+            f"[{table}]", "Install isogloss again, or remove what needs it from the recipe."
         )
     return RECIPE_TABLES[table]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from isogloss.core.errors import ConfigError, StorageError
+from isogloss.core.errors import StorageError, missing_feature
 from isogloss.core.identity import ID
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.registry import Registry
@@ -33,10 +33,7 @@ def store_at(address: str | Path) -> Store:
     root = user_cache() / "stores" / name
     for store in [protocol] if protocol in STORES else STORES.places:
         return STORES[store](url, root)
-    raise ConfigError(
-        f"{url}: stores below a URL belong to a feature whose folder in isogloss/features is missing. "
-        f"Name a folder, or install isogloss again."
-    )
+    raise missing_feature(f"{url}: a store below a URL", "Name a folder, or install isogloss again.")
 
 
 def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import missing_feature
 from isogloss.core.registry import Registry
 from isogloss.using.predictor import Predictor
 
@@ -35,5 +35,5 @@ def find_action(name: str) -> Callable[..., Any]:
     Raises ConfigError if the feature that adds it is missing.
     """
     if name not in ACTIONS:
-        raise ConfigError(f"{name}: this belongs to a feature whose folder in isogloss/features is missing.")
+        raise missing_feature(f"{name}: this", "Install isogloss again.")
     return ACTIONS[name]

@@ -37,7 +37,8 @@ def first_examples(corpus, language, split="dev", count=40):
 @pytest.mark.parametrize("source", LANGUAGES)
 def test_language_at_distance_0_is_the_source(source):
     twin = derive_language(source)
-    same, other = lexicon(LANGUAGES[source]), lexicon(twin)
+    same = lexicon(LANGUAGES[source])
+    other = lexicon(twin)
     assert twin.code != source
     assert (other.roots, other.nouns, other.verbs) == (same.roots, same.nouns, same.verbs)
     assert (other.adjectives, other.words, other.names) == (same.adjectives, same.words, same.names)
@@ -117,7 +118,8 @@ def test_share_of_words_is_what_the_dial_says_and_the_words_are_nested(source):
 )
 def test_translations_there_and_back_are_the_original(source, dials):
     language = derive_language(source, draw=3, **dials)
-    there, back = BuiltInTranslator("qaa", language), BuiltInTranslator(language, "qaa")
+    there = BuiltInTranslator("qaa", language)
+    back = BuiltInTranslator(language, "qaa")
     for line in each(first_examples("text", "qaa", count=150)):
         assert back.translate(there.translate(line.text)) == line.text
 

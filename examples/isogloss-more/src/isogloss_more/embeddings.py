@@ -37,7 +37,8 @@ class EmbeddingPull(Adjustment):
 
     def train(self, setting: AdjustSetting) -> Trained:
         """Move the embeddings, each once."""
-        tokenizer, model = load_tokenizer(setting.start), load_whole(setting.start)
+        tokenizer = load_tokenizer(setting.start)
+        model = load_whole(setting.start)
         embeddings = model.get_input_embeddings().weight
         pulls: defaultdict[int, list[Tensor]] = defaultdict(list)
         for pairs in setting.bitext.values():

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, missing_feature
 from isogloss.core.registry import Registry
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import About, CorpusDefaults, Source, Split
@@ -132,9 +132,9 @@ def find_describer() -> Describer:
     """Return the reader of descriptions in TOML. Raises ConfigError if the feature that has it is missing."""
     name = SUFFIX.removeprefix(".")
     if name not in DESCRIBERS:
-        raise ConfigError(
-            "descriptions of corpora belong to a feature whose folder in isogloss/features is missing. "
-            "Choose a corpus of isogloss list corpora, or install isogloss again."
+        raise missing_feature(
+            "the reader of descriptions of corpora",
+            "Choose a corpus of isogloss list corpora, or install isogloss again.",
         )
     return DESCRIBERS[name]
 

@@ -36,7 +36,8 @@ def alignment_scores(
         )
     link_count = expected = right_sure = right_possible = 0
     for pair_sure, pair_possible, pair_predictions in zip(sure, possible, predictions, strict=True):
-        gold, links = set(pair_sure), set(pair_predictions)
+        gold = set(pair_sure)
+        links = set(pair_predictions)
         link_count += len(links)
         expected += len(gold)
         right_sure += len(links & gold)

@@ -430,7 +430,7 @@ class _DerivedCoiner(_Coiner):
         return names
 
     def _change_senses(self, roots: dict[int, str]) -> None:
-        """Give verbs the roots of nouns that no verb sounds like in the source."""
+        """Let verbs sound like nouns that sound like no verb in the source."""
         verb_roots = {self.source.roots[verb] for verb in c.VERBS}
         nouns = [noun for noun in c.NOUNS if self.source.roots[noun] not in verb_roots]
         pairs = list(zip(self._order("senses", list(c.VERBS)), self._order("nouns", nouns), strict=False))

@@ -43,8 +43,9 @@ UNKNOWN_SCORE = (NAN, NAN, NAN)
 """Value and interval where the expected score is not known."""
 
 MIN_LANGUAGES = 6
-"""Languages from which a regret has an interval: with fewer not even the sign test reaches 5 %, and an
-interval rests on languages being independent and normally distributed."""
+"""Smallest number of languages for an interval of a regret. With fewer, even the sign test cannot reach 5 %.
+
+The interval assumes that languages are independent and normally distributed."""
 
 
 def choice_data(candidates: Candidates) -> pd.DataFrame:

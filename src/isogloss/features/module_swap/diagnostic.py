@@ -49,7 +49,7 @@ class ModuleSwap(Diagnostic):
     """Seed of the random directions."""
 
     def __post_init__(self) -> None:
-        """Refuse a wrong number of models, names of no part, and empty lists."""
+        """Raise ConfigError for a wrong number of models, unknown parts, and empty lists."""
         if len(self.between) != 2:
             raise ConfigError(
                 f"{self.name}: between: found {len(self.between)} methods; expected two, the methods of the "

@@ -59,7 +59,8 @@ def translate_in_chunks(
 ) -> Iterator[Translated]:
     """Yield a translation for each text, in order. Nothing is loaded if all are stored already."""
     models: list[TranslateChunk] = []
-    remaining, count = iter(texts), 0
+    remaining = iter(texts)
+    count = 0
     key = f"{identity(translator)} {setting.source} {setting.target} {setting.model} {setting.precision}"
     setting.report(count)
     for chunk in iter(lambda: list(islice(remaining, TEXTS_PER_CHUNK)), []):
