@@ -376,6 +376,22 @@ def rounding() -> str:
     return table(heads, lines)
 
 
+def prediction() -> str:
+    """Return the time per sentence of each engine and precision, and its ratio to torch in float32."""
+    rows = _load_measured("prediction")["rows"]
+    usual = {row["model"]: row["milliseconds"] for row in rows if row["engine"] == "torch, float32"}
+    lines = (
+        (
+            row["model"],
+            row["engine"],
+            f"{row['milliseconds']:.2f}",
+            f"{usual[row['model']] / row['milliseconds']:.1f}",
+        )
+        for row in rows
+    )
+    return table(("model", "engine and precision", "ms per sentence", "times as fast"), lines)
+
+
 def before_and_after() -> str:
     """Return the measures of an earlier and this version, and of their peers."""
     lines = (
@@ -774,6 +790,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "large-inputs": large_times,
     "before-and-after": before_and_after,
     "rounding": rounding,
+    "prediction": prediction,
     "description": partial(field_table, descriptions.Description),
     "functions": function_sections,
 }

@@ -158,13 +158,17 @@ def test_different_gpus_compute_in_one_precision(tmp_path, monkeypatch, second, 
     assert precision_on([FOUR[0]], store) == precision
 
 
-def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(plan_changed, tiny_runs, monkeypatch):
-    plan_changed = plan_changed()
-    monkeypatch.setattr(engine, "computes", lambda *_: False)
+@pytest.mark.parametrize("precision", ["auto", "bfloat16", "tf32"])
+def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(plan_changed, monkeypatch, precision):
+    plan_changed = plan_changed(grid__optimization__precision=precision)
+    if precision != "tf32":  # No processor has it.
+        monkeypatch.setattr(engine, "computes", lambda *_: False)
     with pytest.raises(ConfigError) as error:
         make_planned(plan_changed, Execution(jobs=1))
-    assert str(plan_changed.store.root / PRECISION) in str(error.value)
-    assert 'precision = "float32"' in str(error.value)
+    decided_by_folder = precision == "auto"
+    assert (str(plan_changed.store.root / PRECISION) in str(error.value)) == decided_by_folder
+    assert (f'precision = "{precision}"' in str(error.value)) == (not decided_by_folder)
+    assert 'set precision = "float32"' in str(error.value)
 
 
 def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(

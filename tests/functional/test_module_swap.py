@@ -172,7 +172,7 @@ def test_adapters_of_peft_are_parts(kind):
 def test_unions_are_the_parts_that_they_name():
     model = tagger()
     parts = isogloss.list_parts(model)
-    other = tagger(seed=1)
+    donor = tagger(seed=1)
     unions = {
         "layer 2": [part for part in parts if part.startswith("layer 2 ")],
         "layers 1-2": [part for part in parts if part.startswith(("layer 1 ", "layer 2 "))],
@@ -181,7 +181,7 @@ def test_unions_are_the_parts_that_they_name():
         "all": list(parts),
     }
     for union, members in each(unions.items()):
-        swapped = isogloss.swap_parts(model, other, [union])
+        swapped = isogloss.swap_parts(model, donor, [union])
         expected = {name for part in members for name in parts[part]}
         assert changed_names(parameters(model), parameters(swapped)) == expected
 
@@ -200,25 +200,25 @@ def test_a_module_is_a_part_by_its_name():
 @pytest.mark.parametrize("name", SUPPORTED)
 def test_a_swap_with_itself_changes_nothing_and_of_all_parts_everything(name):
     model = tagger(name)
-    other = tagger(name, seed=1)
+    donor = tagger(name, seed=1)
     before = parameters(model)
     parts = list(isogloss.list_parts(model))
     assert same(isogloss.swap_parts(model, deepcopy(model), parts), model)
-    everything = isogloss.swap_parts(model, other, parts)
-    assert same(everything, other)
-    assert torch.equal(output(everything), output(other))
+    everything = isogloss.swap_parts(model, donor, parts)
+    assert same(everything, donor)
+    assert torch.equal(output(everything), output(donor))
     assert not changed_names(before, parameters(model))
 
 
 def test_one_swap_after_another_is_both_at_once_in_any_order():
     model = tagger()
-    other = tagger(seed=1)
+    donor = tagger(seed=1)
     first, second = ["layer 1 attention", "head"], ["layer 2", "embeddings"]
-    at_once = isogloss.swap_parts(model, other, [*first, *second])
+    at_once = isogloss.swap_parts(model, donor, [*first, *second])
     for order in ((first, second), (second, first)):
         swapped = model
         for parts in order:
-            swapped = isogloss.swap_parts(swapped, other, parts)
+            swapped = isogloss.swap_parts(swapped, donor, parts)
         assert same(swapped, at_once)
 
 
@@ -260,19 +260,19 @@ def test_a_layer_takes_the_place_of_another_layer():
 
 
 def test_modules_of_torch_have_a_part_for_each_child():
-    model, other = (nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)) for _ in range(2))
+    model, donor = (nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)) for _ in range(2))
     assert isogloss.list_parts(model) == {"0": ["0.weight", "0.bias"], "1": ["1.weight", "1.bias"]}
-    swapped = isogloss.swap_parts(model, other, ["1"])
+    swapped = isogloss.swap_parts(model, donor, ["1"])
     assert torch.equal(swapped[0].weight, model[0].weight)
-    assert torch.equal(swapped[1].weight, other[1].weight)
+    assert torch.equal(swapped[1].weight, donor[1].weight)
 
 
 def test_a_wrapped_model_has_its_parts():
-    model, other = (nn.Sequential(tagger(seed=seed), nn.Linear(2, 2)) for seed in (0, 1))
+    model, donor = (nn.Sequential(tagger(seed=seed), nn.Linear(2, 2)) for seed in (0, 1))
     assert set(isogloss.list_parts(model)) == {*isogloss.list_parts(model[0]), "1"}
-    swapped = isogloss.swap_parts(model, other, ["layer 1", "1"])
-    expected = isogloss.swap_parts(model[0], other[0], ["layer 1"])
-    assert same(swapped[0], expected) and same(swapped[1], other[1])
+    swapped = isogloss.swap_parts(model, donor, ["layer 1", "1"])
+    expected = isogloss.swap_parts(model[0], donor[0], ["layer 1"])
+    assert same(swapped[0], expected) and same(swapped[1], donor[1])
 
 
 # Removals
@@ -346,25 +346,25 @@ def test_without_attention_a_word_does_not_see_its_neighbours():
 
 def test_random_directions_are_as_long_as_the_swap_row_by_row():
     model = tagger()
-    other = tagger(seed=1)
+    donor = tagger(seed=1)
     with torch.no_grad():  # A subword that was not trained.
-        other.base_model.embeddings.word_embeddings.weight[4] = model.get_input_embeddings().weight[4]
-    perturbed = isogloss.perturb_parts(model, other, ["all"], seed=3)
+        donor.base_model.embeddings.word_embeddings.weight[4] = model.get_input_embeddings().weight[4]
+    perturbed = isogloss.perturb_parts(model, donor, ["all"], seed=3)
     for name, weight in each(model.named_parameters()):
         moved, expected = (
             (model_parameters.get_parameter(name) - weight).reshape(len(weight) if weight.ndim > 1 else 1, -1)
-            for model_parameters in (perturbed, other)
+            for model_parameters in (perturbed, donor)
         )
         torch.testing.assert_close(moved.norm(dim=1), expected.norm(dim=1), rtol=1e-3, atol=1e-5)
     embeddings = perturbed.get_input_embeddings().weight
     assert torch.equal(embeddings[4], model.get_input_embeddings().weight[4])
-    assert not torch.equal(embeddings[5], other.get_input_embeddings().weight[5])
+    assert not torch.equal(embeddings[5], donor.get_input_embeddings().weight[5])
 
 
 def test_random_directions_depend_on_the_seed_and_stay_at_equal_models():
     model = tagger()
-    other = tagger(seed=1)
-    draws = [isogloss.perturb_parts(model, other, ["layer 1"], seed=seed) for seed in (0, 0, 1)]
+    donor = tagger(seed=1)
+    draws = [isogloss.perturb_parts(model, donor, ["layer 1"], seed=seed) for seed in (0, 0, 1)]
     assert same(draws[0], draws[1])
     assert not same(draws[0], draws[2])
     assert same(isogloss.perturb_parts(model, deepcopy(model), ["all"]), model)
@@ -381,10 +381,10 @@ def test_scores_are_those_of_the_changed_models(name):
     assert set(isogloss.list_parts(models["start"])) < set(rows["part"])
     for row in each(rows[rows["change"] != "random"].itertuples()):
         model = models[row.model]
-        other = models["end" if row.model == "start" else "start"]
+        donor = models["end" if row.model == "start" else "start"]
         expected = {
             "none": lambda model=model: model,
-            "swap": lambda model=model, other=other, part=row.part: isogloss.swap_parts(model, other, [part]),
+            "swap": lambda model=model, donor=donor, part=row.part: isogloss.swap_parts(model, donor, [part]),
             "strip": lambda model=model, part=row.part: isogloss.strip_parts(model, [part]),
         }[row.change]()
         assert row.score == total(expected)

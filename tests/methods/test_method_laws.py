@@ -1,5 +1,6 @@
 """Laws of every method: neutral settings, seeds, resuming, and encoders with modules or maps of languages."""
 
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 
@@ -45,6 +46,8 @@ from isogloss.methods.plain import (
 )
 from isogloss.recipes.request import parse_change
 from isogloss.tasks import TASKS
+from isogloss.training import fit
+from isogloss.training.batches_ahead import BatchesAhead
 from isogloss.training.batching import Bucketed
 from isogloss.training.setting import AdjustSetting
 from tiny import lines
@@ -254,6 +257,63 @@ def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
     again = train(method, auxiliary, encoder, tmp_path)
     assert equal(again, whole_training)
     assert again.rows == whole_training.rows
+
+
+def tensors_within(value):
+    """Yield all tensors of a batch, whatever holds them."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors_within(item)
+    elif isinstance(value, dict):
+        yield from tensors_within(list(value.values()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from tensors_within([getattr(value, field.name) for field in fields(value)])
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """Let a thread make all batches ahead, as with a GPU. Return the tensors of each batch that is used."""
+    used = []
+
+    class CheckedBatches(BatchesAhead):
+        def __getitem__(self, step):
+            batch = super().__getitem__(step)
+            used.append([tensor.data_ptr() in pinned for tensor in tensors_within(batch)])
+            return batch
+
+    pinned = {}
+
+    def pin_memory(tensor):
+        copy = tensor.clone()
+        pinned[copy.data_ptr()] = copy  # Kept, so that no other tensor gets its address.
+        return copy
+
+    @contextmanager
+    def made_ahead(batches, device):
+        checked = CheckedBatches(batches)
+        yield checked
+        checked.stop()
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin_memory)
+    monkeypatch.setattr(fit, "made_ahead", made_ahead)
+    return used
+
+
+@pytest.mark.slow
+@EACH_LOSS
+def test_batches_that_a_thread_makes_give_the_same_model_to_the_bit(
+    name, train_once, bert_folder, ahead, tmp_path
+):
+    method, auxiliary, _ = FINE_TUNING[name]
+    plain_training = train_once(method, auxiliary, bert_folder)
+    ahead.clear()
+    training = train(method, auxiliary, bert_folder, tmp_path)
+    assert ahead and all(all(batch) for batch in ahead)
+    assert any(ahead)
+    assert equal(training, plain_training)
+    assert training.rows == plain_training.rows
 
 
 # Less memory.
@@ -530,6 +590,18 @@ def test_an_adjustment_that_was_interrupted_ends_as_if_it_was_not(
     again = adjust_encoder(method, bert_folder)
     assert equal(again.model, whole_training.model)
     assert again.rows == whole_training.rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINED)
+def test_pairs_that_a_thread_collates_give_the_same_encoder_to_the_bit(
+    name, bert_folder, adjust_encoder, request
+):
+    plain_training = adjust_encoder(ADJUSTING[name], bert_folder, "plain")
+    ahead = request.getfixturevalue("ahead")
+    training = adjust_encoder(ADJUSTING[name], bert_folder)
+    assert ahead and all(batch and all(batch) for batch in ahead)
+    assert equal(training.model, plain_training.model)
 
 
 @pytest.mark.slow

@@ -95,6 +95,23 @@ def test_only_every_other_step_has_the_term(make, bert_folder):
     assert sum(share for _, share in parts) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("form", ["contrast", "mean", "sum"])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_parts_for_several_processes_have_the_loss_of_the_whole_batch(make, bert_folder, form, count):
+    setting = make()
+    task = TASKS["upos"]
+    tokenizer = load_tokenizer(bert_folder)
+    model = task.head(bert_folder, seed=1).eval()
+    plain = [collate(task.encode(setting.train("en")[:6], tokenizer), padding=tokenizer.pad_token_id)]
+    term = make_term(form=form).prepare(setting, model, tokenizer, 4)
+    batches, compute_loss = with_auxiliary(plain, task.loss, term)
+    whole = batches[0]
+    parts = whole.parts(count)
+    expected = compute_loss(model, whole).item()
+    shared = sum(compute_loss(model, part).item() * share for part, share in parts)
+    assert shared == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.slow
 def test_without_weight_or_a_step_it_is_plain_fine_tuning_to_the_bit(make):
     plain = SourceOnly().train(make())

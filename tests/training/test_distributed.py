@@ -34,7 +34,8 @@ def test_a_process_that_was_started_alone_is_the_first_of_one():
 def test_alone_gradients_stay_as_they_are():
     model = toy()
     model[0].weight.grad = torch.ones_like(model[0].weight)
-    Copies(model).sum_gradients()
+    with Copies(model).gradients_summed(during_pass=True):
+        pass
     assert torch.equal(model[0].weight.grad, torch.ones_like(model[0].weight))
     assert model[0].bias.grad is None
 

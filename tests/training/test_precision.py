@@ -2,15 +2,21 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from toys import UPDATES, Drawn, loss, toy
 
+from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_masked_lm
+from isogloss.training import precision
+from isogloss.training.fit import fit
 from isogloss.training.precision import (
+    PRECISIONS,
     _trim,
     autocast,
     faster,
@@ -20,6 +26,7 @@ from isogloss.training.precision import (
     release_memory,
     resolved_precision,
     scoring,
+    tf32_products,
 )
 
 CPU = torch.device("cpu")
@@ -158,3 +165,58 @@ def test_another_c_library_is_no_error(monkeypatch):
     _trim.cache_clear()
     assert release_memory() is None
     _trim.cache_clear()
+
+
+@pytest.fixture
+def ampere(monkeypatch):
+    """Let this machine's processor pass for a GPU with TF32."""
+    monkeypatch.setattr(precision, "computes", lambda device, name: True)
+
+
+def products_setting():
+    return torch.backends.cuda.matmul.fp32_precision, torch.backends.cuda.matmul.allow_tf32
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_products_are_in_tf32_only_where_it_is_named_and_only_meanwhile(name, ampere):
+    before = products_setting()
+    with pytest.raises(ValueError, match="amid"), tf32_products(CPU, name):
+        assert products_setting() == (("tf32", True) if name == "tf32" else before)
+        raise ValueError("amid a training")
+    assert products_setting() == before
+
+
+def test_a_setting_of_the_caller_stays(ampere):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        with tf32_products(CPU, "tf32"):
+            pass
+        assert products_setting() == ("tf32", True)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.fp32_precision = "none"
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "hip", "expected"),
+    [
+        ("cpu", (9, 0), None, False),
+        ("cuda", (7, 5), None, False),
+        ("cuda", (8, 0), None, True),
+        ("cuda", (9, 0), None, True),
+        ("cuda", (9, 0), "6.2", False),
+    ],
+)
+def test_tf32_needs_a_gpu_from_ampere_on(device, capability, hip, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    assert precision.computes(torch.device(device), "tf32") is expected
+
+
+def test_tf32_is_refused_on_a_processor_by_trainings_and_scores():
+    advice = r'precision = "tf32".*this device is cpu.*"float32", or "auto"'
+    with pytest.raises(ConfigError, match=advice):
+        fit(toy(), Drawn(), loss, updates=replace(UPDATES, precision="tf32"), seed=0)
+    with pytest.raises(ConfigError, match=advice), scoring(toy(), "tf32"):
+        pass
+    assert not torch.is_inference_mode_enabled()

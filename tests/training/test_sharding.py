@@ -146,8 +146,8 @@ def measure_shares(rank, folder):
     shares = Shards(network)
     optimizer = adamw(network, HOW)
     batch, _ = parts_of(Texts()[0], 2, "a test")[rank]
-    shares.loss(lambda item: masked_lm_loss(item, batch)).backward()
-    shares.sum_gradients()
+    with shares.gradients_summed(during_pass=True):
+        shares.loss(lambda item: masked_lm_loss(item, batch)).backward()
     optimizer.step()
     trained_parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
     held_values = [

@@ -21,7 +21,7 @@ class AlignSetting:
     """Folder or name of an encoder. Empty for an aligner that needs none."""
 
     precision: str = "auto"
-    """Precision of the encoder: auto, float32 or bfloat16."""
+    """Precision of the encoder: auto, float32, tf32 or bfloat16."""
 
     on_progress: OnProgress = no_progress
 

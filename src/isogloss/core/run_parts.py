@@ -18,6 +18,9 @@ from isogloss.core.errors import ConfigError
 Whole = Annotated[int, Strict()]
 """A whole number. True, false and texts are refused."""
 
+Precision = Literal["auto", "float32", "tf32", "bfloat16"]
+"""Precision of a computation. auto is float32 or bfloat16, whichever is faster on a machine."""
+
 Count = Annotated[int, Strict(), Ge(0)]
 """A number of things, possibly none."""
 
@@ -97,7 +100,7 @@ def parts_within(value: object) -> Iterator[object]:
 
 
 def precision_of(value: object) -> str:
-    """Return the precision of a method or an optimization: auto, float32 or bfloat16.
+    """Return the precision of a method or an optimization (``Precision``).
 
     Default, for parts without such a field: auto.
     """
@@ -277,8 +280,9 @@ class Updates:
     """Whether updates on batches of one shape become a CUDA graph, launched at once: for small encoders and
     short rows, whose kernels take less time than their launches. Rows are padded to few shapes. The result is
     the same within rounding. Default: no. Batches of pairs, trees and spans are computed as usual."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """auto (measured once per machine), float32 or bfloat16."""
+    precision: Precision = "auto"
+    """auto (float32 or bfloat16, measured once per machine), float32, bfloat16, or tf32: float32 with factors
+    rounded to 10 bits. Only GPUs from NVIDIA's Ampere on compute in tf32."""
     checkpoint_every: Count = 200
     """Steps between checkpoints. 0 for none. The first is written after a minute at the latest. Later ones
     are skipped while they would take more than 2 % of the time. SIGTERM writes one in any case."""

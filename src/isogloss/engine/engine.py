@@ -207,10 +207,15 @@ def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
     for run in runs:
         precision = context.resolve_precision(run.precision)
         if not computes(device(), precision):
-            raise ConfigError(
+            reason = (
                 f"{context.store.root / PRECISION}: run {identity(run)} is computed in {precision}, as the "
-                f"others of this folder, and this GPU has no units for it. Use another machine, or set "
-                f'precision = "float32" in the recipe.'
+                f"others of this folder"
+                if run.precision == "auto"
+                else f'precision = "{precision}": run {identity(run)} asks for it'
+            )
+            raise ConfigError(
+                f"{reason}, and this machine ({device().type}) has no units for it. Use another machine, or "
+                f'set precision = "float32" in the recipe.'
             )
 
 

@@ -20,12 +20,11 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.core.run_parts import Positive, Whole
+from isogloss.core.run_parts import Positive, Precision, Whole
 from isogloss.encoders.added.active_language import active_language
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
-from isogloss.training.precision import Precision
 from isogloss.training.states import (
     Pooling,
     StateOptions,

@@ -109,7 +109,7 @@ class Run(Named):
 
     @property
     def precision(self) -> str:
-        """Requested precision: auto, float32 or bfloat16."""
+        """Requested precision (``Precision``)."""
         return "auto" if self.hyperparameters is None else precision_of(self.hyperparameters)
 
     @property

@@ -66,6 +66,11 @@ class Whole(Protocol):
     is_whole: bool
 
 
+def is_whole(batch: object) -> bool:
+    """Return whether each process computes a batch in full."""
+    return isinstance(batch, Whole) and batch.is_whole
+
+
 def parts_of(batch: object, count: int, user: str) -> Sequence[tuple[Movable, float | None]]:
     """Split a batch of ``user`` into at most ``count`` parts.
 

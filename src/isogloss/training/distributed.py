@@ -162,18 +162,17 @@ class Copies:
         """Return a loss computed with the model."""
         return compute(self._model)
 
-    def sum_gradients(self) -> None:
-        """Sum gradients over all processes. Parameters without a gradient in all processes keep none."""
+    @contextmanager
+    def gradients_summed(self, *, during_pass: bool) -> Iterator[None]:
+        """Sum gradients over all processes when the context ends (see ``gradient_sums``)."""
         if world_size() == 1:
+            yield
             return
+        from isogloss.training.gradient_sums import gradients_summed
+
         weights = [weight for weight in self._model.parameters() if weight.requires_grad]
-        has_gradient = torch.tensor([float(weight.grad is not None) for weight in weights])
-        for weight, is_used in zip(
-            weights, all_reduced(has_gradient.to(weights[0].device)).tolist(), strict=True
-        ):
-            if is_used:
-                weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
-                torch.distributed.all_reduce(weight.grad)
+        with gradients_summed(weights, during_pass=during_pass):
+            yield
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
         """Compute a value in the main process while the others wait, and return it in all."""
@@ -232,11 +231,13 @@ class Shards:
                 weight.grad = torch.zeros((), dtype=weight.dtype, device=weight.device).expand_as(weight)
         return value
 
-    def sum_gradients(self) -> None:
-        """Clear the gradients of weights that no process used in this update.
+    @contextmanager
+    def gradients_summed(self, *, during_pass: bool) -> Iterator[None]:  # noqa: ARG002 (they always are)
+        """Clear the gradients of weights that no process used in this update when the context ends.
 
         All others are already summed.
         """
+        yield
         use_counts = all_reduced(self._used.to(own_device())).tolist()
         for weight, is_used in zip(self._trained, use_counts, strict=True):
             weight.grad = weight.grad if is_used else None

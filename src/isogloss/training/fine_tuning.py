@@ -27,7 +27,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import UNLABELLED
 from isogloss.tasks.task import Task
-from isogloss.training.batching import Batches, BatchesByStep, Bucketed, Movable, parts_of
+from isogloss.training.batching import Batches, BatchesByStep, Bucketed, Movable, is_whole, parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
@@ -111,9 +111,17 @@ class _BatchPair:
         return _BatchPair(main, auxiliary)
 
     def parts(self, count: int) -> "list[tuple[_BatchPair, float | None]]":
-        """Split both batches, the main one first, so that its dropout is the same as without the term."""
+        """Split both batches, the main one first, so that its dropout is the same as without the term.
+
+        An auxiliary batch whose parts would have a different loss is computed in full ``count`` times, since
+        each process computes one of the parts.
+        """
         main = parts_of(self.main, count, "fine-tuning")
-        auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss") if self.auxiliary else []
+        auxiliary: Sequence[tuple[Movable, float | None]] = []
+        if self.auxiliary and is_whole(self.auxiliary):
+            auxiliary = [(self.auxiliary, 1 / count)] * count
+        elif self.auxiliary:
+            auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss")
         return [
             *((_BatchPair(part, None), share) for part, share in main),
             *((_BatchPair(None, part), share) for part, share in auxiliary),

@@ -22,7 +22,8 @@ from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.computation import quick_dropout, recomputed_layers
 from isogloss.encoders.family import freeze, thaw, unfrozen_parameters
-from isogloss.training.batching import Batches, Movable, Whole, parts_of
+from isogloss.training.batches_ahead import made_ahead
+from isogloss.training.batching import Batches, Movable, is_whole, parts_of
 from isogloss.training.captured import Captured, Rounded
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
@@ -39,7 +40,7 @@ from isogloss.training.distributed import (
     world_size,
 )
 from isogloss.training.optimizer import adamw, move_uphill, rate_schedule, set_rate
-from isogloss.training.precision import autocast, device, release_memory, resolved_precision
+from isogloss.training.precision import autocast, device, release_memory, resolved_precision, tf32_products
 
 LOG_EVERY = 20
 """Steps between checks of the loss: often enough to stop early, rarely enough not to wait for a GPU."""
@@ -156,7 +157,14 @@ class _Training:
         generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
         # Each step sets its own seed, so the process's random state is restored afterwards.
         random_state = torch.random.fork_rng(devices=generators, enabled=self.seed is not None)
-        with quick_dropout(self.model), random_state, uninterruptible(), self._checkpoints_finished():
+        with (
+            quick_dropout(self.model),
+            random_state,
+            tf32_products(self.device, self.precision),
+            uninterruptible(),
+            made_ahead(self.batches, self.device) as self.batches,
+            self._checkpoints_finished(),
+        ):
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
@@ -210,10 +218,13 @@ class _Training:
         self._move()
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
-    def _compute_gradients(self, parts: Iterable[_BatchPart]) -> list[Tensor]:
+    def _compute_gradients(self, parts: Sequence[_BatchPart]) -> list[Tensor]:
         """Compute a batch's gradients, with the same dropout on each call, and return its parts' losses."""
-        losses = [self._backward(part) for part in parts]
-        self.replica.sum_gradients()
+        losses = [self._backward(part) for part in parts[:-1]]
+        # The loss of a whole batch exchanges numbers between processes itself.
+        during_pass = not any(is_whole(part.batch) for part in parts)
+        with self.replica.gradients_summed(during_pass=during_pass):
+            losses += [self._backward(part) for part in parts[-1:]]
         return losses
 
     def _update_on_batch(self, batch: Movable) -> Tensor:
@@ -235,7 +246,7 @@ class _Training:
         batch = self.batches[step]
         processes = world_size()
         count = -(-(self.updates.accumulation or 1) // processes) * processes
-        if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
+        if count == 1 or is_whole(batch):
             yield _BatchPart(batch, self._derive_seed(step), 1 / processes)
             return
         part_index = -1

@@ -37,7 +37,7 @@ from isogloss.training.batching import Movable
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback, Loss
 from isogloss.training.length_batches import by_length
-from isogloss.training.precision import autocast
+from isogloss.training.precision import autocast, tf32_products
 
 CHUNK = 1 << 22
 """Numbers converted to float64 at a time: 32 MB, regardless of the size of an embedding table."""
@@ -349,6 +349,7 @@ def _loss_shares(
     device = next(model.parameters()).device
     total = sum(terms for _, terms in batches)
     for batch, terms in batches:
-        with autocast(device, precision):
+        # TF32 is a setting of the process, so it must not last beyond the yield: gradients are in float32.
+        with tf32_products(device, precision), autocast(device, precision):
             mean = loss(model, batch.to(device))
         yield mean * (terms / max(1, total))

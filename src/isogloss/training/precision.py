@@ -8,15 +8,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import nn
 
+from isogloss.core.errors import ConfigError
+from isogloss.core.run_parts import Precision
 from isogloss.training.distributed import is_sharded
 
-Precision = Literal["auto", "float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+TF32 = "tf32"
+"""Precision of the matrix units of NVIDIA's GPUs from Ampere on: float32 with factors rounded to 10 bits."""
+
+AMPERE = (8, 0)
+"""CUDA's number for the oldest GPUs with TF32."""
+
 MIN_SPEEDUP = 1.5
 """bfloat16 must multiply this many times faster to be chosen, because conversions reduce the gain."""
 
@@ -46,6 +53,12 @@ def measured_precision(device: str) -> str:
 
 def computes(device: torch.device, precision: str) -> bool:
     """Return whether a device has units for a precision. Older GPUs only emulate bfloat16."""
+    if precision == TF32:
+        return (
+            device.type == "cuda"
+            and torch.version.hip is None
+            and torch.cuda.get_device_capability(device) >= AMPERE
+        )
     if precision != "bfloat16" or device.type != "cuda":
         return True
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))
@@ -66,6 +79,7 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
     device = next(model.parameters()).device
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
+        contexts.enter_context(tf32_products(device, precision))
         if resolved_precision(precision, device) == "bfloat16":
             contexts.enter_context(matrices_converted(model, torch.bfloat16))
         contexts.enter_context(autocast(device, precision))
@@ -92,6 +106,31 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
     finally:
         for layer, parts in zip(layers, original, strict=True):
             layer.weight, layer.bias = parts
+
+
+@contextmanager
+def tf32_products(device: torch.device, precision: str) -> Iterator[None]:
+    """Multiply float32 matrices in TF32 in this context if that is the precision.
+
+    The setting is one of the process, so other threads multiply in TF32 meanwhile. Raises ConfigError on a
+    device without TF32.
+    """
+    if precision != TF32:
+        yield
+        return
+    if not computes(device, TF32):
+        raise ConfigError(
+            f'precision = "{TF32}": only GPUs from NVIDIA\'s Ampere on compute in it, and this device is '
+            f'{device.type}. Set precision = "float32", or "auto".'
+        )
+    products = torch.backends.cuda.matmul
+    precision_before = products.fp32_precision
+    products.allow_tf32 = True  # Sets both names of the setting, so that others can read either.
+    try:
+        yield
+    finally:
+        products.allow_tf32 = precision_before == TF32
+        products.fp32_precision = precision_before
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

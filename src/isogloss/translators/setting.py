@@ -23,7 +23,7 @@ class TranslateSetting:
     folder: Path
     """A work folder, in which translations are stored."""
     precision: str = "auto"
-    """Precision of the model: auto, float32 or bfloat16."""
+    """Precision of the model: auto, float32, tf32 or bfloat16."""
     total: int = 0
     """Number of texts, for progress. 0 if unknown."""
     on_progress: OnProgress = no_progress

@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, add_locatio
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
+from isogloss.core.run_parts import Precision
 from isogloss.core.tag_schemes import normalize_tags
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
@@ -27,7 +28,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import ALL_TASKS, find_task, task_names
 from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.precision import Precision, device
+from isogloss.training.precision import device
 from isogloss.using.extensions import find_action
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import FileEntry, InputForm

@@ -30,6 +30,7 @@ from isogloss.core.run_parts import (
     NESTED,
     Count,
     Positive,
+    Precision,
     Rate,
     Updates,
     Weight,
@@ -308,7 +309,7 @@ class Procrustes(Adjustment):
     drop_identical: bool = False
     """Whether to skip words with the same spelling in both languages."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
 
     _nested = nested_fields()
@@ -340,7 +341,7 @@ class Centring(Adjustment):
     reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
     """Units that are averaged (words or sentences) and the states that represent them."""
 
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
 
     _nested = nested_fields()

@@ -11,7 +11,7 @@ from isogloss.aligners.setting import AlignSetting
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.progress import OnProgress
-from isogloss.core.run_parts import Whole, with_fields
+from isogloss.core.run_parts import Precision, Whole, with_fields
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.formats.word_links import Symmetrization, pair_words
 from isogloss.data.projection.words import project_tags
@@ -22,7 +22,6 @@ from isogloss.functional.bitext import Links, translations
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence
-from isogloss.training.precision import Precision
 
 STATISTICAL = "fast-align"
 """The aligner without a model."""

@@ -23,13 +23,12 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
-from isogloss.core.run_parts import Positive, Whole
+from isogloss.core.run_parts import Positive, Precision, Whole
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.projection.example_texts import texts_of
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.states import States, StatesLike, choose_layer, read_states, states
 from isogloss.similarity.nearest import SIMILARITY_TOLERANCE, directions
-from isogloss.training.precision import Precision
 
 NEIGHBOURS = 5
 """Neighbours of an item in the paper."""

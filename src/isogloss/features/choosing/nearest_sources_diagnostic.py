@@ -14,7 +14,7 @@ from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.features.choosing.rows import NearestSourceRow
 
 if TYPE_CHECKING:
-    from isogloss.training.precision import Precision
+    from isogloss.core.run_parts import Precision
 
 
 @dataclass(frozen=True, kw_only=True)

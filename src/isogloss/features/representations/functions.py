@@ -17,7 +17,7 @@ from torch import Tensor
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.core.run_parts import Count, Positive, Whole
+from isogloss.core.run_parts import Count, Positive, Precision, Whole
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.features.representations.geometry import (
     language_variance_share,
@@ -45,7 +45,6 @@ from isogloss.functional.states import (
     states,
 )
 from isogloss.similarity.nearest import directions, retrieval_accuracy
-from isogloss.training.precision import Precision
 from isogloss.training.states import (
     OTHER_POOLING,
     Pooling,

@@ -18,7 +18,7 @@ from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, add_location
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
-from isogloss.core.run_parts import Whole
+from isogloss.core.run_parts import Precision, Whole
 from isogloss.data.formats.word_links import pair_words
 from isogloss.features.word_distance.word_pairs import (
     Counts,
@@ -36,7 +36,6 @@ from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, States, read_layers, refuse_settings
 from isogloss.metrics.ranks import separation
-from isogloss.training.precision import Precision
 from isogloss.training.states import Words, layers_once
 
 LONGEST = 64
