@@ -59,6 +59,7 @@ MADE = {
     "innerHTML": "of scripts",
     "search.html": "an address of Sphinx",
     "Traceback": "of Python",
+    "FieldInfo": "of pydantic",
     "pretrain.lines": "a field of a table",
     "is el": "a rule for lemmas",
     "60.0 ±": "a number",
