@@ -29,9 +29,9 @@ from isogloss.encoders.computation import offer_explicit_attention
 from isogloss.encoders.families import family_of
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import load_masked_lm, load_model, load_whole
-from isogloss.encoders.new_subwords import add_embeddings
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.pretraining.new_subwords import add_embeddings
 
 OWN = ("feed-forward", "attention", "adapter", "embedding")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])

@@ -11,9 +11,10 @@ from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.described_corpora.corpus import DescribedCorpus
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.peft.methods import LoRA
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.features.translation.modelling import TranslationModelling
 from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.features.x_mixup.method import XMixup
@@ -23,7 +24,6 @@ from isogloss.runs.adjust import Adjust
 from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import peak_memory
 from isogloss.training.memory import PROGRAM

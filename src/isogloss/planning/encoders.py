@@ -1,27 +1,41 @@
 """Plan the encoders of a recipe: existing ones, pretrained ones and adjusted ones."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+from typing import Protocol, cast
 
 from isogloss.core.errors import ConfigError, add_location, check_named, did_you_mean, unknown_name
+from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
-from isogloss.encoders.initial import check_attention
+from isogloss.encoders.prepared import check_attention
 from isogloss.methods import ADJUSTMENTS
 from isogloss.planning.alignments import AlignmentRequest, alignments, links_subwords
-from isogloss.planning.pretraining import planned_pretraining
+from isogloss.planning.recipe_tables import find_planner
 from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folder, on_hub
-from isogloss.runs.run import Encoder
+from isogloss.runs.run import Encoder, Run
 from isogloss.training.setting import Adjustment
 
 ORIGINAL = "original"
 """Label of encoders that were not adjusted."""
 
 ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adjustment, noun="adjustment")
+
+
+class PlanPretraining(Protocol):
+    """The planner of [encoder.pretrain]."""
+
+    def __call__(
+        self, table: PretrainTable, starts: Mapping[int, Encoder | None], align: Table, sources: Sources
+    ) -> Sequence[Encoder]:
+        """Build an encoder for each seed. It is new, or trained further from the start of the seed.
+
+        ``align`` is the recipe's [align] table. Raises ConfigError for what cannot be trained.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,8 +280,8 @@ def _encoders(
         refuse_empty_or_twice(seeds, ".seed")
         with add_location(".start"):
             starts = {seed: _start(table, seed, existing) for seed in seeds}
-        runs = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
-    return [replace(runs[start], seed=seed) for seed, start in starts.items()]
+        plan = cast(PlanPretraining, find_planner("pretrain"))
+        return list(plan(table, starts, align, sources))
 
 
 def _existing_encoder(entry: EncoderTable) -> Pretrained:
@@ -339,3 +353,16 @@ def _seed_among(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | N
         if len(set(other_seeds)) > 1:
             return adjustment_seed, frozenset(other_seeds)
     return pretraining_seed, frozenset()
+
+
+def list_unreplicated(runs: Iterable[Run]) -> list[str]:
+    """Warn that the effect of chance is unknown, if compared encoders have one pretraining seed each."""
+    encoders = [run for run in runs if isinstance(run, Encoder) and not run.exists and run.base is None]
+    kinds = {identity(encoder.seedless()) for encoder in encoders}
+    if len(encoders) < 2 or len(kinds) < len(encoders):
+        return []
+    return [
+        f"{len(encoders)} encoders are pretrained with one seed each: that decides nothing about the ways to "
+        "pretrain, since every claim that compares encoders stays undecided. Three seeds or more decide: "
+        "--set pretrain.seed=[0,1,2]."
+    ]

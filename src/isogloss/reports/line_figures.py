@@ -89,11 +89,6 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
-def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
-    return rows.assign(whose=rows["language"].astype(object).fillna("").replace("", "all languages"))
-
-
 def bitext_sizes(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of adjustments by number of translations, and scores of the original encoder.
 
@@ -126,38 +121,11 @@ LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"),
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
 
-def _name_languages(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(whose=rows["language"].map(language))
-
-
 def _select_adjusted(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")]
 
 
 LINE_FIGURES = (
-    LineFigure(
-        section="training",
-        frame="training-steps",
-        name="pretraining",
-        title="Pretraining",
-        caption="Loss (nats per masked subword) by step, mean over seeds; band: one standard deviation.",
-        panels=("encoder.label",),
-        lines=replace(LOSS, color="whose", band=True),
-        choose=_pretraining,
-    ),
-    LineFigure(
-        section="training",
-        frame="perplexity",
-        name="perplexity",
-        title="Perplexity on held-out text",
-        caption=(
-            "Perplexity of masked subwords by epoch, mean over seeds. It is per subword: only encoders with "
-            "one vocabulary can be compared."
-        ),
-        panels=("whose",),
-        lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
-        choose=_name_languages,
-    ),
     LineFigure(
         section="training",
         frame="training-steps",
