@@ -149,7 +149,7 @@ def list_names(path: Path) -> list[str]:
 
 MISSING = (
     *("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align"),
-    *("hub", "descriptions", "export", "--track", "translate", "pretrain"),
+    *("hub", "descriptions", "export", "--track", "translate", "pretrain", "adjust"),
 )
 """Names of diagnostics, functions, tables of a recipe, sources, actions and options that features add."""
 
@@ -207,6 +207,7 @@ for find in (
     lambda: check_trackers(["mlflow"]),
     lambda: plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}}),
     lambda: plan_recipe(recipe, changes={"encoder": {"pretrain": {"text": ["wiki"], "languages": ["en"]}}}),
+    lambda: plan_recipe(recipe, changes={"adjust": [{"name": "centring", "bitext": "b", "pairs": ["en-sw"]}]}),
 ):
     try:
         find()

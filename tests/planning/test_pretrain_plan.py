@@ -9,9 +9,9 @@ import pytest
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.pretraining.run import HELD_OUT_INTERVAL, Pretrain, PretrainingText
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from says import says

@@ -9,6 +9,7 @@ from isogloss.data.corpora.own import KNOWN
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.described_corpora.corpus import DescribedCorpus
 from isogloss.features.meta_learning.method import MetaLearning
@@ -20,7 +21,6 @@ from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.plain import SourceOnly
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure

@@ -182,8 +182,8 @@ class Pretrain(Encoder):
 
     def make(self, context: RunContext) -> RunResult:
         """Train on text, and save the encoder."""
-        from isogloss.encoders.added.added_weights import parameter_counts
         from isogloss.encoders.saving import save_model
+        from isogloss.features.pretraining.parameters import parameter_counts
         from isogloss.training.distributed import is_main_process
 
         def translations(source: str, second: str) -> Iterator[Translation]:

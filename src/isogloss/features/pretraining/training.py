@@ -12,7 +12,6 @@ from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
@@ -28,6 +27,7 @@ from isogloss.features.pretraining.new_subwords import (
     word_translations,
 )
 from isogloss.features.pretraining.new_tokenizers import read_tokenizer, train_tokenizer
+from isogloss.features.pretraining.parameters import module_parameters
 from isogloss.features.pretraining.starts import (
     dropout_rates,
     load_text_tokenizer,
