@@ -44,7 +44,7 @@ from torch.profiler import ProfilerActivity, profile
 import isogloss
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.initial import config_of
+from isogloss.features.pretraining.starts import config_of
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.tagging import UPOS

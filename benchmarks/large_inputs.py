@@ -254,7 +254,7 @@ def read_text_by_datasets(path: Path) -> int:
 def encode_text(path: Path) -> int:
     """Write the stream of subwords of a masked LM."""
     from isogloss.data.files import disk_file
-    from isogloss.tasks.masked_lm import write_stream
+    from isogloss.features.pretraining.streams import write_stream
 
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         lines = (line for _, line in disk_file(path).lines())

@@ -14,7 +14,7 @@ import torch
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import TaggedSentence
-from isogloss.encoders.initial import new_encoder
+from isogloss.features.pretraining.starts import new_encoder
 from isogloss.encoders.saving import save_model
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import UPOS

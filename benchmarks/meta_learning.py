@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from isogloss.core.run_parts import Architecture, Modules
-from isogloss.encoders.initial import new_encoder
+from isogloss.features.pretraining.starts import new_encoder
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

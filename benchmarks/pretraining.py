@@ -36,9 +36,10 @@ from transformers.utils import logging
 
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.initial import new_encoder
+from isogloss.features.pretraining.starts import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from isogloss.tasks.masked_lm import TextStream, write_stream
+from isogloss.tasks.masked_lm import TextStream
+from isogloss.features.pretraining.streams import write_stream
 from isogloss.training.fit import fit
 from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speeds, resolved_precision

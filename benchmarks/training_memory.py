@@ -24,8 +24,8 @@ from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.computation import fastest_attention
-from isogloss.encoders.initial import set_dropout
-from isogloss.encoders.initial import config_of
+from isogloss.features.pretraining.starts import set_dropout
+from isogloss.features.pretraining.starts import config_of
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss

@@ -3,7 +3,7 @@
 import random
 
 from isogloss.core.run_parts import Architecture, with_fields
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
 from isogloss.training.setting import TextSetting
 from made_up import TEXT
 

@@ -25,7 +25,6 @@ from isogloss.reports.verdicts import Claim
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.tasks.tagging import merge_windows
 from isogloss.training.fine_tuning import fine_tune
-from isogloss.training.pretraining import begin_pretraining, train_on_text
 from isogloss.training.setting import (
     Adjustment,
     AdjustSetting,
@@ -38,6 +37,7 @@ from isogloss.training.setting import (
     Trained,
     language_pairs,
 )
+from isogloss.training.text_training import begin_pretraining, train_on_text
 
 
 @dataclass(frozen=True)

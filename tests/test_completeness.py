@@ -17,6 +17,7 @@ from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.features.translation.planning import TrainTable, TranslateTable
 from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
@@ -24,7 +25,6 @@ from isogloss.recipes.recipe import EncoderTable, GridTable, MeasureTable, Metho
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.tasks import ALL_TASKS
 from isogloss.translators import TRANSLATORS

@@ -36,6 +36,7 @@ from isogloss.reports.sections import PARTS
 from isogloss.runs.trackers import TRACKERS
 from isogloss.store import STORES
 from isogloss.tasks import TASKS
+from isogloss.training.text_training import TEXT_TRAINING
 from isogloss.translators import TRANSLATORS
 from isogloss.using.extensions import ACTIONS, PREDICTORS
 
@@ -64,6 +65,7 @@ TABLES = {
     "rows": ROWS,
     "stores": STORES,
     "tasks": TASKS,
+    "text-training": TEXT_TRAINING,
     "trackers": TRACKERS,
     "translation-training": TRANSLATION_TRAINING,
     "translators": TRANSLATORS,
@@ -147,7 +149,7 @@ def list_names(path: Path) -> list[str]:
 
 MISSING = (
     *("mining", "cka", "interpolation", "mine", "path", "average", "align", "isogloss.align"),
-    *("hub", "descriptions", "export", "--track", "translate"),
+    *("hub", "descriptions", "export", "--track", "translate", "pretrain", "adjust"),
 )
 """Names of diagnostics, functions, tables of a recipe, sources, actions and options that features add."""
 
@@ -204,6 +206,8 @@ for find in (
     lambda: find_action("export"),
     lambda: check_trackers(["mlflow"]),
     lambda: plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}}),
+    lambda: plan_recipe(recipe, changes={"encoder": {"pretrain": {"text": ["wiki"], "languages": ["en"]}}}),
+    lambda: plan_recipe(recipe, changes={"adjust": [{"name": "centring", "bitext": "b", "pairs": ["en-sw"]}]}),
 ):
     try:
         find()

@@ -10,10 +10,11 @@ from each import each
 from isogloss.core.errors import MissingPackageError
 from isogloss.core.identity import identity
 from isogloss.features.claims.four_papers import CLAIMS
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.features.translation import seq2seq
+from isogloss.planning.encoders import list_unreplicated
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain, list_unreplicated
 
 pytestmark = pytest.mark.slow
 

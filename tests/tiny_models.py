@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from isogloss.encoders.saving import save_model
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.features.pretraining.new_tokenizers import train_tokenizer
 from isogloss.features.translation.seq2seq_models import MarianShape, new_marian, train_translation_tokenizer
 
 LINES = (

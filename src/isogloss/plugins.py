@@ -59,7 +59,6 @@ from isogloss.tasks.tagging import Tagging, merge_windows
 from isogloss.tasks.task import Task
 from isogloss.training.fine_tuning import Training, fine_tune, plain_training
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
-from isogloss.training.pretraining import begin_pretraining, train_on_text
 from isogloss.training.setting import (
     Adjustment,
     AdjustSetting,
@@ -77,6 +76,7 @@ from isogloss.training.setting import (
     Trained,
     language_pairs,
 )
+from isogloss.training.text_training import begin_pretraining, train_on_text
 from isogloss.translators.setting import TranslateSetting, Translator
 
 __all__ = [

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from isogloss.core.identity import ID_LENGTH, content, identity
 from isogloss.core.run_parts import Architecture
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.runs.fine_tune import FineTune
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 
 PLAIN = (

@@ -11,8 +11,8 @@ from transformers import AutoModel
 
 from each import each
 from isogloss.core.errors import ConfigError
-from isogloss.encoders.initial import check_attention, prepare_folder
 from isogloss.encoders.loading import load_model
+from isogloss.encoders.prepared import check_attention, prepare_folder
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import for_causal, pair_frame
 from isogloss.encoders.tokenizers import load_tokenizer

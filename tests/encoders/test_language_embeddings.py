@@ -10,13 +10,12 @@ from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import (
     language_parameters,
-    module_parameters,
-    parameter_counts,
     read_language_modules,
     write_language_modules,
 )
 from isogloss.encoders.added.language_modules import add_language, add_modules, modules_of
 from isogloss.encoders.loading import load_whole
+from isogloss.features.pretraining.parameters import module_parameters, parameter_counts
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 12, 8, 5, 3], [2, 5, 6, 9, 3]])
 OTHERS = ("feed-forward", "attention", "adapter", "shared-adapter")

@@ -11,12 +11,7 @@ from transformers import AutoModelForMaskedLM
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import active_language, check_languages
-from isogloss.encoders.added.added_weights import (
-    language_parameters,
-    module_parameters,
-    parameter_counts,
-    shared_parameters,
-)
+from isogloss.encoders.added.added_weights import language_parameters, shared_parameters
 from isogloss.encoders.added.language_modules import (
     add_language,
     add_modules,
@@ -29,9 +24,10 @@ from isogloss.encoders.computation import offer_explicit_attention
 from isogloss.encoders.families import family_of
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import load_masked_lm, load_model, load_whole
-from isogloss.encoders.new_subwords import add_embeddings
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.pretraining.new_subwords import add_embeddings
+from isogloss.features.pretraining.parameters import module_parameters, parameter_counts
 
 OWN = ("feed-forward", "attention", "adapter", "embedding")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])

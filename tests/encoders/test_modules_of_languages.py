@@ -13,10 +13,9 @@ from isogloss.encoders.added.language_layers import (
     Adapter,
     InvertibleAdapter,
     LanguageSwitch,
-    Moments,
-    language_map,
     run_by_language,
 )
+from isogloss.features.adjustment.maps import Moments, language_map
 
 
 def test_a_new_adapter_is_the_identity_to_the_bit():

@@ -11,10 +11,10 @@ from isogloss.core.languages import NAMES, canonical_language
 from isogloss.core.run_parts import Architecture
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.families import family_of
-from isogloss.encoders.initial import new_encoder, set_dropout
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.features.pretraining.new_tokenizers import train_tokenizer
+from isogloss.features.pretraining.starts import new_encoder, set_dropout
 from isogloss.features.translation.seq2seq_models import FLORES, MBART, DirectionCodes, direction_between
 from isogloss.tasks import TASKS
 from made_up import TEXT

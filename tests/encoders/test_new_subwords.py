@@ -9,9 +9,12 @@ import torch
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.data.examples import Translation
 from isogloss.encoders.families import family_of
-from isogloss.encoders.initial import load_text_tokenizer, load_to_continue
+from isogloss.encoders.learned_subwords import write_tokenizer
 from isogloss.encoders.loading import load_masked_lm, load_whole
-from isogloss.encoders.new_subwords import (
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.subwords import split_words
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.pretraining.new_subwords import (
     add_embeddings,
     add_subwords,
     added_subwords,
@@ -19,9 +22,7 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
-from isogloss.encoders.saving import save_model
-from isogloss.encoders.subwords import split_words
-from isogloss.encoders.tokenizers import load_tokenizer, write_tokenizer
+from isogloss.features.pretraining.starts import load_text_tokenizer, load_to_continue
 from made_up import SPANS, TEXT
 
 WORDS = ("sitting", "hatter", "catly", "slowest", "ωμέγα", "αβγ", "ωμω")

@@ -13,10 +13,12 @@ from transformers import AutoConfig
 
 from forked import Forked
 from isogloss.core.errors import ConfigError, StorageError
+from isogloss.encoders.learned_subwords import write_tokenizer
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
-from isogloss.encoders.tokenizers import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.pretraining.new_tokenizers import read_tokenizer, train_tokenizer
 from made_up import TEXT
 
 FAMILIES = ["bert", "xlm-roberta", "deberta-v2", "modernbert", "roberta"]
@@ -60,7 +62,7 @@ def test_the_same_lines_give_the_same_vocabulary(family, trained_tokenizer):
 
 
 PROGRAM = """
-from isogloss.encoders.tokenizers import train_tokenizer
+from isogloss.features.pretraining.new_tokenizers import train_tokenizer
 from test_tokenizers import digests
 print(*digests())
 """

@@ -206,7 +206,7 @@ def test_without_a_link_there_is_no_alignment_loss(start):
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_algorithm_1_in_a_loop_trains_what_the_recipe_trains(tmp_path, recipe, inner_step):
     from isogloss.training import fit
-    from isogloss.training.pretraining import begin_pretraining
+    from isogloss.training.text_training import begin_pretraining
 
     method = with_fields(
         MetaLearning(inner_step=inner_step, validation=0.2, own_learning_rate=2e-3, inner_learning_rate=4e-3),

@@ -7,9 +7,9 @@ from aligned import Slowly, load_in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders.added.active_language import map_states
-from isogloss.encoders.added.language_layers import Moments, language_map
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.adjustment.maps import Moments, language_map
 from isogloss.features.adjustment.methods import language_maps
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.states import sentence_states

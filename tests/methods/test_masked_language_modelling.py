@@ -12,8 +12,8 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.features.masked_language_modelling import methods as module
-from isogloss.training import pretraining
+from isogloss.features.pretraining import methods as module
+from isogloss.features.pretraining import training as pretraining
 from isogloss.training.batching import TextBatches
 from made_up_text import LETTERS, METHOD, line, lines, text_setting
 from trained import equal, interrupt_batches, weights

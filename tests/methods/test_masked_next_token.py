@@ -6,12 +6,13 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.encoders.added.added_weights import module_parameters
-from isogloss.encoders.initial import load_to_continue, prepare_folder
 from isogloss.encoders.loading import load_model
+from isogloss.encoders.prepared import prepare_folder
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling, MaskedNextToken
+from isogloss.features.pretraining.methods import MaskedLanguageModelling, MaskedNextToken
+from isogloss.features.pretraining.parameters import module_parameters
+from isogloss.features.pretraining.starts import load_to_continue
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from made_up_text import TINY, further
 from trained import equal, weights

@@ -18,7 +18,7 @@ from isogloss.features.meta_learning.algorithm import MetaBatches, MetaLearningM
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
-from isogloss.training.pretraining import begin_pretraining
+from isogloss.training.text_training import begin_pretraining
 from made_up_text import TINY, lines, text_setting
 from trained import equal, interrupt_batches, weights
 

@@ -16,7 +16,6 @@ from isogloss.encoders.added.active_language import LanguageMaps, language_maps_
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules, modules_of
-from isogloss.encoders.initial import set_dropout
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -31,6 +30,7 @@ from isogloss.features.averaging.method import Average
 from isogloss.features.consistency.method import Consistency, ModelConsistency
 from isogloss.features.multi_task.term import MultiTask
 from isogloss.features.peft.methods import LoRA, LotteryTicket, TaskAdapter
+from isogloss.features.pretraining.starts import set_dropout
 from isogloss.features.regularization.terms import L2SP, R3F
 from isogloss.features.self_training.method import SelfTraining
 from isogloss.features.x_mixup.method import XMixup

@@ -10,17 +10,18 @@ import torch
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
-from isogloss.encoders.added.added_weights import language_parameters, module_parameters
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.added.module_settings import KINDS
 from isogloss.encoders.loading import load_masked_lm
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.algorithm import MetaBatches
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.parameters import module_parameters
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.training.fit import fit, training_only
-from isogloss.training.pretraining import begin_pretraining
 from isogloss.training.setting import TextSetting
+from isogloss.training.text_training import begin_pretraining
 from trained import equal, interrupt_batches, weights
 
 LETTERS = {"en": "abcdef", "sw": "mnopqr"}

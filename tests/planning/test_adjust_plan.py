@@ -7,9 +7,9 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.alignment.run import Align
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.run import needs, parts_of

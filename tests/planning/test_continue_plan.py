@@ -7,10 +7,10 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
+from isogloss.features.adjustment.run import Adjust
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.fine_tune import FineTune
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs
 from tiny import select_kind

@@ -12,6 +12,7 @@ from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import content, identity
 from isogloss.data.examples import SentencePair
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.methods.plain import SourceOnly
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.checking import read_recipe
@@ -19,7 +20,6 @@ from isogloss.recipes.recipe_text import PAPERS, packaged_recipes, recipe_text
 from isogloss.recipes.request import parse_change
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.run import needs, unresolved_models
 from isogloss.tasks.inputs import examples_of
 from isogloss.training.setting import Reads

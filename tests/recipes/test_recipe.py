@@ -6,8 +6,8 @@ from isogloss.core.errors import ConfigError, add_location
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.features.alignment.encoder_aligner import EncoderSimilarity
 from isogloss.features.built_in_languages.translator import BuiltIn
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
 from isogloss.features.representations.retrieval import Retrieval
 from isogloss.features.statistical_alignment.eflomal import Eflomal
 from isogloss.features.statistical_alignment.fast_align import FastAlign

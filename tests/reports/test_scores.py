@@ -15,10 +15,10 @@ from made_up_rows import make_measurements as made_up
 from isogloss.core.languages import language_name
 from isogloss.core.records import Record
 from isogloss.data.result_files import StoredPredictions
+from isogloss.features.adjustment.report import BITEXT_SIZE
 from isogloss.metrics.significance import holm
 from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
-from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.opening import write_opening
 from isogloss.reports.score_tables import score_tables

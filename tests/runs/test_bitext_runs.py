@@ -14,11 +14,11 @@ from isogloss.data.formats.word_links import read_pharaoh
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.adjustment.methods import CrossLingualAdjustment
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.alignment.run import LINKS, Align
 from isogloss.features.alignment.single_run import BitextToAlign, align_bitext
 from isogloss.features.alignment.subwords import in_subwords
 from isogloss.features.statistical_alignment.fast_align import FastAlign
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
 from isogloss.training.bitext import PairEncoding, read_bitext

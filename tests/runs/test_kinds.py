@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.alignment.run import Align
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.features.translation.run import TrainTranslator, Translate
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, LinkedBitext, Run, TranslatedSplit
 

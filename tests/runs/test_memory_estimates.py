@@ -9,21 +9,21 @@ from isogloss.data.corpora.own import KNOWN
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
+from isogloss.features.adjustment.run import Adjust
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.described_corpora.corpus import DescribedCorpus
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.peft.methods import LoRA
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.features.translation.modelling import TranslationModelling
 from isogloss.features.translation.run import TrainTranslator, Translate
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.plain import SourceOnly
-from isogloss.runs.adjust import Adjust
 from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import peak_memory
 from isogloss.training.memory import PROGRAM

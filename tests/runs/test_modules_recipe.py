@@ -9,10 +9,10 @@ from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.loading import load_model as load_encoder
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.using import load_model
 from tiny import select_kind
 

@@ -6,8 +6,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.sources import Sources
+from isogloss.features.adjustment.run import Adjust
 from isogloss.planning.plan import plan_recipe
-from isogloss.runs.adjust import Adjust
 from isogloss.using import load_model
 from tiny import dotted_changes, tiny
 

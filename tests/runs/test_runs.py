@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.identity import identity
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import needs, order_runs
 

@@ -12,8 +12,8 @@ from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.features.peft.methods import TaskAdapter
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.runs.fine_tune import FineTune
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import identify_encoder, model_folders
 from isogloss.using import load_model
 from says import check_wording

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from isogloss.core import atomic_files
 from isogloss.core.errors import DataError, StorageError
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.pretraining.streams import is_stream, open_stream, write_stream
 from isogloss.tasks import masked_lm
-from isogloss.tasks.masked_lm import is_stream, open_stream, subwords_of, write_stream
+from isogloss.tasks.masked_lm import subwords_of
 from made_up import TEXT
 
 WORDS = st.sampled_from([*TEXT.split(), "xyz", "日"])

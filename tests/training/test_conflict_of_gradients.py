@@ -19,7 +19,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.parameter_groups import ParameterGroup, parts_of
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.features.masked_language_modelling.methods import MaskedLanguageModelling
+from isogloss.features.pretraining.methods import MaskedLanguageModelling
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.planning.plan import plan_recipe

@@ -15,7 +15,6 @@ from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.families import family_of
-from isogloss.encoders.initial import new_encoder
 from isogloss.features.meta_learning.algorithm import functional_loss, plain_step, preconditioned_step
 from isogloss.features.meta_learning.hypergradient import (
     exact,
@@ -24,6 +23,7 @@ from isogloss.features.meta_learning.hypergradient import (
     hypergradient,
     norm,
 )
+from isogloss.features.pretraining.starts import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 
 WORDS = 40

@@ -9,7 +9,7 @@ import torch
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.computation import fastest_attention, quick_dropout
-from isogloss.encoders.initial import config_of, set_dropout
+from isogloss.features.pretraining.starts import config_of, set_dropout
 from isogloss.training.memory import (
     STATUS,
     Load,

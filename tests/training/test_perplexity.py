@@ -13,16 +13,16 @@ from scipy.stats import entropy
 
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary, write_stream
-from isogloss.training import batching as module
-from isogloss.training.batching import (
-    BatchSampling,
+from isogloss.features.pretraining import held_out as module
+from isogloss.features.pretraining.held_out import (
     frequency_perplexity,
     held_out_batches,
-    perplexity,
     perplexity_rows,
     plateau_warnings,
 )
+from isogloss.features.pretraining.streams import write_stream
+from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary
+from isogloss.training.batching import BatchSampling, perplexity
 from made_up import TEXT
 
 DRAWING = BatchSampling(steps=1, batch_subwords=64, block=16)

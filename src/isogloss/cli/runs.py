@@ -316,9 +316,9 @@ def _operations(count: float | None) -> str:
 def _plan_warnings(plan: "Planned") -> Iterator[str]:
     """Yield missing data and assumptions of a plan, and questions that its runs cannot decide."""
     from isogloss.engine.engine import check_packages
+    from isogloss.planning.encoders import list_unreplicated
     from isogloss.runs.execute import size_warnings
     from isogloss.runs.fine_tune import assumed_sizes
-    from isogloss.runs.pretrain import list_unreplicated
 
     yield from _unread_sources(plan)
     yield from assumed_sizes(plan.runs)

@@ -6,11 +6,12 @@ for what the file does not say, or says in a way that transformers may refuse.
 
 from collections.abc import Mapping
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from isogloss.encoders.families import family_named
-from isogloss.encoders.folders import CONFIG, gguf_file, load_encoder_config, read_config
+from isogloss.encoders.folders import CONFIG, gguf_file, load_encoder_config, quiet, read_config
 
 if TYPE_CHECKING:
     from isogloss.encoders.family import Config
@@ -71,3 +72,19 @@ def _is_plain(fields: Mapping[str, Any]) -> bool:
         and isinstance(labels, dict)
         and sorted(labels) == sorted(str(value) for value in range(len(labels)))
     )
+
+
+def count_parameters(config: "Config") -> int:
+    """Count the parameters of an encoder, with its pretraining head if any, without allocating them."""
+    import torch
+    import transformers
+
+    family = family_named(config.model_type, "memory")
+    with torch.device("meta"), quiet():
+        if family.encoder_class != "AutoModel":  # Halves of translation models have their own classes.
+            model = attrgetter(family.encoder_class)(transformers)(config)
+        elif family.is_decoder:
+            model = transformers.AutoModelForCausalLM.from_config(config)
+        else:
+            model = transformers.AutoModelForMaskedLM.from_config(config)
+    return sum(weight.numel() for weight in model.parameters())

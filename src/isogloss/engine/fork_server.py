@@ -19,12 +19,12 @@ from isogloss.core.processes import is_launched
 
 IMPORTED_ONCE = (
     "isogloss.engine.workers",
-    *(f"isogloss.runs.{module}" for module in ("pretrain", "pretrained", "adjust", "average")),
+    *(f"isogloss.runs.{module}" for module in ("pretrained", "average")),
     "isogloss.runs.measure",
-    *(f"isogloss.training.{module}" for module in ("fine_tuning", "pretraining", "evaluation")),
+    *(f"isogloss.training.{module}" for module in ("fine_tuning", "evaluation")),
     *(f"isogloss.training.{module}" for module in ("states", "parallel_text", "bitext")),
     *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
-    *(f"isogloss.encoders.{module}" for module in ("loading", "saving", "tokenizers")),
+    *(f"isogloss.encoders.{module}" for module in ("loading", "prepared", "saving", "tokenizers")),
     *(f"isogloss.diagnostics.{module}" for module in ("scores", "weight_space")),
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",

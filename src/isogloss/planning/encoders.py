@@ -1,27 +1,47 @@
 """Plan the encoders of a recipe: existing ones, pretrained ones and adjusted ones."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+from typing import Protocol, cast
 
-from isogloss.core.errors import ConfigError, add_location, check_named, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, add_location, did_you_mean, unknown_name
+from isogloss.core.identity import identity
 from isogloss.data.sources import Sources
-from isogloss.encoders.initial import check_attention
-from isogloss.methods import ADJUSTMENTS
-from isogloss.planning.alignments import AlignmentRequest, alignments, links_subwords
-from isogloss.planning.pretraining import planned_pretraining
-from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
-from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
-from isogloss.runs.adjust import Adjust
+from isogloss.encoders.prepared import check_attention
+from isogloss.planning.recipe_tables import find_planner
+from isogloss.recipes.checking import refuse_empty_or_twice
+from isogloss.recipes.recipe import EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folder, on_hub
-from isogloss.runs.run import Encoder
-from isogloss.training.setting import Adjustment
+from isogloss.runs.run import Encoder, Run
 
 ORIGINAL = "original"
 """Label of encoders that were not adjusted."""
 
-ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adjustment, noun="adjustment")
+
+class PlanAdjustment(Protocol):
+    """The planner of [[adjust]]."""
+
+    def __call__(
+        self, table: Table, existing: Mapping[Encoder, str], recipe: Recipe, sources: Sources
+    ) -> dict[Encoder, str]:
+        """Build the encoders of one table: one for each encoder it starts from, each size and each seed.
+
+        ``existing`` are the encoders it may start from, with their labels.
+        """
+
+
+class PlanPretraining(Protocol):
+    """The planner of [encoder.pretrain]."""
+
+    def __call__(
+        self, table: PretrainTable, starts: Mapping[int, Encoder | None], align: Table, sources: Sources
+    ) -> Sequence[Encoder]:
+        """Build an encoder for each seed. It is new, or trained further from the start of the seed.
+
+        ``align`` is the recipe's [align] table. Raises ConfigError for what cannot be trained.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +159,8 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
             with add_location(name):
-                return _build_adjusted(table, existing, recipe, sources)
+                plan = cast(PlanAdjustment, find_planner("adjust"))
+                return plan(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
         return _EncoderTable(table=name, labels=_adjust_labels(table), start=start, make=make)
@@ -152,64 +173,6 @@ def _adjust_labels(table: Table) -> frozenset[str]:
     label = str(table.get("label") or table.get("name"))
     several = sizes if isinstance(sizes, list) and len(sizes) > 1 else []
     return frozenset(f"{label} {size}" for size in several) or frozenset({label})
-
-
-def _build_adjusted(
-    table: Table, existing: Mapping[Encoder, str], recipe: Recipe, sources: Sources
-) -> dict[Encoder, str]:
-    """Build the encoders of one [[adjust]] table: one for each encoder it starts from and each size."""
-    method = ADJUSTMENT_KINDS.read(table, AdjustTable)
-    choice = part_of(table, AdjustTable)
-    check_named("start", "encoder of this recipe", existing.values(), choice.start)
-    sizes = many(choice.examples)
-    refuse_empty_or_twice(sizes, "examples")
-    refuse_empty_or_twice(choice.pairs, "pairs")
-    if choice.sample and not any(sizes):
-        raise ConfigError(
-            "sample: a sample has a size, and examples is 0: all translations. Give examples, or "
-            "remove sample."
-        )
-    encoders: dict[Encoder, str] = {}
-    for encoder, seeds in _starts(choice, existing).items():
-        _check_start(choice, encoder, method, sources)
-        for size in sizes:
-            request = AlignmentRequest(
-                recipe.align,
-                links=method.needs_links,
-                subwords=links_subwords(method),
-                examples=0 if choice.sample else size,
-            )
-            adjust = Adjust(
-                encoder=encoder,
-                method=method,
-                aligned=alignments(request, sources, encoder, choice.bitext, choice.pairs),
-                sampled=size or None if choice.sample else None,
-            )
-            label = choice.label or method.name
-            sized_label = f"{label} {size}" if len(sizes) > 1 else label
-            encoders |= {replace(adjust, seed=seed): sized_label for seed in seeds}
-    return encoders
-
-
-def _check_start(choice: AdjustTable, encoder: Encoder, method: Adjustment, sources: Sources) -> None:
-    encoder.check_unmapped(sources.encoders, f"start: {choice.start!r}")
-    codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
-    encoder.check_read(codes, sources.encoders, f"pairs: encoder {choice.start!r}")
-    encoder.check_layers(method, sources.encoders)
-
-
-def _starts(choice: AdjustTable, existing: Mapping[Encoder, str]) -> dict[Encoder, tuple[int, ...]]:
-    """Return the encoders that are adjusted, each with the seeds of its adjustments.
-
-    Several encoders under one label are adjusted with their own seeds, where the table lists these.
-    """
-    seeds = many(choice.seed)
-    refuse_empty_or_twice(seeds, "seed")
-    starts = [encoder for encoder, label in existing.items() if label == choice.start]
-    if len(seeds) == 1:
-        return dict.fromkeys(starts, seeds)
-    with add_location("seed"):
-        return {encoder: seeds_for(seeds, encoder, existing) for encoder in starts}
 
 
 def _labels(entries: Sequence[str | EncoderTable]) -> list[str]:
@@ -266,8 +229,8 @@ def _encoders(
         refuse_empty_or_twice(seeds, ".seed")
         with add_location(".start"):
             starts = {seed: _start(table, seed, existing) for seed in seeds}
-        runs = {start: planned_pretraining(table, start, align, sources) for start in starts.values()}
-    return [replace(runs[start], seed=seed) for seed, start in starts.items()]
+        plan = cast(PlanPretraining, find_planner("pretrain"))
+        return list(plan(table, starts, align, sources))
 
 
 def _existing_encoder(entry: EncoderTable) -> Pretrained:
@@ -339,3 +302,16 @@ def _seed_among(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | N
         if len(set(other_seeds)) > 1:
             return adjustment_seed, frozenset(other_seeds)
     return pretraining_seed, frozenset()
+
+
+def list_unreplicated(runs: Iterable[Run]) -> list[str]:
+    """Warn that the effect of chance is unknown, if compared encoders have one pretraining seed each."""
+    encoders = [run for run in runs if isinstance(run, Encoder) and not run.exists and run.base is None]
+    kinds = {identity(encoder.seedless()) for encoder in encoders}
+    if len(encoders) < 2 or len(kinds) < len(encoders):
+        return []
+    return [
+        f"{len(encoders)} encoders are pretrained with one seed each: that decides nothing about the ways to "
+        "pretrain, since every claim that compares encoders stays undecided. Three seeds or more decide: "
+        "--set pretrain.seed=[0,1,2]."
+    ]

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isogloss.reports import drawing
-from isogloss.reports.comparison import TEST_SET, main_scores
 from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, FigureLayout, Lines
-from isogloss.reports.frames import list_columns, list_rows, split_by
+from isogloss.reports.frames import list_rows, split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
-from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.summaries import spreads, with_role
-from isogloss.reports.tables import Number, Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -89,86 +86,12 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
-def _pretraining(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    rows = rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] == "")]
-    return rows.assign(whose=rows["language"].astype(object).fillna("").replace("", "all languages"))
-
-
-def bitext_sizes(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return scores of adjustments by number of translations, and scores of the original encoder.
-
-    An adjustment to all translations has the number that it read.
-    """
-    rows = main_scores(rows[rows["reference"] == ZERO_SHOT])
-    read = measurements.frame("bitext-read").groupby("run")["translations"].max()
-    sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
-    test = [*TEST_SET, "way", "inputs", "inputs.translator", "language", "seed"]
-    original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
-    rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
-    if rows.empty:
-        return rows
-    fields = [name for name in list_columns(rows) if name.startswith("encoder.adjusted.")]
-    series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
-    rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
-    pairs = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
-    line = ["" if language_code in codes.split("-") else "not adjusted to" for language_code, codes in pairs]
-    settings = [
-        ", ".join(str(value) for value in values) for _, *values in rows[fields].itertuples(name=None)
-    ]
-    rows = rows.assign(line=line, how=settings, translations=rows["translations"].astype(int))
-    originals = rows.drop(columns="score").join(original, on=["encoder.original", *test])
-    originals = originals.dropna(subset=["score"]).assign(line="original encoder")
-    return pd.concat([rows, originals], ignore_index=True)
-
-
 DEV = Lines(x="epoch", y="score", color="system", dash="whose", band=True, integer_x=True, marker=".")
 LOSS = Lines(x="step", y="loss", color="encoder.label", labels=("step", "loss"), marker=".")
 SCORE = replace(DEV, dash="", band=False, scale=100, marker="o")
 
 
-def _name_languages(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(whose=rows["language"].map(language))
-
-
-def _select_adjusted(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[(rows["kind"] == "encoder") & (rows["encoder.adjusted"] != "")]
-
-
 LINE_FIGURES = (
-    LineFigure(
-        section="training",
-        frame="training-steps",
-        name="pretraining",
-        title="Pretraining",
-        caption="Loss (nats per masked subword) by step, mean over seeds; band: one standard deviation.",
-        panels=("encoder.label",),
-        lines=replace(LOSS, color="whose", band=True),
-        choose=_pretraining,
-    ),
-    LineFigure(
-        section="training",
-        frame="perplexity",
-        name="perplexity",
-        title="Perplexity on held-out text",
-        caption=(
-            "Perplexity of masked subwords by epoch, mean over seeds. It is per subword: only encoders with "
-            "one vocabulary can be compared."
-        ),
-        panels=("whose",),
-        lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
-        choose=_name_languages,
-    ),
-    LineFigure(
-        section="training",
-        frame="training-steps",
-        name="adjusting",
-        title="Adjusting",
-        caption="Loss by step (logarithmic), one line per encoder; different sums are no better or worse.",
-        panels=("encoder.adjusted",),
-        lines=replace(LOSS, log="x"),
-        choose=_select_adjusted,
-        group_by=("encoder.adjusted",),
-    ),
     LineFigure(
         section="training",
         frame="epochs",
@@ -179,46 +102,7 @@ LINE_FIGURES = (
         lines=replace(DEV, labels=("epoch", "dev score, percent"), scale=100, height=1.2),
         choose=lambda _, rows: with_role(rows).assign(whose=lambda r: r["role"].replace("source", "")),
     ),
-    LineFigure(
-        section="bitext-size",
-        frame="scores",
-        name="bitext-size",
-        title="Scores by the size of the bitext",
-        caption="Source-only models on adjusted encoders; solid: languages that these were adjusted to.",
-        panels=("corpus", "treebank", "task", "system", "source", "encoder.name", "encoder.languages", "how"),
-        lines=replace(
-            replace(
-                SCORE, x="translations", color="language", dash="line", band=True, integer_x=False, log="x"
-            ),
-            labels=("translations", "score, percent"),
-        ),
-        choose=bitext_sizes,
-        group_by=("encoder.adjusted", "encoder.pairs"),
-    ),
 )
-
-
-def _sort_sizes(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"])
-
-
-def _read_bitext_sizes(measurements: Measurements) -> pd.DataFrame:
-    return bitext_sizes(measurements, measurements.frame("scores"))
-
-
-BITEXT_SIZE = Summary(
-    section="bitext-size",
-    frame=_read_bitext_sizes,
-    name="bitext-size",
-    title="Scores by the number of translations",
-    caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
-    by=(*TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"),
-    keep=("language", "line"),
-    values={"score": Number(column="score", scale=100, digits=1)},
-    choose=_sort_sizes,
-    pivot="translations",
-)
-"""Scores by amount of bitext for an adjustment ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
 
 
 def seed_figures(measurements: Measurements) -> list[Figure]:

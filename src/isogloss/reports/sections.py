@@ -128,7 +128,7 @@ OTHERS = "others"
 
 OF_ONE_FRAME: Sequence[Summary | line_figures.LineFigure] = (
     *SUMMARIES.values(),
-    *(*line_figures.LINE_FIGURES, line_figures.BITEXT_SIZE),
+    *line_figures.LINE_FIGURES,
 )
 
 PARTS: Registry[Sequence[Part]] = Registry({}, features="report-parts")

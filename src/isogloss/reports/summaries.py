@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
+from isogloss.reports.comparison import SYSTEM, TEST_SET, main_scores, model_languages
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
-from isogloss.reports.run_facts import ZERO_SHOT, fields_of
+from isogloss.reports.run_facts import fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
 from isogloss.reports.tables import summaries_of
 
@@ -87,27 +87,6 @@ def unshown_gaps(measurements: Measurements) -> pd.DataFrame:
     return rows[~rows.index.isin(shown_rows)]
 
 
-def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each run and language the final perplexity, the lowest with its epoch, and that before."""
-    rows = rows.sort_values("epoch", kind="stable")
-    keys = ["run", "language"]
-    start_scores = rows[rows["step"] == 0].set_index(keys)["score"].rename("before")
-    lowest = rows.loc[rows.groupby(keys)["score"].idxmin()].set_index(keys)[["score", "epoch"]]
-    last_rows = rows.drop_duplicates(keys, keep="last").sort_values("language", kind="stable")
-    lowest = lowest.rename(columns={"score": "lowest", "epoch": "lowest_epoch"})
-    return last_rows.join(lowest, on=keys).join(start_scores, on=keys)
-
-
-def parameter_counts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return parameter counts of each encoder: shared, of one language, used per text, and total."""
-    is_own = rows["language"] != ""
-    parts = {"shared": rows["parameters"].mask(is_own, 0), "own": rows["parameters"].where(is_own, 0)}
-    run_groups = rows.assign(**parts).groupby("run")
-    rows = rows.assign(shared=run_groups["shared"].transform("sum"), own=run_groups["own"].transform("max"))
-    total = run_groups["parameters"].transform("sum")
-    return rows.assign(read=rows["shared"] + rows["own"], total=total).drop_duplicates("encoder")
-
-
 def trained_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the counts with the trained share. Empty if all models trained all parameters."""
     if not (rows["trained"] < rows["parameters"]).any():
@@ -137,32 +116,9 @@ def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
     return frame.merge(rows[["run", *rows.columns.difference(frame.columns, sort=False)]], on="run")
 
 
-def _select_transfers(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
-    rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
-    is_zero_shot = rows["reference"] == ZERO_SHOT
-    rows = rows.assign(plain=~is_zero_shot, trained=rows["source"].where(is_zero_shot, rows["target"]))
-    is_within = rows["trained"] == rows["language"]
-    arrow = (rows["trained"] + " → " + rows["language"]).mask(is_within, rows["language"] + " within")
-    rows = rows.assign(within=~is_within, cell=rows["task"] + " " + arrow)
-    labels = rows["read.labels"]
-    rows = rows[is_zero_shot | (is_within & rows["read.plain"].eq("yes") & labels.eq(rows["target"]))]
-    read = ("encoder.languages", "trained", "language")
-    rows = filter_rows(rows, lambda languages, *codes: set(codes) <= set(languages.split("+")), *read)
-    if rows["encoder"].nunique() < 2:
-        return rows.head(0)
-    an_encoder = ["encoder", "encoder.seed", "corpus", "cell"]
-    rows = rows.sort_values(["within", "task", "cell", "plain"], kind="stable")
-    rows = rows.drop_duplicates([*an_encoder, "seed"])
-    return rows.assign(score=rows.groupby(an_encoder)["score"].transform("mean")).drop_duplicates(an_encoder)
-
-
 _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "transfer-gap": {"frame": unshown_gaps},
-    "perplexity-by-language": {"choose": last_and_lowest},
-    "parameters": {"choose": parameter_counts},
     "trained-parameters": {"choose": trained_shares},
-    "interference": {"choose": _select_transfers},
 }
 """Functions that build the frame of a table of ``summaries.toml``, or select its rows."""
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from isogloss.core.run_parts import Architecture, Modules, Updates
+from isogloss.core.run_parts import Modules, Updates
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.differences import whole_folder
 from isogloss.encoders.added.module_files import read_mapped_languages, read_module_info
@@ -28,7 +28,6 @@ from isogloss.encoders.added.module_settings import (
 from isogloss.encoders.families import has_masked_lm_head, has_text_head, is_causal
 from isogloss.encoders.family import Config
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.initial import config_of
 from isogloss.encoders.stored_configs import read_stored_config
 from isogloss.training.length_batches import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
@@ -96,12 +95,6 @@ def read_facts(folder: str, _data: str) -> Facts:
         maps=read_mapped_languages(with_base, config.hidden_size),
         config=config,
     )
-
-
-@lru_cache(maxsize=64)
-def architecture_shape(architecture: Architecture) -> Shape:
-    """Return the shape of a new encoder."""
-    return replace(shape_of(config_of(architecture)), dropout=architecture.dropout > 0)
 
 
 @lru_cache(maxsize=64)

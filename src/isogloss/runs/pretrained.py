@@ -78,7 +78,7 @@ class Pretrained(Encoder):
 
         If it is a GGUF file or the recipe sets its attention, a folder is prepared.
         """
-        from isogloss.encoders.initial import prepare_folder
+        from isogloss.encoders.prepared import prepare_folder
 
         path = context.sources.encoders.get(self.data, self.pinned)
         if self.attention or (self.data and gguf_file(Path(path))):

@@ -1,29 +1,21 @@
-"""Masked language modelling, on single texts (MLM) or on text pairs (TLM), and its tokenized text on disk.
+"""Masked language modelling, on single texts (MLM) or on text pairs (TLM).
 
 Devlin et al. (2019), Section 3.1: 15 % of the subwords are predicted. Of these 80 % are replaced by the mask
 subword, 10 % by a random one, and 10 % are kept. Conneau & Lample (2019), Section 3.3: translation language
 modelling concatenates a sentence and its translation and resets positions for the second, so that a masked
 word can be predicted from the other language.
-
-A text is stored as one memory-mapped array of subword ids per language. Corpora may be larger than memory,
-and a resumed training does not tokenize again.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_name, writing
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
-from isogloss.core.processes import stop_if_lost
-from isogloss.core.shared_files import append_file, is_file, open_new_file, rename
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.families import family_of
@@ -244,66 +236,13 @@ class TextStream:
         return np.asarray(self.subwords[start : start + length])
 
 
-def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, longest: int) -> TextStream:
-    """Tokenize lines into ``folder`` and return the stream.
-
-    Temporary files are renamed when complete. Blocks may start at each line and, within long lines, after
-    every ``longest`` subwords. Raises DataError for empty text.
-    """
-    subwords = temporary_name("subwords.bin", "tmp")
-    starts = temporary_name("starts.bin", "tmp")
-    total = 0
-    with writing(folder):
-        make_folder(folder)
-        sweep_folder(folder)
-        for name in (subwords, starts):
-            os.close(open_new_file(folder, name))
-    for ids in _tokenize_groups(lines, tokenizer):
-        flat, line_starts = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
-        with writing(folder):
-            append_file(folder, subwords, flat.tobytes())
-            append_file(folder, starts, (line_starts + total).tobytes())
-        total += len(flat)
-    if not total:
-        raise DataError(f"{folder.name}: the text of this language is empty. Remove the language.")
-    stop_if_lost()
-    with writing(folder):
-        rename(folder, starts, "starts.bin")
-        rename(folder, subwords, "subwords.bin")
-    return open_stream(folder)
-
-
-def _join(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of all lines, with a separator after each, and the offsets of possible block starts."""
-    lengths = np.array([len(line) for line in lines], dtype=np.int64)
-    ends = np.cumsum(lengths + 1)
-    flat = np.empty(int(lengths.sum()) + len(lines), dtype=np.int32)
-    is_text = np.ones(len(flat), dtype=bool)
-    is_text[ends - 1] = False
-    flat[is_text] = np.fromiter(chain.from_iterable(lines), dtype=np.int32, count=int(lengths.sum()))
-    flat[~is_text] = separator
-    parts = -(-lengths // longest)
-    part_indices = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
-    return flat, np.repeat(ends - lengths - 1, parts) + part_indices * longest
-
-
-def is_stream(folder: Path) -> bool:
-    """Return whether a folder contains a complete stream."""
-    return is_file(folder, "subwords.bin")
-
-
-def open_stream(folder: Path) -> TextStream:
-    """Memory-map a stream."""
-    subwords = np.memmap(folder / "subwords.bin", dtype=np.int32, mode="r")
-    return TextStream(subwords, np.fromfile(folder / "starts.bin", dtype=np.int64))
-
-
 def subwords_of(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
     """Yield the subword ids of each line, without special subwords, tokenizing lines in groups."""
-    return chain.from_iterable(_tokenize_groups(lines, tokenizer))
+    return chain.from_iterable(tokenize_groups(lines, tokenizer))
 
 
-def _tokenize_groups(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
+def tokenize_groups(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
+    """Yield the subword ids of groups of lines, without special subwords."""
     line_iterator = iter(lines)
     backend = tokenizer.backend_tokenizer
     while group := list(islice(line_iterator, LINES_PER_CALL)):

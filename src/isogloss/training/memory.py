@@ -29,6 +29,7 @@ from typing import NamedTuple
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.families import family_named
 from isogloss.encoders.family import Config
+from isogloss.encoders.stored_configs import count_parameters
 
 PROGRAM = 550_000_000
 """Bytes that `isogloss run` takes on a CPU without models, for Python and all libraries."""
@@ -81,8 +82,6 @@ class Shape:
 
 def shape_of(config: Config) -> Shape:
     """Return the shape of an encoder with its masked-LM head. Raises ModelError for an unknown family."""
-    from isogloss.encoders.initial import count_parameters
-
     family = family_named(config.model_type, "memory")
     sizes = ("layers", "dim", "heads", "feed_forward")
     buckets = getattr(config, "position_buckets", 0)

@@ -9,10 +9,11 @@ import torch
 from torch import nn
 
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.encoders.added.added_weights import language_parameters, module_parameters
+from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_layers import disconnect
 from isogloss.encoders.added.language_modules import TREE, add_modules, encoder_of, modules_of
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.features.pretraining.parameters import module_parameters
 from isogloss.training.fine_tuning import Examples, Training, fine_tune, plain_training
 from isogloss.training.setting import Method, Reads, Setting, Trained
 

@@ -42,8 +42,6 @@ ROWS: Registry[tuple[type[RowClass], ...]] = Registry(
         "scores": "isogloss.core.rows.kinds:SCORES",
         "run-variance": "isogloss.core.rows.kinds:RUN_VARIANCE",
         "transfer-gap": "isogloss.core.rows.kinds:TRANSFER_GAP",
-        "pretrain": "isogloss.core.rows.kinds:PRETRAIN",
-        "adjust": "isogloss.core.rows.kinds:ADJUST",
         "fine-tune": "isogloss.core.rows.kinds:FINE_TUNE",
     },
     features="rows",

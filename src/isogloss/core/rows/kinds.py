@@ -5,11 +5,6 @@ from isogloss.core.rows import models
 SCORES = (models.ScoreRow,)
 RUN_VARIANCE = (models.SeedSpreadRow,)
 TRANSFER_GAP = (models.GapRow,)
-PRETRAIN = (
-    *(models.TrainingStepRow, models.PerplexityRow, models.SubwordsAddedRow, models.ParametersRow),
-    models.ConflictStepRow,
-)
-ADJUST = (models.TrainingStepRow, models.BitextReadRow)
 FINE_TUNE = (
     *(models.TrainingStepRow, models.EpochRow, models.StoppingRow, models.BitextReadRow),
     *(models.ConflictStepRow, models.TrainedParametersRow, models.AveragedModelRow),

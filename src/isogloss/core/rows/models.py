@@ -38,39 +38,6 @@ class EpochRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerplexityRow:
-    """Perplexity of an encoder on held-out text of one language after one epoch of pretraining."""
-
-    frame: ClassVar[str] = "perplexity"
-    step: int
-    epoch: int
-    language: str
-    split: str
-    metric: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubwordsAddedRow:
-    """Subwords that an encoder gained, and how many start from translations, parts or random numbers."""
-
-    frame: ClassVar[str] = "new-subwords"
-    added: int
-    from_translations: int
-    from_averages: int
-    at_random: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParametersRow:
-    """Parameters of an encoder for each language. Language "" has the parameters shared by all."""
-
-    frame: ClassVar[str] = "parameters"
-    language: str
-    parameters: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedParametersRow:
     """Parameters that a fine-tuning trained, the head included, and parameters of the model."""
 

@@ -4,7 +4,7 @@ A folder holds an ordinary encoder (without adapters and maps, and with the firs
 is all that transformers reads, and a file each for language modules and language maps.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -83,15 +83,6 @@ def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     }
 
 
-def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Return the parameters of a shared adapter and of these languages' modules, by name."""
-    shared = f"{encoder_prefix(model)}{TREE}.{branch_of(SHARED_ADAPTER)}."
-    parameters = {name: weight for name, weight in model.named_parameters() if name.startswith(shared)}
-    for language in languages:
-        parameters |= language_parameters(model, language)
-    return parameters
-
-
 def mix_modules(model: nn.Module, language: str, near: str, share: float) -> None:
     """Overwrite a language's modules by share · own + (1 - share) · those of ``near``.
 
@@ -109,14 +100,6 @@ def mix_modules(model: nn.Module, language: str, near: str, share: float) -> Non
     with torch.no_grad():
         for own, other in zip(*(part.values() for part in parts), strict=True):
             own.copy_(torch.lerp(other, own, share) if share < 1 else own)
-
-
-def parameter_counts(model: nn.Module) -> dict[str, int]:
-    """Count the parameters of each language's modules, with "" for the shared ones."""
-    info = modules_of(model)
-    parts = {"": shared_parameters(model)}
-    parts |= {language: language_parameters(model, language) for language in (info.languages if info else ())}
-    return {language: sum(weight.numel() for weight in part.values()) for language, part in parts.items()}
 
 
 @contextmanager

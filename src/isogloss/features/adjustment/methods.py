@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from isogloss.encoders.added.active_language import LanguageMaps
-    from isogloss.encoders.added.language_layers import Kind, LanguageMap
+    from isogloss.encoders.added.language_layers import LanguageMap
     from isogloss.features.adjustment.aligned_batches import AlignedBatch
+    from isogloss.features.adjustment.maps import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,8 +391,8 @@ def language_maps(
 
 
 def _map(model: Model, bitext: AlignedBitext, languages: str, kind: Kind) -> LanguageMap:
-    from isogloss.encoders.added.language_layers import Moments, language_map
     from isogloss.features.adjustment.aligned_batches import aligned_batch, states_of
+    from isogloss.features.adjustment.maps import Moments, language_map
     from isogloss.training.precision import device
 
     moments, rows = Moments(model.config.hidden_size), bitext.groups[languages]

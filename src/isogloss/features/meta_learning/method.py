@@ -25,7 +25,7 @@ from isogloss.training.setting import PRETRAINING_UPDATES, Pretraining, TextSett
 
 if TYPE_CHECKING:
     from isogloss.features.meta_learning.algorithm import MetaLearningModel
-    from isogloss.training.pretraining import PretrainingStart
+    from isogloss.training.text_training import PretrainingStart
 
 LOG_TERMS_EVERY = 100
 """Steps between two rows on the hypergradient's terms."""
@@ -86,7 +86,7 @@ class MetaLearning(Pretraining):
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
         from isogloss.features.meta_learning.algorithm import INNER_STEPS, SECOND_ORDER
-        from isogloss.training.pretraining import check_fields
+        from isogloss.training.text_training import check_fields
 
         rates = {name: getattr(self, name) for name in ("own_learning_rate", "inner_learning_rate")}
         check_fields(
@@ -109,7 +109,7 @@ class MetaLearning(Pretraining):
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder without modules of single languages, or with one language."""
         from isogloss.training.distributed import refuse_sharding
-        from isogloss.training.pretraining import check_objective
+        from isogloss.training.text_training import check_objective
 
         check_objective(self.name, family, next_token=False)
         refuse_sharding(f"{self.name}: its inner steps are not made", "choose masked-language-modelling")
@@ -134,7 +134,7 @@ class MetaLearning(Pretraining):
         from isogloss.features.meta_learning.algorithm import Validation, meta_batches
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import Callback, Callbacks, fit, training_only
-        from isogloss.training.pretraining import begin_pretraining
+        from isogloss.training.text_training import begin_pretraining
 
         self.check(setting.family, setting.modules_trained, setting.languages)
         if setting.replay is not None:

@@ -221,7 +221,7 @@ class TranslationModelling:
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
         """Train the vocabulary, or read the vocabulary of an interrupted run."""
-        from isogloss.encoders.tokenizers import write_tokenizer
+        from isogloss.encoders.learned_subwords import write_tokenizer
         from isogloss.features.translation.seq2seq_models import (
             read_translation_tokenizer,
             train_translation_tokenizer,

@@ -18,9 +18,9 @@ from isogloss.core.languages import base_and_script, codes_of_three_letters, is_
 from isogloss.encoders import folders
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
+from isogloss.encoders.learned_subwords import ModelJson, check_size, reading, unigram_pieces
 from isogloss.encoders.loading import LEAST_NUMBERS, check_complete, check_sizes
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.encoders.tokenizers import ModelJson, check_size, reading, unigram_pieces
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512

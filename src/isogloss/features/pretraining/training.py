@@ -1,7 +1,6 @@
 """Pretraining on raw text: the vocabulary, the streams of subwords, the encoder, and its training."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -11,16 +10,15 @@ from torch import nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
-from isogloss.core.run_parts import TextTraining, Updates, values_of
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import check_languages
-from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.initial import dropout_rates, load_text_tokenizer, load_to_continue, new_encoder
-from isogloss.encoders.new_subwords import (
+from isogloss.encoders.learned_subwords import write_tokenizer
+from isogloss.features.pretraining.held_out import held_out_batches, perplexity_rows, plateau_warnings
+from isogloss.features.pretraining.new_subwords import (
     add_embeddings,
     add_subwords,
     added_subwords,
@@ -28,77 +26,31 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
-from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
-from isogloss.tasks.masked_lm import (
-    MaskedBatch,
-    Masking,
-    TextStream,
-    Vocabulary,
-    is_stream,
-    masked_lm_loss,
-    open_stream,
-    write_stream,
+from isogloss.features.pretraining.new_tokenizers import read_tokenizer, train_tokenizer
+from isogloss.features.pretraining.parameters import module_parameters
+from isogloss.features.pretraining.starts import (
+    dropout_rates,
+    load_text_tokenizer,
+    load_to_continue,
+    new_encoder,
 )
-from isogloss.training.batching import (
-    BatchesByStep,
-    BatchSampling,
-    Parallel,
-    TextBatches,
-    held_out_batches,
-    perplexity_rows,
-    plateau_warnings,
-)
+from isogloss.features.pretraining.streams import is_stream, open_stream, write_stream
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, Vocabulary, masked_lm_loss
+from isogloss.training.batching import BatchesByStep, BatchSampling, Parallel, TextBatches
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
 from isogloss.training.fit import Callback, Callbacks, fit, training_only
-from isogloss.training.memory import Cost, Load
 from isogloss.training.setting import Pretraining, TextSetting, Trained
-
-MIN_BLOCK = 8
-"""Minimum number of subwords per row: six of text, two special."""
+from isogloss.training.text_training import PretrainingStart, check_objective
 
 Streams = dict[str, TextStream]
 """Streams by language."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PretrainingStart:
-    """The model, tokenizer and text of a pretraining before its first step."""
-
-    model: Model
-    """The model with its masked-LM head and language modules, if any."""
-    tokenizer: Tokenizer
-    masking: Masking
-    streams: Streams
-    """Training text."""
-    held_out: Streams
-    """Text that is not trained on. Empty if none is held out."""
-    sampling: BatchSampling
-    """Sampling of batches from the text."""
-    periodic: tuple[Callback, ...]
-    """The callbacks that measure perplexity after each epoch."""
-    rows: tuple[dict[str, Value], ...] = ()
-    """Rows of the record from before the first step."""
-    dropout: Mapping[str, float]
-    """The dropout rates to save, by configuration field. Training on text uses different ones."""
-    trained: tuple[nn.Parameter, ...] | None = None
-    """The trained parameters. None means all."""
-
-    def plateau_warnings(self, rows: Sequence[Mapping[str, Value]]) -> tuple[str, ...]:
-        """Warn of languages that were not learned, by the rows of the training."""
-        return plateau_warnings(rows, self.held_out, self.masking.vocabulary.special)
-
-
 def begin_pretraining(
     setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
 ) -> PretrainingStart:
-    """Read the text, train the vocabulary, and create the encoder, as a method's fields specify.
-
-    ``attention`` is one of transformers' names. Only the explicit ones have second derivatives. ``mask`` is
-    for decoders, which predict from the preceding state: the subword that hides others, or "" for the
-    tokenizer's mask. Raises ConfigError for rows longer than the encoder's positions, or if the method does
-    not train this family, and DataError without held-out text.
-    """
+    """Read the text, train the vocabulary, and create the encoder (``text_training.begin_pretraining``)."""
     _check(setting, method)
     check_objective(method.name, setting.family, next_token=mask is not None)
     training = method.training
@@ -133,6 +85,7 @@ def begin_pretraining(
         rows=rows,
         dropout=dropout,
         trained=_trained_parameters(model, setting),
+        plateau_warnings=partial(plateau_warnings, held_out=held_out, special=vocabulary.special),
     )
 
 
@@ -158,7 +111,7 @@ def train_on_text(
     translations: Sequence[Parallel] = (),
     periodic: tuple[Callback, ...] = (),
 ) -> Trained:
-    """Train a model to predict the hidden subwords of text and translations."""
+    """Train a model to predict hidden subwords (``text_training.train_on_text``)."""
     model = start.model
     text = TextBatches(
         sampling=start.sampling,
@@ -212,55 +165,6 @@ def _model(
     fields = FAMILIES[setting.architecture.family].dropouts
     model = new_encoder(setting.architecture, tokenizer, seed=seed, attention=attention, dropout=rate)
     return model, dict.fromkeys(fields, setting.architecture.dropout)
-
-
-def check_objective(name: str, family: str, *, next_token: bool) -> None:
-    """Raise ConfigError for a decoder trained like an encoder, or the reverse.
-
-    An empty ``family`` is not known yet.
-    """
-    if not family or FAMILIES[family].is_decoder == next_token:
-        return
-    objective = "a decoder, which predicts a subword from the state before it"
-    method = "masked-next-token"
-    if next_token:
-        objective = "not a decoder, so it predicts a hidden subword at its position"
-        method = "masked-language-modelling"
-    raise ConfigError(f"{name}: {family} is {objective}. Choose the method {method}, or a different encoder.")
-
-
-def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
-    """Return the cost of one forward and backward pass for each batch of text."""
-    batch = Load(
-        rows=max(1, training.batch_subwords // training.block),
-        length=training.block,
-        predicted=round(training.masked * training.batch_subwords),
-    )
-    return Cost(batch=batch, steps=float(training.steps), updates=updates, dropout=bool(training.dropout))
-
-
-def check_fields(method: Pretraining, further: Mapping[str, bool]) -> None:
-    """Raise ConfigError for an invalid field.
-
-    ``further`` states which of the method's own fields are valid.
-    """
-    training = method.training
-    validity = {
-        "steps": training.steps >= 0,
-        "block": training.block >= MIN_BLOCK,
-        "batch_subwords": training.batch_subwords >= training.block,
-        "masked": 0 < training.masked <= 1,
-        "temperature": training.temperature > 0,
-        "vocabulary_lines": training.vocabulary_lines >= 1,
-        "evaluate_every": training.evaluate_every is None or training.evaluate_every >= 1,
-        **further,
-    }
-    for field, is_valid in validity.items():
-        if not is_valid:
-            raise ConfigError(
-                f"{method.name}: {field} cannot be {values_of(method)[field]}. Shares are from 0 to 1, "
-                f"counts are positive, block is {MIN_BLOCK} or more and batch_subwords at least block."
-            )
 
 
 def _check(setting: TextSetting, method: Pretraining) -> None:

@@ -32,13 +32,13 @@ from isogloss.encoders.added.module_settings import are_shared
 from isogloss.encoders.families import is_causal, require
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.training.memory import Cost
+from isogloss.training.memory import Cost, Load
 from isogloss.training.setting import PRETRAINING_UPDATES, Pretraining, TextSetting, Trained
 
 if TYPE_CHECKING:
     from isogloss.training.batching import Parallel
     from isogloss.training.fit import Callback
-    from isogloss.training.pretraining import PretrainingStart
+    from isogloss.training.text_training import PretrainingStart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class MaskedLanguageModelling(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
-        from isogloss.training.pretraining import check_fields
+        from isogloss.training.text_training import check_fields
 
         check_fields(
             self,
@@ -80,13 +80,11 @@ class MaskedLanguageModelling(Pretraining):
 
     def cost(self) -> Cost:
         """Return the cost of batches of text, each run forward and back once."""
-        from isogloss.training.pretraining import cost_of_text
-
-        return cost_of_text(self.training, self.updates)
+        return _cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train."""
-        from isogloss.training.pretraining import check_objective
+        from isogloss.training.text_training import check_objective
 
         del languages
         check_objective(self.name, family, next_token=False)
@@ -104,7 +102,7 @@ class MaskedLanguageModelling(Pretraining):
     def train(self, setting: TextSetting) -> Trained:
         """Train the encoder with its masked-LM head."""
         from isogloss.encoders.computation import fastest_attention
-        from isogloss.training.pretraining import begin_pretraining, train_on_text
+        from isogloss.training.text_training import begin_pretraining, train_on_text
 
         self.check(setting.family, setting.modules_trained, setting.languages)
         if self.translation and setting.translations is None:
@@ -178,19 +176,17 @@ class MaskedNextToken(Pretraining):
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
-        from isogloss.training.pretraining import check_fields
+        from isogloss.training.text_training import check_fields
 
         check_fields(self, {})
 
     def cost(self) -> Cost:
         """Return the cost of batches of text, each run forward and back once."""
-        from isogloss.training.pretraining import cost_of_text
-
-        return cost_of_text(self.training, self.updates)
+        return _cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ConfigError for an encoder that is not a decoder."""
-        from isogloss.training.pretraining import check_objective
+        from isogloss.training.text_training import check_objective
 
         del modules, languages
         check_objective(self.name, family, next_token=True)
@@ -210,9 +206,19 @@ class MaskedNextToken(Pretraining):
         Raises ConfigError unless the mask is lifted, or if the mask is not a subword of the vocabulary.
         """
         from isogloss.encoders.computation import fastest_attention
-        from isogloss.training.pretraining import begin_pretraining, train_on_text
+        from isogloss.training.text_training import begin_pretraining, train_on_text
 
         self.check(setting.family, None, ())
         self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))
         start = begin_pretraining(setting, self, attention=fastest_attention(), mask=self.mask)
         return train_on_text(start, setting, self)
+
+
+def _cost_of_text(training: TextTraining, updates: Updates) -> Cost:
+    """Return the cost of one forward and backward pass for each batch of text."""
+    batch = Load(
+        rows=max(1, training.batch_subwords // training.block),
+        length=training.block,
+        predicted=round(training.masked * training.batch_subwords),
+    )
+    return Cost(batch=batch, steps=float(training.steps), updates=updates, dropout=bool(training.dropout))

@@ -15,11 +15,11 @@ from isogloss.encoders.added.module_settings import (
     check_same_modules,
 )
 from isogloss.encoders.families import check_new
+from isogloss.features.pretraining.run import Pretrain
 from isogloss.methods import PRETRAINING
 from isogloss.planning.alignments import AlignmentRequest, alignments
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table
-from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.run import Encoder, LinkedBitext
 from isogloss.training.setting import Pretraining
 
@@ -28,9 +28,15 @@ PRETRAINING_KINDS = Kinds(
 )
 
 
-def planned_pretraining(
-    table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
-) -> Pretrain:
+def plan_pretraining(
+    table: PretrainTable, starts: Mapping[int, Encoder | None], align: Table, sources: Sources
+) -> list[Pretrain]:
+    """Build the runs of a table: one for each seed, with its start if an encoder is trained further."""
+    runs = {start: _plan_run(table, start, align, sources) for start in starts.values()}
+    return [replace(runs[start], seed=seed) for seed, start in starts.items()]
+
+
+def _plan_run(table: PretrainTable, start: Encoder | None, align: Table, sources: Sources) -> Pretrain:
     """Build the run of a table. It pretrains a new encoder, or trains ``start`` further.
 
     ``align`` is the recipe's [align] table.

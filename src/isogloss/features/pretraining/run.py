@@ -7,7 +7,6 @@ from typing import ClassVar, cast
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive, identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import ParametersRow
 from isogloss.core.run_parts import (
     Architecture,
     Modules,
@@ -20,15 +19,16 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.module_settings import LanguageModules
+from isogloss.features.pretraining.rows import ParametersRow
+from isogloss.features.pretraining.starts import architecture_shape
 from isogloss.runs.estimates import (
     Facts,
     Folders,
-    architecture_shape,
     encoder_training,
     encoder_training_operations,
     with_modules,
 )
-from isogloss.runs.run import Encoder, LinkedBitext, Run, RunContext, RunResult
+from isogloss.runs.run import Encoder, LinkedBitext, RunContext, RunResult
 from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import Pretraining, TextSetting
 
@@ -182,8 +182,8 @@ class Pretrain(Encoder):
 
     def make(self, context: RunContext) -> RunResult:
         """Train on text, and save the encoder."""
-        from isogloss.encoders.added.added_weights import parameter_counts
         from isogloss.encoders.saving import save_model
+        from isogloss.features.pretraining.parameters import parameter_counts
         from isogloss.training.distributed import is_main_process
 
         def translations(source: str, second: str) -> Iterator[Translation]:
@@ -264,16 +264,3 @@ class PretrainingText:
 def _sift(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
     """Yield the first of each hundred lines, or all other lines."""
     return (line for index, line in enumerate(lines) if (index % HELD_OUT_INTERVAL == 0) == held_out)
-
-
-def list_unreplicated(runs: Iterable[Run]) -> list[str]:
-    """Warn that the effect of chance is unknown, if compared encoders have one pretraining seed each."""
-    encoders = [run for run in runs if isinstance(run, Pretrain) and run.start is None]
-    kinds = {identity(replace(encoder, seed=0)) for encoder in encoders}
-    if len(encoders) < 2 or len(kinds) < len(encoders):
-        return []
-    return [
-        f"{len(encoders)} encoders are pretrained with one seed each: that decides nothing about the ways to "
-        "pretrain, since every claim that compares encoders stays undecided. Three seeds or more decide: "
-        "--set pretrain.seed=[0,1,2]."
-    ]

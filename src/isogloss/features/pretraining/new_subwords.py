@@ -25,15 +25,9 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.added.language_modules import connect
 from isogloss.encoders.family import encoder_prefix
+from isogloss.encoders.learned_subwords import SMALLEST_COUNT, ModelJson, check_size, reading, unigram_pieces
 from isogloss.encoders.subwords import SplitWords, split_words
-from isogloss.encoders.tokenizers import (
-    SMALLEST_COUNT,
-    ModelJson,
-    check_size,
-    reading,
-    unigram_pieces,
-    word_pieces,
-)
+from isogloss.features.pretraining.new_tokenizers import word_pieces
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

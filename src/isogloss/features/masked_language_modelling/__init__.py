@@ -1,1 +1,0 @@
-"""Masked language modelling: encoders learn from text."""
