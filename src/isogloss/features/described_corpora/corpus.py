@@ -32,9 +32,9 @@ from isogloss.data.formats.reading import (
     Predicts,
     Reading,
     cells_of,
-    facts_of,
 )
 from isogloss.data.formats.tables import AnyOf, Column, Columns, ExampleColumns, FileFormat, FileRow, rows
+from isogloss.features.described_corpora.facts import facts_of
 from isogloss.features.described_corpora.labelled_lines import LABEL, add_label, join_labels
 from isogloss.features.described_corpora.shipped_corpora import SHIPPED
 
