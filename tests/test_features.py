@@ -45,6 +45,7 @@ TABLES = {
     "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
+    "corpora": CORPORA,
     "corpus-descriptions": DESCRIBERS,
     "corpus-providers": CORPUS_PROVIDERS,
     "data-sources": DATA_SOURCES,

@@ -17,12 +17,11 @@ from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.core.untrusted import is_there
 from isogloss.data.corpora.own import OwnCorpus
-from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only
+from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only, two_languages
 from isogloss.data.data_sources import HUB, find_data_source, give_advice
 from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
-from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import (
     NO_ANSWER,
