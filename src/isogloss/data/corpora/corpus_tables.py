@@ -8,7 +8,7 @@ from typing import Any
 
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import About, Layouts, every_split
-from isogloss.data.formats.tables import AnyOf
+from isogloss.data.formats.formats import AnyOf
 
 _CHOICE = re.compile(r"\{((?:[^{},]|\{\w+\})*,(?:[^{}]|\{\w+\})*)\}")
 """``{train.tsv,dev-{language}.tsv}``."""

@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.tag_schemes import NO_SCHEME, TagScheme
+from isogloss.data.column_names import TEXT_KEYS
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conll import ConllLayout
+from isogloss.data.formats.formats import MARKS, AnyOf, ExampleColumns
 from isogloss.data.formats.label_cells import (
     MISSING,
     NUMBER,
@@ -24,26 +26,13 @@ from isogloss.data.formats.label_cells import (
     find_label,
     read_cell_text,
 )
-from isogloss.data.formats.offsets import TEXT_KEYS, marks_spans
-from isogloss.data.formats.tables import (
-    OFFICIAL,
-    AnyOf,
-    ExampleColumns,
-    FileRow,
-    Rows,
-    no_column,
-    rows,
-)
+from isogloss.data.formats.tables import OFFICIAL, FileRow, Rows, no_column, rows
 
-KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
 Predicts = Literal["label", "labels", "number", "lemma"]
 """Kind of labels: one of an inventory, any number of these, a number, or the lemma of a word."""
 
-LABELS: Mapping[KindName, tuple[str, ...]] = {
-    "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
-    "span": ("answers",),
-}  # fmt: skip
-"""Parts of an example that may contain its label."""
+LABEL_PARTS = ("label", "labels", "answers")
+"""Parts of an example that contain its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +62,7 @@ LINES = FileFacts()
 class Reading:
     """Rules for reading labelled rows. Fields of ``described.DescribedCorpus`` are documented there."""
 
-    kind: KindName
+    kind: str
     table: ExampleColumns
     labels: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +108,7 @@ class Reading:
     @property
     def label_parts(self) -> list[str]:
         """The parts that contain labels."""
-        return [part for part in LABELS.get(self.kind, ()) if part in self.table.columns]
+        return [part for part in LABEL_PARTS if part in self.table.columns]
 
     @property
     def without_labels(self) -> "Reading":
@@ -253,7 +242,7 @@ class CorpusRow:
         """
         structure = "" if self.reading.official else describe_structure(cell)
         if structure:
-            if marks_spans(cell):
+            if any(marks.are_spans(cell) for marks in MARKS.values()):
                 advice = 'Names in texts are kind = "tagging", annotated = "offsets"'
                 raise self.broken(f"label is {str(cell)[:60]}, spans by offsets", "one label", advice)
             several = 'if a row may have several labels, write predicts = "labels"'

@@ -7,11 +7,11 @@ from typing import cast
 
 from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagScheme, are_bio
 from isogloss.data.files import File
-from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conll import ConllLayout, decide_layout
+from isogloss.data.formats.formats import FORMATS, find_by_header, find_marks
 from isogloss.data.formats.label_cells import MISSING, PLAIN_LABELS, LabelFacts, read_cell_text
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
-from isogloss.data.formats.tables import FileRow, describe_annotations, rows
+from isogloss.data.formats.tables import FileRow, read_bodies, rows
 from isogloss.data.formats.word_columns import describe_other_column
 from isogloss.features.described_corpora.label_facts import (
     decide_labels,
@@ -52,7 +52,7 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     is_tagged = reading.kind == "tagging" and not is_unlabelled
     scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
     if reading.table.has_offsets:
-        remarks = [*remarks, *describe_annotations(file, reading.table)]
+        remarks = [*remarks, *find_marks().describe(list(read_bodies(file, reading.table.format)))]
     return FileFacts(
         layout=layout,
         scheme=scheme,
@@ -188,8 +188,9 @@ def _layout(file: File, reading: Reading) -> tuple[ConllLayout, list[str]]:
     """
     table = reading.table
     word = cast(int, table.columns["word"])
-    if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
-        raise file.broken(1, WEBANNO_HEADER, "lines of words", 'Write format = "webanno", without columns')
+    if form := find_by_header(file):
+        advice = f'Write format = "{form}", without columns'
+        raise file.broken(1, FORMATS[form].header, "lines of words", advice)
     layout = decide_layout(
         file, cast(int, table.columns["label"]), reading.comments, listed_labels=reading.listed
     )
