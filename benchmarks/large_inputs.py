@@ -302,7 +302,7 @@ def read_treebank_by_pyarrow(path: Path) -> int:
 
 def read_pairs(path: Path) -> int:
     from isogloss.data.files import disk_file
-    from isogloss.data.formats.parallel_text import read_texts
+    from isogloss.features.parallel_text.forms import read_texts
 
     return count(read_texts([disk_file(path)], "en", "fr", min_margin=0))
 
@@ -323,7 +323,7 @@ def align_pairs(path: Path) -> int:
     from isogloss.features.statistical_alignment.fast_align import FastAlign
     from isogloss.aligners.setting import AlignSetting
     from isogloss.data.files import disk_file
-    from isogloss.data.formats.parallel_text import read_texts
+    from isogloss.features.parallel_text.forms import read_texts
     from isogloss.data.formats.word_links import write_pharaoh
 
     pairs = list(read_texts([disk_file(path)], "en", "fr", min_margin=0))

@@ -13,7 +13,7 @@ from typing import cast
 from isogloss.core.errors import DataError
 from isogloss.core.languages import NAMES, codes_of_three_letters
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.bitext import Bitext
+from isogloss.features.parallel_text.bitext import Bitext
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine

@@ -30,7 +30,7 @@ from isogloss.aligners.setting import AlignSetting
 from isogloss.features.statistical_alignment.eflomal import Eflomal
 from isogloss.features.alignment.encoder_aligner import EncoderSimilarity
 from isogloss.features.statistical_alignment.fast_align import FastAlign
-from isogloss.data.corpora.bitext import Bitext
+from isogloss.features.parallel_text.bitext import Bitext
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from isogloss.data.formats.offsets import locate_words
+from isogloss.features.annotation_tools.offsets import locate_words
 
 TEXTS = {
     "Latin": ("Ana Li lives in Oslo.", [("Ana Li", "PER"), ("Oslo", "LOC")]),

@@ -20,10 +20,13 @@ from isogloss.cli.app import VERBS
 from isogloss.core.registry import DECLARATION, FEATURES, Registry, feature_entries
 from isogloss.core.rows import ROWS
 from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.corpora.labelled import CORPUS_FILES
 from isogloss.data.corpora.own import DESCRIBERS
 from isogloss.data.corpus import Split
 from isogloss.data.data_sources import CORPUS_PROVIDERS, DATA_SOURCES
 from isogloss.data.examples import SentencePair
+from isogloss.data.formats.corpus_kinds import KINDS
+from isogloss.data.formats.formats import FORMATS, MARKS
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.engine.engines import ENGINES
@@ -39,6 +42,8 @@ from isogloss.tasks import TASKS
 from isogloss.training.text_training import TEXT_TRAINING
 from isogloss.translators import TRANSLATORS
 from isogloss.using.extensions import ACTIONS, PREDICTORS
+from isogloss.using.formats import INPUT_FORMATS
+from isogloss.using.kinds import FORMS
 
 ROOT = Path(isogloss.__file__).parent
 TABLES = {
@@ -46,16 +51,22 @@ TABLES = {
     "aligners": ALIGNERS,
     "auxiliary-losses": AUXILIARY_LOSSES,
     "claims": CLAIMS,
+    "corpora": CORPORA,
+    "corpus-kinds": KINDS,
     "corpus-descriptions": DESCRIBERS,
     "corpus-providers": CORPUS_PROVIDERS,
     "data-sources": DATA_SOURCES,
     "diagnostics": DIAGNOSTICS,
     "engines": ENGINES,
+    "formats": FORMATS,
     "functions": isogloss.__all__,
     "generated-languages": GENERATED,
+    "input-formats": INPUT_FORMATS,
+    "input-forms": FORMS,
     "methods": METHODS,
     "model-actions": ACTIONS,
     "next-steps": NEXT_STEPS,
+    "corpus-files": CORPUS_FILES,
     "opening-figures": OPENING_PATHS,
     "peft": PEFT,
     "predictors": PREDICTORS,
@@ -63,6 +74,7 @@ TABLES = {
     "recipe-tables": RECIPE_TABLES,
     "report-parts": PARTS,
     "rows": ROWS,
+    "span-marks": MARKS,
     "stores": STORES,
     "tasks": TASKS,
     "text-training": TEXT_TRAINING,

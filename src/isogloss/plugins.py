@@ -33,6 +33,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder, File, Folder
+from isogloss.data.formats.formats import Cells, ExampleColumns, Format
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.data.projection.example_texts import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -78,6 +79,7 @@ from isogloss.training.setting import (
 )
 from isogloss.training.text_training import begin_pretraining, train_on_text
 from isogloss.translators.setting import TranslateSetting, Translator
+from isogloss.using.formats import FileEntry, InputFormat, Prediction
 
 __all__ = [
     "FAMILIES",
@@ -93,6 +95,7 @@ __all__ = [
     "AuxiliaryLoss",
     "AuxiliaryTerm",
     "Batch",
+    "Cells",
     "Check",
     "Choice",
     "Claim",
@@ -109,11 +112,15 @@ __all__ = [
     "EncodedRow",
     "EncoderFamily",
     "Engine",
+    "ExampleColumns",
     "Execution",
     "ExtraWriter",
     "Figure",
     "File",
+    "FileEntry",
     "Folder",
+    "Format",
+    "InputFormat",
     "LabelledCorpus",
     "LabelledText",
     "Load",
@@ -126,6 +133,7 @@ __all__ = [
     "Peft",
     "PeftSetting",
     "Positive",
+    "Prediction",
     "Prepared",
     "Pretraining",
     "Question",

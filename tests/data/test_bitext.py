@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import flip_languages, pair_words
 from isogloss.data.sources import Sources
 from isogloss.features.alignment.bitext_report import check_bitext, own_share, scripts_in
+from isogloss.features.parallel_text.bitext import Bitext
 from says import check_wording, says
 
 

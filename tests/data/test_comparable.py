@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.corpora.bitext import Bucc, split_translations
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.features.built_in_languages import BuiltInLanguages
+from isogloss.features.built_in_languages.corpora import split_translations
+from isogloss.features.parallel_text.comparable import Bucc
 
 PLACE = "bucc2018/de-en/de-en.sample"
 OFFICIAL = {

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import isogloss.data
 from each import each
 from isogloss.core.errors import DataError
+from isogloss.core.registry import feature_entries
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated
 from isogloss.data.examples import (
@@ -34,9 +35,9 @@ from isogloss.features.described_corpora.corpus import DescribedCorpus
 
 def test_every_corpus_of_the_package_is_listed():
     folder = Path(isogloss.data.__file__).parent / "corpora"
-    modules = [
-        importlib.import_module(f"isogloss.data.corpora.{path.stem}") for path in folder.glob("[a-z]*.py")
-    ]
+    names = {f"isogloss.data.corpora.{path.stem}" for path in folder.glob("[a-z]*.py")}
+    names |= {place.partition(":")[0] for place in feature_entries("corpora").values()}
+    modules = [importlib.import_module(name) for name in names]
     result = {
         thing
         for module in modules

@@ -11,8 +11,9 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.own import register_corpus
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.formats.kinds import KINDS
-from isogloss.data.formats.tables import SUFFIXES, ExampleColumns, rows
+from isogloss.data.formats.corpus_kinds import list_columns
+from isogloss.data.formats.formats import ExampleColumns, list_suffixes
+from isogloss.data.formats.tables import rows
 from isogloss.data.sources import Sources
 from isogloss.features.described_corpora.contents import inspect_splits
 from isogloss.features.described_corpora.corpus import DescribedCorpus, inventory
@@ -631,13 +632,13 @@ def test_a_damaged_file_is_read_or_refused_with_its_line(suffix, data):
     damaged_text = text[:place] + sample + text[end:]
     file = File(f"sw.{suffix}", lambda: iter(damaged_text.splitlines(keepends=True)), lambda: "")
     fields = {"tagging": ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), "text": ("anga", "kauli", "salamu")}
-    form = "json" if suffix == "json" else SUFFIXES[f".{suffix}"]
+    form = "json" if suffix == "json" else list_suffixes()[f".{suffix}"]
     corpus = DescribedCorpus(
         name="damaged",
         kind=kind,
         paths={},
         format=form,
-        columns=KINDS[kind].columns[form],
+        columns=list_columns(kind)[form],
         labels=fields.get(kind, ()),
     )
     try:

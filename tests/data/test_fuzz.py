@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
-from isogloss.data.corpora.bitext import WHOLES, Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import SPLITS, Corpus, Split
@@ -37,6 +36,7 @@ from isogloss.data.examples import (
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.conllu import OLD_UPOS, UPOS
 from isogloss.data.formats.word_links import pair_words
+from isogloss.features.parallel_text.bitext import WHOLES, Bitext
 from trees import is_tree
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.formats.questions import read_questions, repairs_message
+from isogloss.data.examples import repairs_message
+from isogloss.features.question_answering.squad import read_questions
 from says import check_wording
 
 MLQA = CORPORA["mlqa"]

@@ -11,7 +11,6 @@ import pytest
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import join_corpora
 from isogloss.data.corpora.texts_and_trees import Ud
@@ -21,6 +20,7 @@ from isogloss.data.projection.parallel_examples import match_by_id, mixed_pairs,
 from isogloss.data.projection.words import detokenize, tokenize
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.parallel_text.bitext import Bitext
 from isogloss.features.parsing.dependency_trees import is_tree
 from isogloss.features.parsing.task import PARSING
 from isogloss.metrics.labels import universal

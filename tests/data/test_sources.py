@@ -6,7 +6,6 @@ from itertools import product
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import (
@@ -28,6 +27,7 @@ from isogloss.features.built_in_languages import (
     generating,
     translating,
 )
+from isogloss.features.parallel_text.bitext import Bitext
 from says import says
 
 

@@ -5,13 +5,14 @@ from itertools import chain
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.texts_and_trees import Bible, RawText
+from isogloss.data.corpora.texts_and_trees import RawText
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.parallel_text import verse_split
+from isogloss.features.parallel_text.bible import Bible
+from isogloss.features.parallel_text.bitext import Bitext
+from isogloss.features.parallel_text.forms import verse_split
 from says import says
 
 

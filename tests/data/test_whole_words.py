@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.formats.questions import place_answer
-from isogloss.data.formats.whole_words import find_words
+from isogloss.features.question_answering.squad import place_answer
+from isogloss.features.question_answering.whole_words import find_words
 
 INSIDE = {
     "English": ("the northern coast", "no"),

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from isogloss.core.run_parts import Modules
-from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.added.added_weights import language_parameters
@@ -14,6 +13,7 @@ from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.built_in_languages.corpora import split_translations
 from isogloss.training.parallel_text import BitextSentences
 from made_up import TEXT
 

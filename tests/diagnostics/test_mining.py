@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import ComparableText
+from isogloss.features.built_in_languages.corpora import split_translations
 from isogloss.features.mining import diagnostic as module
 from isogloss.features.mining import vectors as blocks
 from isogloss.features.mining.diagnostic import (

@@ -22,7 +22,7 @@ from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
-from isogloss.data.formats.kinds import KINDS
+from isogloss.data.formats.corpus_kinds import KINDS, list_columns
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "data"))
@@ -149,7 +149,7 @@ def descriptions() -> Iterator[Door]:
             for error in split.errors:
                 raise DataError(error)
 
-    for kind, form in ((kind, form) for kind, table in KINDS.items() for form in table.columns):
+    for kind, form in ((name, form) for name in KINDS for form in list_columns(name)):
         language = "en-sw" if kind == "bitext" else "sw"
         files = {"test.dat": content(kind, form)}
         body = f'kind = "{kind}"\nformat = "{form}"\n'
@@ -180,7 +180,7 @@ def descriptions() -> Iterator[Door]:
 def predictions() -> Iterator[Door]:
     """Yield each format of inputs to ``predict`` of each task."""
     from isogloss.tasks import TASKS, find_task
-    from isogloss.using.formats import format_of
+    from isogloss.using.formats import format_of, list_formats
     from isogloss.using.kinds import kind_of
 
     samples = {
@@ -199,8 +199,9 @@ def predictions() -> Iterator[Door]:
     seen_formats = set[tuple[str, ...]]()
     for task in TASKS:
         kind = kind_of(find_task(task, ("x", "y")))
-        for form in kind.formats:
-            key = (form.name, *(file_format.name for file_format in kind.formats))
+        formats = list_formats(kind)
+        for form in formats:
+            key = (form.name, *(file_format.name for file_format in formats))
             if key not in seen_formats:
                 files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
                 if form.name == "brat":

@@ -11,7 +11,7 @@ from annotated_files import TOOLS, Marked, write_annotated
 from isogloss.core.tag_schemes import Span, find_spans
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import disk_file
-from isogloss.data.formats.offsets import locate_spans, locate_words
+from isogloss.features.annotation_tools.offsets import locate_spans, locate_words
 from isogloss.features.built_in_languages import examples
 from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.using import load_model

@@ -12,7 +12,13 @@ from annotated_files import TEXTS, TOOLS, body_of, marked_texts, offsets_of, wri
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.files import disk_file
-from isogloss.data.formats.offsets import MarkedSpan, OffsetError, locate_spans, locate_words, tag_text
+from isogloss.features.annotation_tools.offsets import (
+    MarkedSpan,
+    OffsetError,
+    locate_spans,
+    locate_words,
+    tag_text,
+)
 from isogloss.features.described_corpora.contents import inspect_splits
 from isogloss.features.described_corpora.descriptions import describe_corpus
 from isogloss.features.described_corpora.file_layouts import layout_of

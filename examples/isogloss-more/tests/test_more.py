@@ -15,11 +15,12 @@ from isogloss_more.entropy import Entropy
 from isogloss_more.entropy_table import print_entropies
 from isogloss_more.quality import WORD_QUALITY
 from isogloss_more.quality_files import WMT_QUALITY
+from isogloss_more.slashed import SLASHED_INPUT
 from safetensors.torch import load_file
 from transformers import ElectraConfig, ElectraModel
 
 import isogloss
-from isogloss.plugins import ConfigError, DataError, DiskFolder
+from isogloss.plugins import ConfigError, DataError, DiskFolder, Prediction
 from isogloss.testing import (
     STUDY,
     check_aligner,
@@ -65,6 +66,30 @@ def rated(tmp_path: Path) -> Path:
 
 def test_code_switching_keeps_the_laws(tmp_path):
     check_method(CodeSwitching(), tmp_path, neutral=CodeSwitching(share=0.0))
+
+
+def test_a_corpus_of_tagged_text_is_described_by_its_suffix(tmp_path):
+    (tmp_path / "sw.train.slashed").write_text("dunia/NOUN ni/AUX 1/2/NUM\n\nJua/NOUN\n")
+    description = tmp_path / "tagged.toml"
+    description.write_text('kind = "tagging"\nfiles = "{language}.{split}.slashed"\nlanguages = ["sw"]\n')
+    first, second = isogloss.load_corpus(str(description), "sw", "train")
+    assert (first.words, first.tags) == (("dunia", "ni", "1/2"), ("NOUN", "AUX", "NUM"))
+    assert (second.words, second.tags) == (("Jua",), ("NOUN",))
+
+
+def test_a_word_without_a_tag_is_an_error_with_its_line(tmp_path):
+    (tmp_path / "sw.train.slashed").write_text("dunia/NOUN\nni\n")
+    description = tmp_path / "untagged.toml"
+    description.write_text('kind = "tagging"\nfiles = "{language}.{split}.slashed"\nlanguages = ["sw"]\n')
+    with pytest.raises(DataError, match=r"sw\.train\.slashed:2"):
+        isogloss.load_corpus(str(description), "sw", "train")
+
+
+def test_predicted_tags_are_written_after_their_words(tmp_path):
+    (tmp_path / "new.slashed").write_text("dunia ni\n\n")
+    entries = list(SLASHED_INPUT.read(DiskFolder(tmp_path).find(["new.slashed"])[0], "sw"))
+    answers = [Prediction(("NOUN", "AUX")), None]
+    assert list(SLASHED_INPUT.write(zip(entries, answers, strict=True))) == ["dunia/NOUN ni/AUX", ""]
 
 
 def test_words_in_the_lexicon_are_replaced():

@@ -36,6 +36,8 @@ Group = Literal[
     "tables",
     "commands",
     "stores",
+    "formats",
+    "input_formats",
 ]
 GROUPS: tuple[Group, ...] = get_args(Group)
 

@@ -8,3 +8,6 @@ FIRST = ("sentence1", "premise")
 
 SECOND = ("sentence2", "hypo", "hypothesis")
 """Of the second text of two."""
+
+TEXT_KEYS = ("text", "content", "sentence")
+"""Usual keys of a text whose spans are marked."""

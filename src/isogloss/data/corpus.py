@@ -13,7 +13,7 @@ English files ends in ``{en}``; ``{name}`` is the English name of the language i
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_name, spellings
@@ -107,6 +107,28 @@ class Source(FilePlace, Protocol):
 
     def folder(self, corpus: str, languages: Sequence[str] = ()) -> DiskFolder | None:
         """Return the folder of a described corpus in some languages, or None without one."""
+        ...
+
+
+def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
+    """Split a pair such as ``en-fr`` into its languages.
+
+    Raises ConfigError for anything else.
+    """
+    source, separator, target = pair.partition("-")
+    if not (source and separator and target) or "-" in target or source == target:
+        raise ConfigError(
+            f"corpus {corpus}: {pair!r} is not a pair of languages. Give two with a hyphen, as in en-fr."
+        )
+    return source, target
+
+
+@runtime_checkable
+class SkipsRows(Protocol):
+    """A corpus of which some rows are not examples."""
+
+    def left_out(self, source: Source, language: str, split: Split) -> int:
+        """Count the skipped rows of a split."""
         ...
 
 

@@ -184,6 +184,20 @@ def is_labelled(example: Example) -> bool:
     return any(texts) or getattr(example, "label", None) not in (None, "")
 
 
+SHOWN = 3
+"""Number of repairs that a message shows in full."""
+
+
+def repairs_message(examples: Iterable[Example], split: str) -> str:
+    """Return a message on the answers of a split that were relocated while reading, or "" for none."""
+    questions = [question for question in examples if isinstance(question, Question) and question.repaired]
+    if not questions:
+        return ""
+    facts = "; ".join(f"question {question.id}: {question.repaired}" for question in questions[:SHOWN])
+    remainder = f"; and {len(questions) - SHOWN} more" if len(questions) > SHOWN else ""
+    return f"{split}: answers relocated from wrong offsets: {len(questions)} ({facts}{remainder})."
+
+
 KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Example)}
 """Every kind of example, by its name."""
 

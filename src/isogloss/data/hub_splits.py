@@ -51,6 +51,7 @@ def hub_splits() -> dict[str, HubSplit]:
     splits = (
         split
         for entry in table["dataset"]
+        if entry["corpus"] in CORPORA
         for language in (*entry["languages"].split(), *entry.get("configs", ()))
         for split in _splits_of(entry, language)
     )

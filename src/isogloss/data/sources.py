@@ -11,13 +11,11 @@ from typing import Any
 from isogloss.core.errors import ConfigError, DataError, MissingPackageError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, join_corpora
-from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpora.own import KNOWN, OwnCorpus, list_shipped, register
 from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, find_treebank_names
-from isogloss.data.corpus import SPLITS, Corpus, Source, Split
+from isogloss.data.corpus import SPLITS, Corpus, SkipsRows, Source, Split
 from isogloss.data.data_sources import data_source
 from isogloss.data.examples import Example, limit_examples
 from isogloss.data.files import DiskFolder, File
@@ -305,7 +303,7 @@ class Sources:
         with suppress(DataError):  # Translations have no files, and one part of a corpus may lack a split.
             if isinstance(corpus, OwnCorpus):
                 yield from corpus.remarks(source, language, split)
-            elif isinstance(corpus, LabelledCorpus | Bitext) and isinstance(source, DiskFolder):
+            elif isinstance(corpus, SkipsRows) and isinstance(source, DiskFolder):
                 is_generated = is_built_in(language.partition("-")[0])
                 if count := 0 if is_generated else corpus.left_out(source, language, split):
                     lack = "without a label, an answer or a translation"

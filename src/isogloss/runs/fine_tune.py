@@ -12,8 +12,7 @@ from isogloss.core.records import DataRead
 from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
 from isogloss.data.corpora.own import KNOWN
 from isogloss.data.corpus import Split, is_translation
-from isogloss.data.examples import Example
-from isogloss.data.formats.questions import repairs_message
+from isogloss.data.examples import Example, repairs_message
 from isogloss.data.generated import generated_size
 from isogloss.data.sources import Treebanks
 from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations

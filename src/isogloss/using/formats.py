@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import ConfigError, DataError, check_named
+from isogloss.core.registry import Registry
 from isogloss.data.column_names import FIRST, SECOND, TEXT_NAMES
 from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, short, some
@@ -35,11 +36,9 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".txt": ("lines", "tsv"),
     ".tsv": ("tsv",),
     ".csv": ("csv",),
-    ".json": ("squad", "tasks"),
-    ".ann": ("brat",),
     ".jsonl": ("jsonl",),
 }
-"""Formats by the end of a file's name. The first that the task reads is used."""
+"""Formats by the end of a file's name, besides ``INPUT_FORMATS``. The first that the task reads is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +114,7 @@ def sigmoid(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class InputFormat:
     """A file format: how it is recognised, read and written."""
 
     name: str
@@ -141,13 +140,22 @@ class Format:
     has_ids: bool = False
     """Whether examples have ids, which identify their translations. If not, their order does."""
 
+    holds: str = ""
+    """The units in it, for a format that is read by each form with these units (``InputForm.holds``)."""
+
+    suffixes: tuple[str, ...] = ()
+    """Ends of the names of its files, for a format that a feature or a package adds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class InputForm:
     """A form of inputs, shared by tasks: words, pairs of texts, questions."""
 
-    formats: tuple[Format, ...]
-    """The first that matches is taken, else the last."""
+    formats: tuple[InputFormat, ...]
+    """Own formats. The first that matches is taken, else the last."""
+
+    sample: object
+    """The smallest input."""
 
     example: Callable[[object, str, str], Example]
     """From a Python value (an example loses its labels), the name of the example, and its language."""
@@ -173,6 +181,12 @@ class InputForm:
     probabilities: Probabilities | None = None
     """Probabilities of answers: softmax of the raw outputs. None without probabilities."""
 
+    holds: tuple[str, ...] = ()
+    """Units of the formats of features and packages that are read, too."""
+
+    read_gold: Callable[[Any, Any], Example] | None = None
+    """From an example and its gold answer to the labelled example. None: its tags, or its label."""
+
     def json_lines(self, entries: Iterable[Answered]) -> Iterator[str]:
         """Yield a JSON object for each example."""
         for entry, prediction in entries:
@@ -190,19 +204,52 @@ def _as_json(entry: FileEntry, body: Mapping[str, object]) -> str:
     return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
-def format_of(file: File, kind: InputForm, task: str, name: str = "") -> tuple[Format, File]:
+INPUT_FORMATS: Registry[InputFormat] = Registry(
+    {}, "input_formats", "isogloss.using.formats:InputFormat", features="input-formats"
+)
+"""Formats that features and packages add. The suffix of a package's format is its name."""
+
+
+def list_formats(kind: InputForm, name: str = "") -> tuple[InputFormat, ...]:
+    """Return the formats of a form of inputs.
+
+    Those of features come first, then the package's format with this name, then the form's own.
+    """
+    names = [*INPUT_FORMATS.places, *([name] if name in INPUT_FORMATS else [])]
+    added_formats = [INPUT_FORMATS[added_name] for added_name in dict.fromkeys(names)]
+    own_names = {format_.name for format_ in kind.formats}
+    fitting = [
+        format_ for format_ in added_formats if format_.holds in kind.holds and format_.name not in own_names
+    ]
+    return (*fitting, *kind.formats)
+
+
+def _list_names_by_ending(file: File) -> tuple[str, ...]:
+    """Return the names of the formats that the end of a file's name shows."""
+    names = [
+        name
+        for name in sorted(INPUT_FORMATS)
+        for suffix in (INPUT_FORMATS[name].suffixes if name in INPUT_FORMATS.places else (f".{name}",))
+        if file.plain_name.endswith(suffix)
+    ]
+    return next((names_ for end, names_ in ENDINGS.items() if file.plain_name.endswith(end)), tuple(names))
+
+
+def format_of(file: File, kind: InputForm, task: str, name: str = "") -> tuple[InputFormat, File]:
     """Return the format of a file, as requested, by its name or by its first line, and the file to read.
 
     ConfigError if the task has no such format.
     """
-    formats = {format_.name: format_ for format_ in kind.formats}
+    ending = _list_names_by_ending(file)
+    added_name = name or next(iter(ending), "")
+    formats = {format_.name: format_ for format_ in list_formats(kind, added_name)}
+    kind = replace(kind, formats=tuple(formats.values()))
     if name:
         check_named("--format", f"format of task {task}", formats, name)
         return formats[name], file
     content_format, file = _find_by_first_lines(file, kind)
     if content_format is not None:
         return content_format, file
-    ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:
         return _unless_lines_match(*_find_by_first_line(file, kind), kind)
     for candidate in ending:
@@ -214,7 +261,7 @@ def format_of(file: File, kind: InputForm, task: str, name: str = "") -> tuple[F
     )
 
 
-def _find_by_first_lines(file: File, kind: InputForm) -> tuple[Format | None, File]:
+def _find_by_first_lines(file: File, kind: InputForm) -> tuple[InputFormat | None, File]:
     """Return the format that only the first lines show, if any, and the file to read."""
     if not any(format_.matches_first for format_ in kind.formats):
         return None, file
@@ -229,7 +276,7 @@ def _find_by_first_lines(file: File, kind: InputForm) -> tuple[Format | None, Fi
     return next(matching, None), replace(file, read=lambda: chain(first_lines, lines))
 
 
-def _unless_lines_match(choice: Format, file: File, kind: InputForm) -> tuple[Format, File]:
+def _unless_lines_match(choice: InputFormat, file: File, kind: InputForm) -> tuple[InputFormat, File]:
     """Return the format that the first lines match, if the file would be read as plain text otherwise."""
     if choice.name != PLAIN_TEXT:
         return choice, file
@@ -260,7 +307,7 @@ def format_probabilities(probabilities: Sequence[float]) -> list[str]:
     return [f"{probability:.4f}" for probability in probabilities]
 
 
-def _find_by_first_line(file: File, kind: InputForm) -> tuple[Format, File]:
+def _find_by_first_line(file: File, kind: InputForm) -> tuple[InputFormat, File]:
     lines, read_lines, first_line = iter(file.read()), list[str](), ""
     for line in lines:
         read_lines.append(line)

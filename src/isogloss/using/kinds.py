@@ -1,20 +1,19 @@
 """The form of each task's inputs and answers.
 
-Words are in a separate file; here are texts and pairs of them with a label each (rows of tab-separated
-columns, JSON lines), contexts with options (JSON lines), and questions about passages with an answer each
-(SQuAD's JSON, JSON lines).
+Words are in a separate module. Here are texts and pairs of them with a label each: rows of tab-separated
+columns, JSON lines. Features add the forms of other tasks.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isogloss.core.arguments import always, never
-from isogloss.core.errors import ConfigError, DataError, add_location, one_line
+from isogloss.core.errors import ConfigError, DataError, add_location, missing_feature, one_line
 from isogloss.core.plug_ins import package_of
-from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
+from isogloss.core.registry import Registry
+from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, numbered_objects
 from isogloss.tasks import ALL_TASKS
 from isogloss.tasks.batch import EncodedRow, Scores, to_array
@@ -23,8 +22,8 @@ from isogloss.tasks.task import LABELS, Task
 from isogloss.using.formats import (
     Answered,
     FileEntry,
-    Format,
     InputForm,
+    InputFormat,
     Prediction,
     Probabilities,
     answer_cells,
@@ -35,21 +34,12 @@ from isogloss.using.formats import (
     softmax,
     write_table,
 )
-from isogloss.using.words import words
 
 if TYPE_CHECKING:
     from isogloss.encoders.family import Tokenizer
 
 TEXTS = (("text", "text_pair"), ("first", "second"))
 """Keys of the texts in an object, besides "texts" for a list of both."""
-
-
-SAMPLES: Mapping[str, object] = {
-    **{unit: ["a"] for unit in ("word", "tree")},
-    **{unit: ["a", "a"] for unit in ("example", "span")},
-    "option": {"context": "a", "options": ["a", "a"]},
-}
-"""The smallest input, by the unit that is labelled."""
 
 
 def check_takes_inputs(task: Task, tokenizer: "Tokenizer") -> None:
@@ -59,8 +49,8 @@ def check_takes_inputs(task: Task, tokenizer: "Tokenizer") -> None:
     """
     if not package_of(type(task).encode.__module__):
         return
-    sample = "a" if kind_of(task) is _TEXTS_ALONE else SAMPLES[task.labels_are]
-    example = kind_of(task).example(sample, "sample", "")
+    form = kind_of(task)
+    example = form.example(form.sample, "sample", "")
     try:
         task.encode([example], tokenizer)
     except Exception as error:  # Whatever the code of others raises.
@@ -89,18 +79,12 @@ def probabilities_of(task: Task) -> Probabilities:
 def _pair(value: object, name: str, language: str = "") -> SentencePair:  # noqa: ARG001
     if isinstance(value, SentencePair):
         return replace(value, label="")
-    first_text, second_text = _two_texts(value, "first, second")
+    first_text, second_text = two_texts(value, "first, second")
     return SentencePair(id=name, first=first_text, second=second_text, label="")
 
 
-def _question(value: object, name: str, language: str = "") -> Question:
-    if isinstance(value, Question):
-        return replace(value, answers=())
-    question, passage = _two_texts(value, "question, passage")
-    return Question(id=name, passage=passage, question=question, answers=(), language=language)
-
-
-def _two_texts(value: object, names: str) -> tuple[str, str]:
+def two_texts(value: object, names: str) -> tuple[str, str]:
+    """Return two texts of a list. Raises DataError, with ``names`` of the texts, for anything else."""
     texts = value if isinstance(value, list | tuple) else ()
     if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise DataError(f"expected two texts ({names}), found {str(value)[:60]!r}.")
@@ -108,9 +92,10 @@ def _two_texts(value: object, names: str) -> tuple[str, str]:
     return first_text, second_text
 
 
-def _read_objects(
+def read_objects(
     from_json: Callable[[Mapping[str, object], str, str], Example], file: File, language: str
 ) -> Iterator[FileEntry]:
+    """Read an example from each JSON object of a file."""
     for line_number, line, body in numbered_objects(file):
         with add_location(name := f"{file.name}:{line_number}"):
             example = from_json(body, name, language)
@@ -119,10 +104,11 @@ def _read_objects(
 
 def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
     texts = [example.first, example.second] if isinstance(example, SentencePair) else []
-    return {"texts": texts, **_label_to_json(prediction)}
+    return {"texts": texts, **label_to_json(prediction)}
 
 
-def _label_to_json(prediction: Prediction | None) -> dict[str, object]:
+def label_to_json(prediction: Prediction | None) -> dict[str, object]:
+    """Return the keys of a predicted label."""
     if prediction is None:
         return {"label": None}
     if prediction.scores is None:
@@ -155,32 +141,37 @@ def _pair_probabilities(
     return label_probabilities
 
 
-def _tables(*, pairs: bool) -> tuple[Format, ...]:
+def _tables(*, pairs: bool) -> tuple[InputFormat, ...]:
     """Return the formats of tables. For pairs, TSV is the default format."""
     tsv, csv = (partial(read_table, pairs=pairs, has_quotes=has_quotes) for has_quotes in (False, True))
     return (
-        Format(name="csv", matches=never, read=csv, write=write_table, option="text"),
-        Format(name="tsv", matches=always if pairs else never, read=tsv, write=write_table, option="text"),
+        InputFormat(name="csv", matches=never, read=csv, write=write_table, option="text"),
+        InputFormat(
+            name="tsv", matches=always if pairs else never, read=tsv, write=write_table, option="text"
+        ),
     )
 
 
-def _add_label(example: Any, answer: object) -> Any:
+def add_label(example: Any, answer: object) -> Any:
+    """Return an example with a label."""
     return replace(example, label=answer)
 
 
 _PAIRS = InputForm(
     formats=(
-        Format(name="jsonl", matches=is_object, read=partial(_read_objects, _pair_from_json)),
+        InputFormat(name="jsonl", matches=is_object, read=partial(read_objects, _pair_from_json)),
         *_tables(pairs=True),
     ),
+    sample=["a", "a"],
     example=_pair,
     from_json=_pair_from_json,
     to_json=_pair_to_json,
-    answered=_add_label,
+    answered=add_label,
     auto_class="AutoModelForSequenceClassification",
     hub_tag="text-classification",
     pipeline="text-classification",
     probabilities=_pair_probabilities,
+    holds=("pairs",),
 )
 
 
@@ -200,7 +191,7 @@ def _text_from_json(body: Mapping[str, object], name: str, language: str) -> Lab
 
 def _text_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
     text = example.text if isinstance(example, LabelledText) else ""
-    return {"text": text, **_label_to_json(prediction)}
+    return {"text": text, **label_to_json(prediction)}
 
 
 def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
@@ -217,143 +208,37 @@ def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
 _TEXTS_ALONE = replace(
     _PAIRS,
     formats=(
-        Format(name="jsonl", matches=is_object, read=partial(_read_objects, _text_from_json)),
+        InputFormat(name="jsonl", matches=is_object, read=partial(read_objects, _text_from_json)),
         *_tables(pairs=False),
-        Format(name="lines", matches=bool, read=_read_lines, write=_write_lines),
+        InputFormat(name="lines", matches=bool, read=_read_lines, write=_write_lines),
     ),
+    sample="a",
     example=_text,
     from_json=_text_from_json,
     to_json=_text_to_json,
+    holds=("texts",),
 )
 
 
-def _choice(value: object, name: str, language: str = "") -> Choice:
-    if isinstance(value, Choice):
-        return replace(value, label=None)
-    if not isinstance(value, Mapping):
-        raise DataError(
-            f"expected a mapping with context and options, also question or prompt; found "
-            f"{str(value)[:60]!r}."
-        )
-    return _choice_from_json(value, name, language)
+def find_text_form(task: Task) -> InputForm:
+    """Return the form of a task that labels texts, or pairs of texts."""
+    if not isinstance(task, TextClassification):
+        return _PAIRS
+    form = _TEXTS_ALONE if task.texts == TEXT else _PAIRS
+    return form if task.one_answer.probabilities else replace(form, probabilities=None)
 
 
-def _choice_from_json(body: Mapping[str, object], name: str, language: str) -> Choice:  # noqa: ARG001
-    if not {"context", "options"} <= body.keys():
-        raise keys_missing(body, "context and options")
-    values = body["options"]
-    options = tuple(values) if isinstance(values, list | tuple) else ()
-    context, question, prompt = (body.get(key, "") for key in ("context", "question", "prompt"))
-    if len(options) < 2 or not all(isinstance(text, str) for text in (context, question, prompt, *options)):
-        raise DataError(f"expected texts, two or more of them as options; found {str(body)[:120]}.")
-    return Choice(
-        id=name,
-        context=str(context),
-        question=str(question),
-        prompt=str(prompt),
-        options=options,
-        label=None,
-    )
-
-
-def _choice_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
-    body: dict[str, object] = {"context": "", "options": []}
-    if isinstance(example, Choice):
-        texts = {"question": example.question, "prompt": example.prompt}
-        body = {"context": example.context, "options": list(example.options)}
-        body |= {name: text for name, text in texts.items() if text}
-    return body | _label_to_json(prediction)
-
-
-def _choice_probabilities(
-    _task: Task,
-    _examples: Sequence[Example],
-    rows: Sequence[EncodedRow],
-    scores: Sequence[Scores],
-    answers: Sequence[int],
-) -> list[Mapping[str, float]]:
-    """Return the probability of each option, by its index."""
-    probabilities_of: list[Mapping[str, float]] = [{} for _ in answers]
-    for row, raw in zip(rows, scores, strict=True):
-        probabilities = softmax(to_array(raw).ravel())[: len(row.options)].tolist()
-        probabilities_of[row.example] = {
-            str(index): probability for index, probability in enumerate(probabilities)
-        }
-    return probabilities_of
-
-
-_CHOICES = InputForm(
-    formats=(Format(name="jsonl", matches=bool, read=partial(_read_objects, _choice_from_json)),),
-    example=_choice,
-    from_json=_choice_from_json,
-    to_json=_choice_to_json,
-    answered=_add_label,
-    auto_class="AutoModelForSequenceClassification",
-    hub_tag="multiple-choice",
-    probabilities=_choice_probabilities,
+FORMS: Registry[Callable[[Task], InputForm]] = Registry(
+    {"word": "isogloss.using.words:words", "example": "isogloss.using.kinds:find_text_form"},
+    features="input-forms",
 )
-
-
-def _read_squad(file: File, language: str) -> Iterator[FileEntry]:
-    from isogloss.data.formats.questions import read_questions
-
-    for example in read_questions(file, language=language, answers="ignored"):
-        yield FileEntry(lines=(), example=example, body={"id": example.id})
-
-
-def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
-    """Yield one JSON object of ids and answers, as the official scripts read it."""
-    comma = "{"
-    for entry, prediction in entries:
-        if entry.example is not None and prediction is not None:
-            name, text = (
-                json.dumps(value, ensure_ascii=False) for value in (entry.example.id, prediction.answer)
-            )
-            yield f"{comma}{name}: {text}"
-            comma = ","
-    yield "}" if comma == "," else "{}"
-
-
-def _question_from_json(body: Mapping[str, object], name: str, language: str) -> Question:
-    passage = body.get("context", body.get("passage"))
-    if "question" not in body or passage is None:
-        raise keys_missing(body, "question and context")
-    return _question([body["question"], passage], name, language)
-
-
-def _question_to_json(_: Example | None, prediction: Prediction | None) -> dict[str, object]:
-    return {"answer": None if prediction is None else prediction.answer}
-
-
-def _is_question(line: str) -> bool:
-    return is_object(line) and '"data"' not in line
-
-
-_QUESTIONS = InputForm(
-    formats=(
-        Format(
-            name="jsonl",
-            matches=_is_question,
-            read=partial(_read_objects, _question_from_json),
-        ),
-        Format(name="squad", matches=bool, read=_read_squad, write=_write_squad, has_ids=True),
-    ),
-    example=_question,
-    from_json=_question_from_json,
-    to_json=_question_to_json,
-    answered=None,
-    auto_class="AutoModelForQuestionAnswering",
-    hub_tag="question-answering",
-)
+"""Functions from a task to the form of its inputs and answers, by the unit that is labelled."""
 
 
 def kind_of(task: Task) -> InputForm:
     """Return the form of a task's inputs and answers."""
-    if isinstance(task, TextClassification):
-        kind = _TEXTS_ALONE if task.texts == TEXT else _PAIRS
-        return kind if task.one_answer.probabilities else replace(kind, probabilities=None)
-    if task.labels_are == "option":
-        return _CHOICES
-    if task.labels_are in ("word", "tree"):
-        return words(task)
-    return _PAIRS if task.labels_are == "example" else _QUESTIONS
+    if task.labels_are not in FORMS:
+        raise missing_feature(
+            f"task {task.name}: inputs of tasks that label each {task.labels_are}", "Install isogloss again."
+        )
+    return FORMS[task.labels_are](task)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from isogloss.core.errors import DataError
-from isogloss.data.examples import KINDS, Example, ParsedSentence, Question
+from isogloss.data.examples import KINDS, Example, ParsedSentence
 from isogloss.tasks.task import Task
 from isogloss.using.formats import InputForm
 
@@ -36,8 +36,8 @@ def read_labelled_example(task: Task, kind: InputForm, value: object, name: str,
         )
     gold = value[key]
     gold = gold.tolist() if hasattr(gold, "tolist") else gold
-    if isinstance(example, Question):
-        return replace(example, answers=_place_answers(gold, example.passage))
+    if kind.read_gold is not None:
+        return kind.read_gold(example, gold)
     if hasattr(example, "tags"):
         return cast(Example, replace(example, tags=_read_tags(task, gold, len(example.words))))
     if isinstance(gold, list | tuple):
@@ -65,15 +65,3 @@ def _read_label(task: Task, label: Any) -> Any:
             f"{len(task.labels) - 1}."
         )
     return task.labels[label]
-
-
-def _place_answers(gold: object, passage: str) -> tuple[tuple[int, str], ...]:
-    """Return right answers with their places in the passage: one text, several, or SQuAD's mapping."""
-    texts = gold.get("text") if isinstance(gold, Mapping) else gold
-    answers = [texts] if isinstance(texts, str) else texts
-    if not isinstance(answers, list | tuple) or not answers:
-        raise DataError(f"found the answers {gold!r:.60}; expected a text or a list of texts.")
-    for text in answers:
-        if not isinstance(text, str) or text not in passage:
-            raise DataError(f"the answer {text!r:.60} is not in the passage. Correct one of them.")
-    return tuple((passage.index(text), text) for text in answers)

@@ -22,7 +22,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.translators import TRANSLATORS
-from isogloss.using.formats import FileEntry, Format, format_of
+from isogloss.using.formats import FileEntry, InputFormat, format_of, list_formats
 from isogloss.using.kinds import check_takes_inputs, probabilities_of
 from isogloss.using.predictor import Predictor
 
@@ -116,12 +116,12 @@ def predict_file(
     )
 
 
-def _format_of(file: File, model: Predictor, options: PredictOptions) -> tuple[Format, File]:
+def _format_of(file: File, model: Predictor, options: PredictOptions) -> tuple[InputFormat, File]:
     """Return the format with the chosen columns, and the file. Raises ConfigError without a format."""
     file_format, file = format_of(file, model.kind, model.task.name, options.format)
     for name, value in (("column", options.column), ("text", options.text or None)):
         if value is not None and file_format.option != name:
-            format_names = [form.name for form in model.kind.formats if form.option == name]
+            format_names = [form.name for form in list_formats(model.kind) if form.option == name]
             alternative = f"give --format {' or '.join(format_names)}, or " if format_names else ""
             raise ConfigError(
                 f"--{name}: {file.name} is read as {file_format.name}; {alternative}leave --{name} out."
@@ -170,7 +170,7 @@ def _check_links(model: Predictor, option: str, subject: str) -> None:
 
 
 def _with_translations(
-    model: Predictor, entries: Iterable[FileEntry], options: PredictOptions, source: tuple[Format, File]
+    model: Predictor, entries: Iterable[FileEntry], options: PredictOptions, source: tuple[InputFormat, File]
 ) -> Iterable[FileEntry]:
     """Add the translations that the options name, if the model mixes."""
     if model.mixup is None:

@@ -17,7 +17,7 @@ from isogloss.core.records import Row, Value
 from isogloss.data.corpora.own import OwnCorpus
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_labelled
-from isogloss.data.formats.kinds import parts_of
+from isogloss.data.formats.corpus_kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.tasks.encoded_examples import EncodedExamples

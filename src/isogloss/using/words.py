@@ -21,27 +21,22 @@ from isogloss.data.formats import conll
 from isogloss.data.formats.conll import DOCUMENT, HASH, split_cells
 from isogloss.data.formats.conllu import (
     COLUMNS,
-    HEAD,
     LEMMA,
-    RELATION,
     TAG,
     UPOS,
     read_blocks,
     with_columns,
     with_misc,
-    with_tree,
 )
 from isogloss.data.formats.word_columns import describe_other_column
-from isogloss.metrics.labels import Tree
 from isogloss.tasks.batch import EncodedRow, Scores, join_scores
 from isogloss.tasks.tagging import Tagging, merge_windows
 from isogloss.tasks.task import Answer, Task, label_ids
-from isogloss.using.annotations import ANNOTATIONS
 from isogloss.using.formats import (
     Answered,
     FileEntry,
-    Format,
     InputForm,
+    InputFormat,
     Prediction,
     format_probabilities,
     is_object,
@@ -192,30 +187,39 @@ def _has_one_tab(line: str) -> bool:
 
 
 def words(task: Task) -> InputForm:
-    """Return the kind of a task that labels each word, or all words as a tree."""
+    """Return the form of a task that labels each word."""
     from isogloss.tasks.lemmas import Lemmatization
 
-    labels = TREES if task.labels_are == "tree" else _tags(task.name)
-    label_probabilities = (
-        partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
+    probabilities = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
+    marks_spans = isinstance(task, Tagging) and task.metric == "span_f1"
+    return replace(
+        form_of_words(_tags(task.name)),
+        auto_class="AutoModelForTokenClassification",
+        hub_tag="token-classification",
+        pipeline="token-classification",
+        probabilities=probabilities,
+        holds=("words", "spans") if marks_spans else ("words",),
     )
+
+
+def form_of_words(labels: Labels) -> InputForm:
+    """Return the form of inputs whose words get these labels."""
     return InputForm(
         formats=(
-            *(ANNOTATIONS if isinstance(task, Tagging) and task.metric == "span_f1" else ()),
-            Format(
+            InputFormat(
                 name="conllu",
                 matches=_is_conllu,
                 read=_read_conllu,
                 write=partial(_write_conllu, labels),
             ),
-            Format(
+            InputFormat(
                 name="tsv",
                 matches=_has_one_tab,
                 read=partial(_read_columns, spaces=False),
                 write=partial(_write_columns, labels),
                 option="column",
             ),
-            Format(
+            InputFormat(
                 name="columns",
                 matches=never,
                 matches_lines=are_tagged,
@@ -223,30 +227,17 @@ def words(task: Task) -> InputForm:
                 write=partial(_write_columns, labels),
                 option="column",
             ),
-            Format(name="jsonl", matches=is_object, read=_read_objects),
-            Format(name="lines", matches=bool, read=_read_lines, write=partial(_write_lines, labels)),
+            InputFormat(name="jsonl", matches=is_object, read=_read_objects),
+            InputFormat(name="lines", matches=bool, read=_read_lines, write=partial(_write_lines, labels)),
         ),
+        sample=["a"],
         example=sentence,
         from_json=_from_json,
         to_json=partial(_to_json, labels),
         answered=labels.answered,
-        auto_class="" if task.labels_are == "tree" else "AutoModelForTokenClassification",
-        hub_tag="" if task.labels_are == "tree" else "token-classification",
-        pipeline="" if task.labels_are == "tree" else "token-classification",
-        probabilities=None if task.labels_are == "tree" else label_probabilities,
+        auto_class="",
+        holds=("words",),
     )
-
-
-def _list_arcs(tree: Tree) -> tuple[Sequence[int], Sequence[str]]:
-    return tree.heads, tree.relations
-
-
-def _fill_arcs(lines: Sequence[str], tree: Tree) -> Iterable[str]:
-    return with_columns(lines, {HEAD: [str(head) for head in tree.heads], RELATION: tree.relations})
-
-
-def _add_tree(example: Any, tree: Tree) -> Any:
-    return with_tree(example, tree.heads, tree.relations)
 
 
 def _list_tags(tags: Sequence[str]) -> tuple[Sequence[str]]:
@@ -255,10 +246,6 @@ def _list_tags(tags: Sequence[str]) -> tuple[Sequence[str]]:
 
 def _add_tags(example: TaggedSentence, tags: Sequence[str]) -> TaggedSentence:
     return replace(example, tags=tuple(tags))
-
-
-TREES = Labels(names=("heads", "relations"), lists=_list_arcs, fill=_fill_arcs, answered=_add_tree)
-"""Trees in their own columns. An enhanced graph stays unchanged."""
 
 
 def _tags(task: str) -> Labels:

@@ -1,67 +1,21 @@
-"""The catalogue of corpora: contents, layouts of files, licences."""
+"""The catalogue of corpora: contents, layouts of files, licences. Features add corpora."""
 
-import re
-import tomllib
-from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
-from isogloss.data.corpora.bitext import Bitext, Bucc
-from isogloss.data.corpora.labelled import LabelledCorpus
-from isogloss.data.corpora.texts_and_trees import Bible, RawText, Ud
-from isogloss.data.corpus import About, Corpus, Layouts, every_split
-from isogloss.data.formats.tables import AnyOf
+from isogloss.core.registry import Registry
+from isogloss.data.corpora.corpus_tables import read_corpora
+from isogloss.data.corpora.texts_and_trees import RawText, Ud
+from isogloss.data.corpus import Corpus
 
-_CHOICE = re.compile(r"\{((?:[^{},]|\{\w+\})*,(?:[^{}]|\{\w+\})*)\}")
-"""``{train.tsv,dev-{language}.tsv}``."""
+OF_FEATURES: Registry[Corpus] = Registry({}, features="corpora")
+"""Corpora that features add, with the default of every field."""
 
+_CORPORA: dict[str, Corpus] = {
+    RawText.name: RawText(),
+    Ud.name: Ud(),
+    **read_corpora(Path(__file__).with_name("catalogue.toml")),
+    **OF_FEATURES,
+}
 
-def _make_corpus(name: str, table: dict[str, Any]) -> LabelledCorpus:
-    fields: dict[str, Any] = {
-        field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
-    }
-    fields |= {field: _layouts(table[field]) for field in _LAYOUTS if field in table}
-    if "columns" in table:
-        columns = table["columns"].items()
-        fields["columns"] = {
-            part: AnyOf(tuple(name)) if isinstance(name, list) else name for part, name in columns
-        }
-    return LabelledCorpus(**{**fields, "name": name, "about": About(**table["about"])})
-
-
-_LAYOUTS = ("layouts", "translations", "all_languages")
-
-
-def _layouts(paths: Any) -> Layouts:
-    """Return the layouts of each split from a table by split, or from layouts of every split."""
-    layouts = paths if isinstance(paths, dict) else every_split(*paths)
-    return {
-        split: tuple(path for layout in split_layouts for path in _expand_choices(layout))
-        for split, split_layouts in layouts.items()
-    }
-
-
-def _expand_choices(path: str) -> Iterator[str]:
-    """Yield a path for each combination of choices, varying the last choice fastest."""
-    choice = _CHOICE.search(path)
-    if not choice:
-        yield path
-        return
-    for part in choice[1].split(","):
-        yield from _expand_choices(path[: choice.start()] + part + path[choice.end() :])
-
-
-_TABLES = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
-
-_ALL: tuple[Corpus, ...] = (
-    Bible(),
-    Bitext(),
-    Bucc(),
-    RawText(),
-    Ud(),
-    *(_make_corpus(name, table) for name, table in _TABLES.items()),
-)
-
-CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=attrgetter("name"))}
-"""All corpora by name, with the default of every field."""
+CORPORA: dict[str, Corpus] = dict(sorted(_CORPORA.items()))
+"""All corpora by name, with the default of every field. Those of packages are in the group ``corpora``."""

@@ -1,18 +1,19 @@
-"""Official corpora of labelled pairs, tagged words and questions: values that one class reads and writes.
+"""Official corpora of labelled pairs and tagged words: values that one class reads and writes.
 
 A corpus states the paths of its files (``layouts``), the names of its columns, and the spelling of its
 labels. Pairs are rows separated by tabs or one JSON object per line (.jsonl); quotes are ordinary characters.
 Without a header the columns are first, second, label. In XTREME's files of translations, the first two are
 repeated in the original language. Words have a line each with their tag; an empty line ends a sentence.
-Questions about passages are SQuAD's JSON, and their language is the language of the passages.
+Features add corpora with other files to ``CORPUS_FILES``, such as questions about passages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.languages import language_name, spellings
+from isogloss.core.languages import spellings
+from isogloss.core.registry import Registry
 from isogloss.data.column_names import FIRST, SECOND
 from isogloss.data.corpus import (
     COLLECTION,
@@ -33,13 +34,13 @@ from isogloss.data.corpus import (
     paths,
     with_byte_order_mark,
 )
-from isogloss.data.examples import Example, Question, SentencePair, TaggedSentence
+from isogloss.data.examples import Example, SentencePair, TaggedSentence
 from isogloss.data.files import File, Folder, some
 from isogloss.data.formats.conll import ConllLayout
+from isogloss.data.formats.formats import AnyOf, Column, ExampleColumns, PartColumns
 from isogloss.data.formats.kinds import labelled_rows
-from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
-from isogloss.data.formats.tables import AnyOf, Column, ExampleColumns, FileRow, PartColumns, rows
+from isogloss.data.formats.tables import FileRow, rows
 
 LABEL = ("gold_label", "label")
 """Usual names of the column of the label."""
@@ -60,14 +61,15 @@ TRANSLATED = {**HEADERLESS, 5: ("", "", "first", "second", "label"), 4: ("", "",
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledCorpus(CorpusDefaults):
-    """A corpus of labelled pairs of texts, of words with a tag each, or of questions about passages."""
+    """A corpus of labelled pairs of texts, of words with a tag each, or of a kind that a feature adds."""
 
     name: str
     tasks: tuple[str, ...]
     about: About
     layouts: Layouts
     labels: tuple[str, ...] = ()
-    kind: Literal["pair", "tagging", "span"] = "pair"
+    kind: str = "pair"
+    """Kind of its files (``CORPUS_FILES``)."""
     columns: Mapping[str, PartColumns] = field(default_factory=lambda: PAIRS)
     """Columns of pairs, by any name in use. A first row with a name of the first column is a header."""
     spelled: Mapping[str, str] = field(default_factory=dict)
@@ -149,17 +151,23 @@ class LabelledCorpus(CorpusDefaults):
         Raises DataError with file and line at the first row that does not fit.
         """
         file = self.files(source, language, split)[0]
-        return nonempty(self._examples(file, language, split), file.name)
+        return nonempty(self.examples(file, language, split), file.name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
         """Count skipped rows: annotators disagreed, or the translation lost the label or answers."""
         if not (self.skip or self._is_translated(language)):
             return 0
         file = self.files(source, language, split)[0]
-        return sum(example is None for example in _FORMATS[self.kind].attempts(self, file, language, split))
+        return sum(
+            example is None for example in CORPUS_FILES[self.kind].attempts(self, file, language, split)
+        )
 
-    def _examples(self, file: File, language: str, split: Split) -> Iterator[Example]:
-        for example in _FORMATS[self.kind].attempts(self, file, language, split):
+    def examples(self, file: File, language: str, split: Split) -> Iterator[Example]:
+        """Yield the examples of a file.
+
+        Raises DataError at the first row that does not fit.
+        """
+        for example in CORPUS_FILES[self.kind].attempts(self, file, language, split):
             if isinstance(example, DataError):
                 raise example
             if example is not None:
@@ -215,12 +223,9 @@ class LabelledCorpus(CorpusDefaults):
 
         Pairs of multilingual corpora have XTREME's layout.
         """
-        lines = _FORMATS[self.kind].lines(self, examples)
-        return lines if self.kind == "span" or self._is_english() else with_byte_order_mark(lines)
-
-    def question_lines(self, examples: Iterable[Example]) -> Iterator[str]:
-        """Yield the lines of a JSON file."""
-        return write_questions(only(Question, examples, self.name), version=self.version)
+        files = CORPUS_FILES[self.kind]
+        lines = files.lines(self, examples)
+        return with_byte_order_mark(lines) if files.is_marked and not self._is_english() else lines
 
     def word_lines(self, examples: Iterable[Example]) -> Iterator[str]:
         """Yield a line for each word and an empty one after each sentence.
@@ -279,6 +284,26 @@ Attempts = Iterator[Example | DataError | None]
 """Examples, errors of rows, or None for skipped rows."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CorpusFiles:
+    """How the files of a kind of corpus are read and written."""
+
+    attempts: Callable[[LabelledCorpus, File, str, Split], Attempts]
+    lines: Callable[[LabelledCorpus, Iterable[Example]], Iterator[str]]
+    is_marked: bool = True
+    """Whether a text that begins with a byte order mark gets a second one."""
+
+
+CORPUS_FILES: Registry[CorpusFiles] = Registry(
+    {
+        "pair": "isogloss.data.corpora.labelled:PAIR_FILES",
+        "tagging": "isogloss.data.corpora.labelled:WORD_FILES",
+    },
+    features="corpus-files",
+)
+"""Ways to read and write official files, by kind of corpus."""
+
+
 def _pairs(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:
     return labelled_rows(file, corpus.reading(file, language, split), LINES)
 
@@ -290,32 +315,8 @@ def _sentences(corpus: LabelledCorpus, file: File, language: str, split: Split) 
     return labelled_rows(file, corpus.reading(file, language, split), FileFacts(layout=layout))
 
 
-def _questions(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:  # noqa: ARG001
-    """Yield the questions of a language, or None for a question that lost its answers in translation."""
-    passage_language = language.rpartition("-")[2]
-    path = file.plain_name.replace("\\", "/")
-    has_all = corpus.ids_by_language and path.endswith(corpus.ids_by_language)
-    start = f"{language_name(language).lower()}-" if has_all else ""
-    questions = all_questions(
-        file,
-        language=passage_language if passage_language in corpus.own_rules else "",
-        answers="translated" if is_translation(language) else "needed",
-    )
-    for question in questions:
-        if question.id.startswith(start):
-            yield question if question.answers else None
-
-
-class _Format(NamedTuple):
-    attempts: Callable[[LabelledCorpus, File, str, Split], Attempts]
-    lines: Callable[[LabelledCorpus, Iterable[Example]], Iterator[str]]
-
-
-_FORMATS = {
-    "pair": _Format(_pairs, LabelledCorpus.pair_lines),
-    "tagging": _Format(_sentences, LabelledCorpus.word_lines),
-    "span": _Format(_questions, LabelledCorpus.question_lines),
-}
+PAIR_FILES = CorpusFiles(attempts=_pairs, lines=LabelledCorpus.pair_lines)
+WORD_FILES = CorpusFiles(attempts=_sentences, lines=LabelledCorpus.word_lines)
 
 
 def languages_in(file: File) -> Iterator[str]:

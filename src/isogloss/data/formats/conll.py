@@ -7,14 +7,14 @@ other words, and otherwise a comment. A line that does not fit the layout is an 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE
 from isogloss.data.files import File
-from isogloss.data.formats.word_columns import describe_other_column, is_header
+from isogloss.data.formats.word_columns import is_header
 
 HASH = "#"
 """Beginning of comments."""
@@ -22,8 +22,6 @@ HASH = "#"
 DOCUMENT = "-DOCSTART"
 """Beginning of lines that start a document (``-DOCSTART- -X- O``; ``-DOCSTART FILE 1.xml`` in KPWr)."""
 
-BEGIN_DOCUMENT = "#begin document"
-"""Beginning of files of CoNLL-2012."""
 
 SEPARATORS = {"\t": "tab", " ": "space"}
 
@@ -128,19 +126,6 @@ def decide_layout(
     return ConllLayout(width, ends, hashes > 0, all_labels, comment, label, header=header)
 
 
-def count_comments(file: File, layout: ConllLayout) -> int:
-    """Return the number of comment lines."""
-    is_before_words = True
-    count = 0
-    for line_number, line in file.lines() if layout.hashes else ():
-        if line_number == layout.header:
-            continue
-        is_comment = layout.is_comment(line, is_before_words=is_before_words)
-        count += is_comment
-        is_before_words = not line.strip() or (is_before_words and is_comment)
-    return count
-
-
 def read_words(file: File, layout: ConllLayout, columns: Sequence[int]) -> Iterator[list[Line] | DataError]:
     """Yield the words of each sentence, or the error of a sentence with a line that does not fit."""
     words = list[Line]()
@@ -188,15 +173,3 @@ def _misfit(
 
 def _columns(count: int) -> str:
     return f"{count} column{'s' * (count != 1)}"
-
-
-def check_words(file: File, sentences: Iterable[Sequence[str]], column: int) -> None:
-    """Raise DataError if the column of words contains numbers, identifiers, tags, or one text."""
-    content = describe_other_column(sentences)
-    if content:
-        advice = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
-        if next(iter(file.read()), "").startswith(BEGIN_DOCUMENT):
-            advice = "For CoNLL-2012 write columns = { word = 3, label = 10 } for names, label = 4 for tags"
-        if content.endswith("before each word"):
-            advice = 'Remove it, or use corpus = "wikiann"'
-        raise file.broken(1, f"column {column} with {content}", "words and their labels", advice)

@@ -1,34 +1,30 @@
-"""Kinds of labelled corpora: the parts of an example, their default columns, and how to build it from a row.
+"""Make examples of rows: sentences with tags, texts, pairs, translations and lines.
 
 The catalogue, described corpora and datasets of the hub are all read here: a row (``tables``) becomes an
-example by its kind.
+example by its kind (``corpus_kinds``).
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE, as_bio, find_misfit
 from isogloss.data.examples import (
-    Choice,
     Example,
     Label,
     LabelledText,
-    Question,
     SentencePair,
     TaggedSentence,
     TextLine,
     Translation,
 )
-from isogloss.data.files import File, is_unicode, some
+from isogloss.data.files import File, is_unicode
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
-from isogloss.data.formats.label_cells import read_cell_text
-from isogloss.data.formats.questions import question_of_row
-from isogloss.data.formats.reading import CorpusRow, FileFacts, KindName, Predicts, Reading
-from isogloss.data.formats.tables import OF_SPANS, SENTENCE, SUFFIXES, AnyOf, Columns, FileFormat
+from isogloss.data.formats.corpus_kinds import KINDS, UNKNOWN, CorpusKind, name_columns
+from isogloss.data.formats.formats import Columns
+from isogloss.data.formats.reading import CorpusRow, FileFacts, Predicts, Reading
+from isogloss.data.formats.tables import SENTENCE
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
@@ -217,47 +213,6 @@ _LABEL: Mapping[Predicts, Callable[[CorpusRow], Label]] = {
 }
 
 
-def _choice(record: CorpusRow) -> Choice | None:
-    if record.is_skipped():
-        return None
-    options = _options(record)
-    more = [part for part in KINDS["choice"].more if part in record.reading.table.columns]
-    texts = {part: record.text(part) for part in ("context", *more)}
-    if record.is_unlabelled:
-        return Choice(id=record.id, options=options, label=None, **texts)
-    label = read_cell_text(record.part("label"))
-    names = (record.reading.labels or [str(index) for index in range(len(options))])[: len(options)]
-    if label not in names:
-        raise record.broken(
-            f"label {label!r} for {len(options)} options",
-            f"one of {some(names)}",
-            "Correct it, or the labels of the description",
-        )
-    return Choice(id=record.id, options=options, label=names.index(label), **texts)
-
-
-def _options(record: CorpusRow) -> tuple[str, ...]:
-    """Return the options of a row: a list in one cell, or a cell for each.
-
-    Empty options at the end are dropped.
-    """
-    options = record.part("options")
-    if isinstance(options, tuple) and len(options) == 1:
-        options = options[0]
-    if not isinstance(options, list | tuple):
-        problem = f"options {str(options)[:60]!r}"
-        raise record.broken(problem, "a list of texts, or a column for each", "Name their columns")
-    while options and options[-1] in ("", None):
-        options = options[:-1]
-    if len(options) < 2:
-        raise record.broken(f"{len(options)} options", "two or more", "Remove the row")
-    return tuple(record.checked_text("an option", option) for option in options)
-
-
-UNKNOWN = ""
-"""Label of an example without one."""
-
-
 def _translation(record: CorpusRow) -> Translation:
     return Translation(id=record.id, first=record.text("first"), second=record.text("second"))
 
@@ -272,7 +227,7 @@ LEMMA_COLUMNS = (NAMES[LEMMA], LEMMA, LEMMA - COLUMNS)
 """Column of lemmas in CoNLL-U, by name and by index."""
 
 
-def predicts_of(form: FileFormat, columns: Columns, predicts: Predicts) -> Predicts:
+def predicts_of(form: str, columns: Columns, predicts: Predicts) -> Predicts:
     """Return the kind of labels of a corpus, which is "lemma" for the column of lemmas in CoNLL-U."""
     return "lemma" if form == "conllu" and columns.get("label") in LEMMA_COLUMNS else predicts
 
@@ -281,110 +236,34 @@ LINES_OF_WORDS = (SENTENCE, "word", "label")
 """Parts of sentences in tables with a line for each word."""
 
 
-class CorpusKind(NamedTuple):
-    """A kind of labelled corpus: its columns, its tasks, and the function from a row to an example."""
-
-    example: type[Example]
-    make: Callable[[CorpusRow], Example | None]
-    """Function from a row to its example, or None for a skipped row."""
-    columns: Mapping[FileFormat, Columns]
-    """Default columns by format."""
-    tasks: Mapping[Predicts, str]
-    """Task by kind of labels. The task of tagging depends on the labels."""
-    more: tuple[str, ...] = ()
-    """Optional parts, for which the description must name a column."""
-    several: tuple[str, ...] = ()
-    """Parts that may have several columns."""
-    suffixes: Mapping[str, FileFormat] = SUFFIXES
-    """Default format by suffix of the file."""
+def _list_words(sentence: TaggedSentence, _: Sequence[str]) -> dict[str, object]:
+    return {"words": sentence.words, "labels": sentence.tags}
 
 
-_BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
-
-
-_IN_USE = {
-    "words": ("words", "tokens"),
-    "labels": ("labels", "ner_tags", "tags", "upos", "pos_tags"),
-    "label": ("label", "labels"),
-    "text": ("text", "sentence"),
-    "first": ("first", "premise", "sentence1"),
-    "second": ("second", "hypothesis", "sentence2"),
-}
-"""Names of parts in published datasets, ours first."""
-
-
-def _columns_by_name(*names: str) -> dict[FileFormat, Columns]:
-    columns = {name: AnyOf(_IN_USE[name]) if name in _IN_USE else name for name in names}
-    return dict.fromkeys(_BY_NAME, columns)
-
-
-KINDS: Mapping[KindName, CorpusKind] = {
-    "tagging": CorpusKind(
-        TaggedSentence,
-        _sentence,
-        {
-            "conll": {"word": 0, "label": -1},
-            "conllu": {"word": "FORM", "label": "UPOS"},
-            "brat": {**OF_SPANS, "id": "id"},
-            "webanno": {**OF_SPANS},
-            **_columns_by_name("words", "labels"),
-        },
-        {"label": "", "lemma": "lemmas"},
-        ("annotated", *LINES_OF_WORDS),
-    ),
-    "text": CorpusKind(
-        LabelledText,
-        _text,
-        _columns_by_name("text", "label"),
-        {"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
-    ),
-    "pair": CorpusKind(
-        SentencePair,
-        _pair,
-        _columns_by_name("first", "second", "label"),
-        {"label": "pair-classification", "number": "pair-regression"},
-    ),
-    "choice": CorpusKind(
-        Choice,
-        _choice,
-        _columns_by_name("context", "options", "label"),
-        {"label": "multiple-choice"},
-        ("question", "prompt"),
-        ("context", "options"),
-    ),
-    "span": CorpusKind(
-        Question,
-        question_of_row,
-        {"squad": {}, **_columns_by_name("context", "question", "answers")},
-        {"label": "qa"},
-        ("start",),
-        suffixes={**SUFFIXES, ".json": "squad"},
-    ),
-    "bitext": CorpusKind(
-        Translation,
-        _translation,
-        {"lines": {"first": 0, "second": 0}, **_columns_by_name("first", "second")},
-        {"label": "bitext"},
-    ),
-    "raw": CorpusKind(TextLine, _line, {"lines": {"text": 0}, **_columns_by_name("text")}, {"label": "text"}),
-}
-
-
-def parts_of(example: Example, labels: Sequence[str]) -> dict[str, object]:
-    """Return the parts of an example as JSON values, for a reader that finds each part under its name."""
-    if isinstance(example, TaggedSentence):
-        return {"words": example.words, "labels": example.tags}
-    if isinstance(example, Choice):
-        texts = {"context": example.context, "question": example.question, "prompt": example.prompt}
-        label = labels[example.label] if labels and example.label is not None else example.label
-        parts = {**texts, "options": example.options, "label": label}
-        return {name: value for name, value in parts.items() if value != ""}
-    if isinstance(example, Question):
-        starts, answers = zip(*example.answers, strict=True) if example.answers else ((), ())
-        return {
-            "context": example.passage,
-            "question": example.question,
-            "answers": {"text": answers, "answer_start": starts},
-        }
-    names = [field.name for field in fields(example)]
-    return {name: getattr(example, name) for name in names if name in ("text", "first", "second", "label")}
+TAGGING = CorpusKind(
+    example=TaggedSentence,
+    make=_sentence,
+    columns=name_columns("words", "labels"),
+    tasks={"label": "", "lemma": "lemmas"},
+    more=("annotated", *LINES_OF_WORDS),
+    parts=_list_words,
+)
+TEXT = CorpusKind(
+    example=LabelledText,
+    make=_text,
+    columns=name_columns("text", "label"),
+    tasks={"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
+)
+PAIR = CorpusKind(
+    example=SentencePair,
+    make=_pair,
+    columns=name_columns("first", "second", "label"),
+    tasks={"label": "pair-classification", "number": "pair-regression"},
+)
+BITEXT = CorpusKind(
+    example=Translation,
+    make=_translation,
+    columns=name_columns("first", "second"),
+    tasks={"label": "bitext"},
+)
+RAW = CorpusKind(example=TextLine, make=_line, columns=name_columns("text"), tasks={"label": "text"})

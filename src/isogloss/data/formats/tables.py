@@ -1,57 +1,30 @@
 """Rows of files of labelled data in the usual formats: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-``ExampleColumns`` states the column of each part of an example: by its name in the header or its key, by any
-of the names in use, by CoNLL-U's name (FORM, XPOS), by its index from 0 (from -1, backwards), or by several
-columns. Readers of rows see parts instead of columns.
+Readers of rows see parts of examples instead of columns.
 """
 
 import csv
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
-from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.files import File, parse_object, some
-from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
 from isogloss.data.formats.conll import ConllLayout, decide_layout, read_words
 from isogloss.data.formats.conllu import MISC, NAMES, make_cell_reader, read_sentences
-from isogloss.data.formats.offsets import (
-    SPAN_KEYS,
-    OffsetError,
-    Style,
-    count_annotators,
-    counts_utf16,
-    find_style,
-    find_text,
-    has_wide_characters,
-    is_rejected,
-    locate_words,
-    tag_object,
+from isogloss.data.formats.formats import (
+    FORMATS,
+    AnyOf,
+    CellRows,
+    Cells,
+    Column,
+    ExampleColumns,
+    Format,
+    PartColumns,
+    find_marks,
 )
-
-FileFormat = Literal[
-    "conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad", "brat", "webanno",
-]  # fmt: skip
-"""Formats of files. ``squad`` is read by ``questions``, as whole questions instead of rows."""
-
-SUFFIXES: Mapping[str, FileFormat] = {
-    ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
-    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".ann": "brat",
-}  # fmt: skip
-
-WORDS_COLUMN = "words of the text"
-"""Column of words that rows have after their offsets were read."""
-
-TAGS_COLUMN = "tags of the text"
-"""Column of tags that rows have after their offsets were read."""
-
-OVERLAPS_COLUMN = "overlapping spans"
-"""Column of the number of overlapping spans after offsets were read."""
-
-OF_SPANS: Mapping[str, str] = {"words": WORDS_COLUMN, "labels": TAGS_COLUMN, "overlaps": OVERLAPS_COLUMN}
-"""Column of each part of a sentence with spans marked by offsets."""
+from isogloss.data.formats.parquet import parquet_rows
 
 SENTENCE = "sentence"
 """Part that separates the sentences of a table with a line for each word. A sentence begins where its cell
@@ -60,55 +33,9 @@ changes and is not empty."""
 BY_WORD = ("conll", "conllu")
 """Formats with a line for each word."""
 
-Column = int | str
-
-
-@dataclass(frozen=True)
-class AnyOf:
-    """A column under any of the names in use, the preferred one first."""
-
-    names: tuple[str, ...]
-
-
-PartColumns = Column | tuple[Column, ...] | AnyOf
-"""Column of a part of an example, several columns, or any of several names."""
-
-Columns = Mapping[str, PartColumns]
-"""Column of each part of an example, or several."""
-
 LONGEST_CELL = 2**31 - 1
 """Maximum characters in a cell of CSV, the largest limit that Python's reader accepts on every system. Its
 default is 131,072."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExampleColumns:
-    """Columns of the parts of an example, and the selection of rows."""
-
-    format: FileFormat
-    columns: Mapping[str, PartColumns]
-    chosen: Mapping[Column, tuple[str, ...]] = field(default_factory=dict)
-    """Texts by column. Rows with a different text in one of these columns are skipped."""
-    optional: Collection[str] = ()
-    """Parts, and columns of ``chosen``, that a file may lack."""
-    headerless: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Parts by position, for each number of cells. A first row without any name of the first part is not a
-    header."""
-    separator: str = ","
-    """Separator of the cells of CSV."""
-    skip_blank: bool = True
-    """Whether blank lines of TSV are skipped."""
-    has_offsets: bool = False
-    """Whether rows have a text with spans marked by offsets."""
-    lossy: bool = False
-    """Whether a row with the wrong number of cells counts as a row of empty cells."""
-
-    def columns_of(self, part: str) -> tuple[Column, ...]:
-        """Return the columns of a part, or the names in use."""
-        column = self.columns[part]
-        if isinstance(column, AnyOf):
-            return column.names
-        return column if isinstance(column, tuple) else (column,)
 
 
 class FileRow(NamedTuple):
@@ -130,26 +57,15 @@ Rows = Iterator[FileRow | DataError]
 """Rows, and the errors of rows that do not fit. Reading continues after an error."""
 
 
-class _Cells(NamedTuple):
-    """Cells of a row by column, before its parts are known."""
-
-    line: int
-    cells: Mapping[Any, Any]
-    lines: Sequence[int] = ()
-
-
-_CellRows = Iterator[_Cells | DataError]
-
-
 def rows(file: File, table: ExampleColumns, layout: ConllLayout | None = None) -> Rows:
     """Yield the selected rows of a file, or the sentences of a CoNLL file.
 
     ``layout`` is the layout of a CoNLL file. Default: decided from its lines.
     """
     is_conll = table.format == "conll"
-    cell_rows = _read_conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
+    cell_rows = _read_conll(file, table, layout) if is_conll else read_cells(file, table)
     if table.has_offsets:
-        cell_rows = _add_words(file, cell_rows)
+        cell_rows = find_marks().add_words(file, cell_rows)
     if SENTENCE in table.columns:
         cell_rows = _group_words(cell_rows, table.columns_of(SENTENCE)[0])
     required_columns = set(table.chosen).difference(table.optional)
@@ -164,21 +80,9 @@ def rows(file: File, table: ExampleColumns, layout: ConllLayout | None = None) -
             yield FileRow(index, line, _parts(cells, table.columns), lines, cells)
 
 
-def _add_words(file: File, cell_rows: _CellRows) -> _CellRows:
-    """Yield rows with the words and tags of their texts, without rows that an annotator rejected."""
-    style: Style | None = None
-    for row in cell_rows:
-        if isinstance(row, DataError):
-            yield row
-        elif not is_rejected(row.cells):
-            row_style = find_style(row.cells)
-            style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
-            yield _add_words_of_text(file, row, row_style and style)
-
-
-def _group_words(cell_rows: _CellRows, sentence: Column) -> _CellRows:
+def _group_words(cell_rows: CellRows, sentence: Column) -> CellRows:
     """Yield the sentences of a table with a line for each word, each column as a list."""
-    words = list[_Cells]()
+    words = list[Cells]()
     name = ""
     for row in cell_rows:
         if isinstance(row, DataError):
@@ -194,53 +98,22 @@ def _group_words(cell_rows: _CellRows, sentence: Column) -> _CellRows:
         yield _join_words(words)
 
 
-def _join_words(words: Sequence[_Cells]) -> _Cells:
+def _join_words(words: Sequence[Cells]) -> Cells:
     columns = {column: [word.cells[column] for word in words] for column in words[0].cells}
-    return _Cells(words[0].line, columns, [word.line for word in words])
+    return Cells(words[0].line, columns, [word.line for word in words])
 
 
-def read_bodies(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
+def read_cells(file: File, table: ExampleColumns) -> CellRows:
+    """Yield the rows of a file as cells by column. A format without rows has none."""
+    read_rows = FORMATS[table.format].read_rows
+    return iter(()) if read_rows is None else read_rows(file, table)
+
+
+def read_bodies(file: File, form: str) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a file, skipping unreadable ones."""
-    for row in _READERS[form](file, ExampleColumns(format=form, columns={})):
+    for row in read_cells(file, ExampleColumns(format=form, columns={})):
         if not isinstance(row, DataError):
             yield row.cells
-
-
-def describe_annotations(file: File, table: ExampleColumns) -> Iterator[str]:
-    """Yield remarks on the tool that wrote a file's spans, and on skipped or multiply annotated texts."""
-    bodies = list(read_bodies(file, table.format))
-    styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
-    if styles:
-        yield f"spans by offsets as {styles[0].name} writes them"
-    utf16 = sum((style := find_style(body)) is not None and counts_utf16(body, style) for body in bodies)
-    if utf16:
-        yield f"{utf16:,} texts with offsets in units of UTF-16, as the texts of their spans show"
-    if wide := sum(has_wide_characters(body) for body in bodies) - utf16:
-        yield f"{wide:,} texts with characters such as emoji, each read as one character of an offset"
-    if rejections := sum(is_rejected(body) for body in bodies):
-        yield f"{rejections:,} rejected texts skipped"
-    if several := sum(count_annotators(body) > 1 for body in bodies):
-        yield f"{several:,} texts with several annotations, of which the first is read"
-
-
-def _add_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells | DataError:
-    try:
-        if style is None:
-            text = find_text(row.cells)
-            span_key = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
-            if span_key:
-                raise OffsetError(f"{span_key} is {str(row.cells[span_key])[:60]!r}", "spans with offsets")
-            words = [text[extent.start : extent.stop] for extent in locate_words(text)]
-            return row._replace(cells={**row.cells, WORDS_COLUMN: words})
-        sentence = tag_object(row.cells, style)
-    except OffsetError as error:
-        return file.broken(row.line, error.problem, error.expected)
-    new_cells = {
-        WORDS_COLUMN: sentence.words,
-        TAGS_COLUMN: sentence.tags,
-        OVERLAPS_COLUMN: sentence.overlapping,
-    }
-    return row._replace(cells={**row.cells, **new_cells})
 
 
 def _parts(cells: Mapping[Any, Any], columns: Mapping[str, PartColumns]) -> dict[str, Any]:
@@ -270,18 +143,18 @@ def no_column(
     )
 
 
-def header_of(file: File, form: FileFormat) -> list[str]:
+def header_of(file: File, form: str) -> list[str]:
     """Return the cells of the first row, or the keys of the first object."""
     table = ExampleColumns(format=form, columns={})
     if form in ("csv", "tsv"):
         cells: Iterable[Any] = next((cells for _, cells in _lines_of_cells(file, table)), ())
     else:
-        rows_of_cells = _READERS[form](file, table)
+        rows_of_cells = read_cells(file, table)
         cells = next((row.cells for row in rows_of_cells if not isinstance(row, DataError)), ())
     return [str(cell).strip() for cell in cells]
 
 
-def _read_delimited(file: File, table: ExampleColumns) -> _CellRows:
+def _read_delimited(file: File, table: ExampleColumns) -> CellRows:
     """Yield rows of cells.
 
     The first row is a header if columns are named.
@@ -308,9 +181,9 @@ def _read_delimited(file: File, table: ExampleColumns) -> _CellRows:
                 _check_header(file, line_number, header, table)
                 continue
         if len(cells) == width:
-            yield _Cells(line_number, {column: cells[index] for column, index in indices.items()})
+            yield Cells(line_number, {column: cells[index] for column, index in indices.items()})
         elif table.lossy:
-            yield _Cells(line_number, dict.fromkeys(indices, ""))
+            yield Cells(line_number, dict.fromkeys(indices, ""))
         else:
             csv_advice = '; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
             advice = f"Correct the line{'' if table.headerless else csv_advice}"
@@ -379,7 +252,7 @@ def _read_csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(begin, str(error), "cells as CSV writes them") from error
 
 
-def _read_conll(file: File, table: ExampleColumns, layout: ConllLayout | None) -> _CellRows:
+def _read_conll(file: File, table: ExampleColumns, layout: ConllLayout | None = None) -> CellRows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     label = table.columns.get("label")
     layout = layout or decide_layout(file, label if isinstance(label, int) else None)
@@ -389,10 +262,10 @@ def _read_conll(file: File, table: ExampleColumns, layout: ConllLayout | None) -
             yield words
         else:
             lines = [line_number for line_number, _ in words]
-            yield _Cells(lines[0], {column: [row[column] for _, row in words] for column in columns}, lines)
+            yield Cells(lines[0], {column: [row[column] for _, row in words] for column in columns}, lines)
 
 
-def _read_conllu(file: File, table: ExampleColumns) -> _CellRows:
+def _read_conllu(file: File, table: ExampleColumns) -> CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = cast(list[Column], list(table.columns.values()))
     cell_readers = {column: make_cell_reader(column) for column in columns}
@@ -405,14 +278,14 @@ def _read_conllu(file: File, table: ExampleColumns) -> _CellRows:
                 lines_with_keys[0], "keys and values in MISC", "one label for each word", advice
             )
             continue
-        yield _Cells(block.number, cells, [line for line, _ in block.rows])
+        yield Cells(block.number, cells, [line for line, _ in block.rows])
 
 
-def _read_objects(file: File, _: ExampleColumns) -> _CellRows:
+def _read_objects(file: File, _: ExampleColumns) -> CellRows:
     for line_number, line in file.lines():
         if line.strip():
             try:
-                yield _Cells(line_number, parse_object(file, line_number, line))
+                yield Cells(line_number, parse_object(file, line_number, line))
             except DataError as error:
                 yield error
 
@@ -423,7 +296,7 @@ _CLOSES = re.compile(r"\s*\]\s*\Z")
 _LIST = "a list of JSON objects and nothing else"
 
 
-def _read_array(file: File, _: ExampleColumns) -> _CellRows:
+def _read_array(file: File, _: ExampleColumns) -> CellRows:
     """Yield the objects of one JSON list, each with the line at which it begins."""
     text = "".join(file.read())
     decode = json.JSONDecoder().raw_decode
@@ -441,92 +314,32 @@ def _read_array(file: File, _: ExampleColumns) -> _CellRows:
             raise file.broken(line, f"{excerpt!r} ({error})", _LIST) from error
         if not isinstance(body, dict):
             raise file.broken(line, f"{excerpt!r}", _LIST)
-        yield _Cells(line, body)
+        yield Cells(line, body)
         separator = _COMMA.match(text, stop)
         end_match = _CLOSES.match(text, stop)
     if not end_match:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _read_lines(file: File, _: ExampleColumns) -> _CellRows:
+def _read_lines(file: File, _: ExampleColumns) -> CellRows:
     for line_number, line in file.lines():
-        yield _Cells(line_number, {0: line})
+        yield Cells(line_number, {0: line})
 
 
-def _read_brat_cells(file: File, _: ExampleColumns) -> _CellRows:
-    yield from (_make_cells(sentence) for sentence in read_brat(file))
-
-
-def _read_webanno_cells(file: File, table: ExampleColumns) -> _CellRows:
-    column = table.columns.get("column", LABEL_COLUMN)
-    sentences = read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN)
-    yield from (_make_cells(sentence) for sentence in sentences)
-
-
-def _make_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
-    if isinstance(sentence, DataError):
-        return sentence
-    words, tags, overlapping = sentence.tagged
-    cells = {"id": sentence.id, WORDS_COLUMN: words, TAGS_COLUMN: tags, OVERLAPS_COLUMN: overlapping}
-    return _Cells(sentence.line, cells, sentence.lines)
-
-
-def _read_parquet(file: File, _: ExampleColumns) -> _CellRows:
+def _read_parquet(file: File, _: ExampleColumns) -> CellRows:
     for row_number, body in enumerate(parquet_rows(file)[1], start=1):
-        yield _Cells(row_number, body)
+        yield Cells(row_number, body)
 
 
-def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, Any]]]:
-    """Return the names of labels stored as numbers, by column, and the rows of a parquet file.
-
-    The library datasets writes the names into the file. Raises DataError for a damaged file, and ConfigError
-    without pyarrow.
-    """
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise ConfigError(
-            f"{file.name}: parquet is read with the package pyarrow, which is not installed. Install it "
-            f'(pip install "isogloss[hub]").'
-        ) from error
-    parquet_errors = (ArrowException, OSError, UnicodeDecodeError)
-
-    def damage_error(error: Exception) -> DataError:
-        return DataError(
-            f"{file.name}: this is not a parquet file, or a damaged one ({error}). Fetch it again."
-        )
-
-    def bodies() -> Iterator[dict[str, Any]]:
-        try:
-            for batch in parquet.iter_batches():
-                yield from batch.to_pylist()
-        except parquet_errors as error:
-            raise damage_error(error) from error
-
-    try:
-        parquet = ParquetFile(file.name)
-    except parquet_errors as error:
-        raise damage_error(error) from error
-    metadata = json.loads((parquet.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
-    features = metadata.get("info", {}).get("features", {})
-    kinds = {column: kind.get("feature", kind) for column, kind in features.items() if isinstance(kind, dict)}
-    classes = {
-        column: list(kind["names"])
-        for column, kind in kinds.items()
-        if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"
-    }
-    return classes, bodies()
-
-
-_READERS: Mapping[FileFormat, Callable[[File, ExampleColumns], _CellRows]] = {
-    "conllu": _read_conllu,
-    "tsv": _read_delimited,
-    "csv": _read_delimited,
-    "jsonl": _read_objects,
-    "json": _read_array,
-    "lines": _read_lines,
-    "parquet": _read_parquet,
-    "brat": _read_brat_cells,
-    "webanno": _read_webanno_cells,
-}
+CONLL = Format(
+    suffixes=(".txt", ".conll"), columns={"tagging": {"word": 0, "label": -1}}, read_rows=_read_conll
+)
+CONLLU = Format(
+    suffixes=(".conllu",), columns={"tagging": {"word": "FORM", "label": "UPOS"}}, read_rows=_read_conllu
+)
+TSV = Format(suffixes=(".tsv",), is_named=True, read_rows=_read_delimited)
+CSV = Format(suffixes=(".csv",), is_named=True, read_rows=_read_delimited)
+JSONL = Format(suffixes=(".jsonl", ".json", ".ndjson"), is_named=True, read_rows=_read_objects)
+JSON = Format(is_named=True, read_rows=_read_array)
+PARQUET = Format(suffixes=(".parquet",), is_named=True, read_rows=_read_parquet)
+LINES = Format(columns={"bitext": {"first": 0, "second": 0}, "raw": {"text": 0}}, read_rows=_read_lines)

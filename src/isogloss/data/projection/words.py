@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\u30fc"
+"""Scripts without spaces between words."""
+
 _UNSPACED = re.compile(rf"[{_HAN}]|[\u3041-\u309f]+|[\u30a0-\u30ff]+")
 """A Chinese character, or a run of hiragana or katakana."""
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from isogloss.aligners.setting import Aligner
 from isogloss.core.errors import ConfigError, DataError, add_location
-from isogloss.data.corpus import Split
-from isogloss.data.formats.parallel_text import two_languages
+from isogloss.data.corpus import Split, two_languages
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.features.alignment.given_links import Unlinked
 from isogloss.features.alignment.run import Align, counts_words

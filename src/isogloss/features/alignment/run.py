@@ -7,10 +7,9 @@ from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.atomic_files import write_text
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import Count, Whole
-from isogloss.data.corpus import Split
+from isogloss.data.corpus import Split, two_languages
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.word_links import Aligned, read_pharaoh, write_pharaoh
 from isogloss.features.alignment.bitext_report import check_bitext
 from isogloss.features.alignment.given_links import GivenLinks, Unlinked

@@ -10,12 +10,10 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.untrusted import check_outside_runs
-from isogloss.data.corpora.bitext import Bitext, Bucc, split_translations
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_there
-from isogloss.data.examples import Example
+from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_there, two_languages
+from isogloss.data.examples import ComparableText, Example, Translation
 from isogloss.data.files import File
-from isogloss.data.formats.parallel_text import two_languages
 from isogloss.features.built_in_languages.family import LANGUAGES, VERSION, card, find_language
 from isogloss.features.built_in_languages.relations import read_relation
 from isogloss.features.built_in_languages.sizes import SIZES, split_size
@@ -37,6 +35,10 @@ NOISE = 0.05
 """Error rate of these translations, for each of three kinds of errors (words dropped, wrong, swapped)."""
 
 BITEXT = "bitext"
+"""Name of a corpus, of its collection, and of its task."""
+
+COMPARABLE = "comparable"
+"""Task of a corpus of which some sentences have no translation."""
 
 _PAIR = 2
 
@@ -60,9 +62,9 @@ class BuiltInLanguages:
         """
         if language not in self._languages(corpus) and not self._is_derived(corpus, language):
             available = dict.fromkeys(SPLITS, sorted(self._languages(corpus)))
-            name = f"bitext:{corpus.collection}" if isinstance(corpus, Bitext) else corpus.name
+            name = f"bitext:{_collection(corpus)}" if BITEXT in corpus.tasks else corpus.name
             raise not_there(self, name, language, split, available=available)
-        if isinstance(corpus, Bitext | Bucc):
+        if _collection(corpus):
             language = "-".join(sorted(language.split("-")))
         return [self._file(corpus, language, split)]
 
@@ -88,10 +90,8 @@ class BuiltInLanguages:
 
     def _languages(self, corpus: Corpus) -> set[str]:
         pairs = ["-".join(pair) for pair in permutations(LANGUAGES, 2)]
-        if isinstance(corpus, Bitext):
-            return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()
-        if isinstance(corpus, Bucc):
-            return set(pairs)
+        if collection := _collection(corpus):
+            return set(pairs) if collection in (BITEXT, LARGE_BITEXT) else set()
         if corpus.name not in GENERATED_AS:
             return set()
         translations = pairs if corpus.name in TRANSLATED else []
@@ -108,10 +108,8 @@ class BuiltInLanguages:
         if not relations or len(relations) < sum(part not in LANGUAGES for part in parts):
             return False
         is_pair = len(parts) == _PAIR and parts[0] != parts[1]
-        if isinstance(corpus, Bitext):
-            return is_pair and corpus.collection in (BITEXT, LARGE_BITEXT)
-        if isinstance(corpus, Bucc):
-            return is_pair
+        if collection := _collection(corpus):
+            return is_pair and collection in (BITEXT, LARGE_BITEXT)
         if corpus.name not in GENERATED_AS:
             return False
         for relation in relations:
@@ -122,7 +120,7 @@ class BuiltInLanguages:
     def _file(self, corpus: Corpus, language: str, split: Split) -> File:
         path = corpus.path(language, split)
         suffix = ""
-        if not isinstance(corpus, Bitext | Bucc) and is_translation(language):
+        if not _collection(corpus) and is_translation(language):
             suffix = f"-noise-{NOISE}"
 
         def read() -> Iterator[str]:
@@ -135,21 +133,18 @@ class BuiltInLanguages:
         from isogloss.features.built_in_languages.generating import examples, translations
         from isogloss.features.built_in_languages.translating import translate_corpus
 
-        if isinstance(corpus, Bitext):
-            return translations(*two_languages(language), split, corpus=corpus.collection)
-        if isinstance(corpus, Bucc):
-            return split_translations(translations(*two_languages(language), split))
+        if collection := _collection(corpus):
+            pairs = translations(*two_languages(language), split, corpus=collection)
+            return split_translations(pairs) if COMPARABLE in corpus.tasks else pairs
         if is_translation(language):
             return translate_corpus(GENERATED_AS[corpus.name], language, split, noise=NOISE)
         return examples(GENERATED_AS[corpus.name], language, split)
 
     def _exported_files(self) -> dict[str, File]:
-        corpora = [CORPORA[name] for name in GENERATED_AS]
+        corpora = [CORPORA[name] for name in GENERATED_AS if name in CORPORA]
+        bitext = [CORPORA[BITEXT]] if BITEXT in CORPORA else []
         pairs = ["-".join(pair) for pair in combinations(sorted(LANGUAGES), 2)]
-        splits = [
-            *product(corpora, LANGUAGES, SPLITS),
-            *product([CORPORA["bitext"]], pairs, SPLITS),
-        ]
+        splits = [*product(corpora, LANGUAGES, SPLITS), *product(bitext, pairs, SPLITS)]
         return {
             corpus.path(language, split): self._file(corpus, language, split)
             for corpus, language, split in splits
@@ -178,6 +173,24 @@ class BuiltInLanguages:
         spec = find_language(language)
         own_share = spec.relation.words if spec.relation else 0.0
         return spec.shared * (1 - own_share)
+
+
+def _collection(corpus: Corpus) -> str:
+    """Return the collection of bitext that a corpus is made of, or "" for a corpus of single languages."""
+    if COMPARABLE in corpus.tasks:
+        return BITEXT
+    return str(getattr(corpus, "collection", "")) if BITEXT in corpus.tasks else ""
+
+
+def split_translations(pairs: Iterable[Translation]) -> Iterator[ComparableText]:
+    """Yield translations as comparable text.
+
+    Every third stays a pair, the others lose the first or the second side in turn.
+    """
+    for index, pair in enumerate(pairs):
+        source = "" if index % 3 == 1 else pair.first
+        target = "" if index % 3 == 2 else pair.second
+        yield ComparableText(id=pair.id, first=source, second=target)
 
 
 def built_in_size(corpus: str, language: str, split: Split) -> int | None:

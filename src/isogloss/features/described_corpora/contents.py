@@ -13,10 +13,9 @@ from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.data_sources import data_source
-from isogloss.data.examples import Example, TaggedSentence
+from isogloss.data.examples import Example, TaggedSentence, repairs_message
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.kinds import UNKNOWN
-from isogloss.data.formats.questions import repairs_message
+from isogloss.data.formats.corpus_kinds import UNKNOWN
 from isogloss.data.formats.reading import Predicts
 from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
 from isogloss.data.projection.example_texts import texts_of

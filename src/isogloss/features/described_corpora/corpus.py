@@ -14,27 +14,20 @@ from typing import Any, Literal, cast
 from isogloss.core.checksums import stamp
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
+from isogloss.core.plug_ins import package_named
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.core.untrusted import is_there
 from isogloss.data.corpora.own import OwnCorpus
-from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only
+from isogloss.data.corpus import SPLITS, About, Source, Split, nonempty, not_there, only, two_languages
 from isogloss.data.data_sources import HUB, find_data_source, give_advice
 from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
-from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
-from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.questions import read_questions
-from isogloss.data.formats.reading import (
-    NO_ANSWER,
-    CorpusRow,
-    FileFacts,
-    KindName,
-    Predicts,
-    Reading,
-    cells_of,
-    facts_of,
-)
-from isogloss.data.formats.tables import AnyOf, Column, Columns, ExampleColumns, FileFormat, FileRow, rows
+from isogloss.data.formats.corpus_kinds import KINDS, parts_of
+from isogloss.data.formats.formats import FORMATS, AnyOf, Column, Columns, ExampleColumns
+from isogloss.data.formats.kinds import labelled_rows
+from isogloss.data.formats.reading import CorpusRow, FileFacts, Predicts, Reading, cells_of
+from isogloss.data.formats.tables import FileRow, rows
+from isogloss.features.described_corpora.facts import facts_of
 from isogloss.features.described_corpora.labelled_lines import LABEL, add_label, join_labels
 from isogloss.features.described_corpora.shipped_corpora import SHIPPED
 
@@ -49,10 +42,10 @@ class DescribedCorpus(OwnCorpus):
     """A corpus with described files, format and columns."""
 
     name: str
-    kind: KindName
+    kind: str
     paths: Mapping[Split, str]
     """Path of each split's file below the folder, with {language}."""
-    format: FileFormat
+    format: str
     columns: Columns
     separator: str | None = None
     """Separator of the cells of CSV. Default: a comma."""
@@ -307,6 +300,8 @@ class DescribedCorpus(OwnCorpus):
             member.name: getattr(self, member.name) for member in fields(self) if member.name not in silent
         }
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
+        if package := package_named("formats", self.format):
+            facts["package"] = package
         if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
             # Schemes and numbers are decided from whole files, except for shipped descriptions.
             facts["reading"] = 2 if self.is_shipped else 3
@@ -416,8 +411,9 @@ class DescribedCorpus(OwnCorpus):
         return self._fitting(self._attempts(file, self._reading_of({})))
 
     def _attempts(self, file: File, reading: Reading) -> Iterator[Example | DataError]:
-        if self.format == "squad":
-            return read_questions(file, answers="there" if NO_ANSWER in self.skip else "needed")
+        read_examples = FORMATS[self.format].read_examples
+        if read_examples is not None:
+            return read_examples(file, self.skip)
         attempts = labelled_rows(file, reading, self._facts(file, reading))
         return (attempt for attempt in attempts if attempt is not None)
 

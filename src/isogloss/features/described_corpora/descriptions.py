@@ -14,9 +14,11 @@ from isogloss.data.corpus import SPLITS, About, Split, find_spellings
 from isogloss.data.data_sources import HUB, data_source, find_data_source, give_advice
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
-from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicts_of
-from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
+from isogloss.data.formats.corpus_kinds import KINDS, find_suffixes, list_columns
+from isogloss.data.formats.formats import FORMATS, OF_SPANS, OFFSETS, Columns, PartColumns
+from isogloss.data.formats.kinds import LINES_OF_WORDS, predicts_of
+from isogloss.data.formats.reading import Predicts
+from isogloss.data.formats.tables import SENTENCE
 from isogloss.data.hub_splits import ALL, HUB_SPLITS
 from isogloss.features.described_corpora.contents import folders_of, with_labels
 from isogloss.features.described_corpora.corpus import (
@@ -33,8 +35,6 @@ from isogloss.recipes.recipe_text import from_toml
 
 DEFAULT = "default"
 """Name of a dataset's only configuration on the hub."""
-
-OFFSETS = "offsets"
 
 ID = "id"
 """The column of an example's id. Default: its number in the file."""
@@ -139,13 +139,13 @@ def _check_description(spec: Description, name: str) -> Description:
 def _build_corpus(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
     name = spec.name or path.stem
     spec = _check_description(spec, name)
-    kind: KindName = spec.kind  # type: ignore[assignment]
+    kind = spec.kind
     files = _files(spec)
     label_files = _label_files(spec, files)
     has_lines = bool(label_files) or any(LABEL in path for path in files.values())
     if has_lines:
         _check_lines(spec)
-    form: FileFormat = "jsonl" if has_lines else _format(spec, files)
+    form = "jsonl" if has_lines else _format(spec, files)
     columns = LINE_COLUMNS if has_lines else _columns(spec, kind, form)
     predicts = predicts_of(form, columns, spec.predicts)  # type: ignore[arg-type]
     _check_rules(spec, predicts)
@@ -187,7 +187,7 @@ def _rename_splits(table: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_labels(spec: Description) -> None:
-    tasks = KINDS[spec.kind].tasks  # type: ignore[index]
+    tasks = KINDS[spec.kind].tasks
     check_named("predicts", f"kind of label for {spec.kind}", tasks, spec.predicts)
     if spec.kind == "choice" and isinstance(spec.labels, dict):
         raise ConfigError(
@@ -321,7 +321,7 @@ def _splits(spec: Description) -> tuple[Split, ...]:
     return SPLITS if any("{split}" in pattern for pattern in patterns) else ("train",)
 
 
-def _where(spec: Description, files: Mapping[Split, str], form: FileFormat) -> dict[Split, dict[str, str]]:
+def _where(spec: Description, files: Mapping[Split, str], form: str) -> dict[Split, dict[str, str]]:
     """Return the cells that select a split's rows, by column. Empty for splits with separate files."""
     if spec.where and form in ("conll", "conllu", "lines", "squad"):
         raise ConfigError(
@@ -338,28 +338,26 @@ def _where(spec: Description, files: Mapping[Split, str], form: FileFormat) -> d
     }
 
 
-def _format(spec: Description, files: Mapping[Split, str]) -> FileFormat:
+def _format(spec: Description, files: Mapping[Split, str]) -> str:
     if spec.hub:
         return "jsonl"
     if spec.format:
-        check_named("format", "format", get_args(FileFormat), spec.format)
-        return spec.format  # type: ignore[return-value]
+        check_named("format", "format", FORMATS, spec.format)
+        return spec.format
     path = next(iter(files.values())).removesuffix(".gz").removesuffix(".xz")
-    suffixes = KINDS[spec.kind].suffixes  # type: ignore[index]
+    suffixes = find_suffixes(spec.kind)
     if Path(path).suffix not in suffixes:
-        raise ConfigError(
-            f"format: {path!r} has no known suffix. Write one of {', '.join(get_args(FileFormat))}."
-        )
+        raise ConfigError(f"format: {path!r} has no known suffix. Write one of {', '.join(FORMATS)}.")
     return suffixes[Path(path).suffix]
 
 
-def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
+def _columns(spec: Description, kind: str, form: str) -> Columns:
     """Return the column of each part of an example: as described, else the usual one of the format."""
-    usual, several = KINDS[kind].columns, (*KINDS[kind].several, ID)
+    usual, several = list_columns(kind, form), (*KINDS[kind].several, ID)
     if spec.predicts == "labels":
         several = ("label", *several)
     _check_format(kind, form)
-    parts = [*usual[form], *KINDS[kind].more, ID] if form != "squad" else []
+    parts = [*usual[form], *KINDS[kind].more, ID] if FORMATS[form].read_examples is None else []
     for part, column in spec.columns.items():
         check_named("columns", "part of an example", parts, part)
         if isinstance(column, tuple) and (part not in several or not column):
@@ -384,16 +382,16 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
     return columns
 
 
-def _check_format(kind: KindName, form: FileFormat) -> None:
+def _check_format(kind: str, form: str) -> None:
     if kind == "text" and form == "lines":
         raise ConfigError(
             f"format: lines of texts have no labels. Write label_files, or files with {LABEL} for one label "
             f"each."
         )
-    check_named("format", f"format of {kind}", KINDS[kind].columns, form)
+    check_named("format", f"format of {kind}", list_columns(kind, form), form)
 
 
-def _check_lines_of_words(spec: Description, form: FileFormat) -> None:
+def _check_lines_of_words(spec: Description, form: str) -> None:
     """Raise ConfigError unless a table with a line for each word has a column of each part."""
     lacking = [part for part in LINES_OF_WORDS if part not in spec.columns]
     if lacking or form not in ("csv", "tsv"):
@@ -407,7 +405,7 @@ def _check_lines_of_words(spec: Description, form: FileFormat) -> None:
         )
 
 
-def _check_annotated(spec: Description, kind: KindName, form: FileFormat) -> None:
+def _check_annotated(spec: Description, kind: str, form: str) -> None:
     """Raise ConfigError where spans cannot be marked by offsets."""
     if not spec.annotated:
         return
@@ -423,7 +421,7 @@ def _check_annotated(spec: Description, kind: KindName, form: FileFormat) -> Non
         )
 
 
-def _check_columns(columns: Columns, form: FileFormat) -> None:
+def _check_columns(columns: Columns, form: str) -> None:
     if form == "conll" and not all(isinstance(column, int) for column in columns.values()):
         raise ConfigError("columns: those of conll have no names. Number them from 0 (-1: the last).")
     for column in columns.values() if form == "conllu" else ():

@@ -10,24 +10,22 @@ from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.column_names import TEXT_NAMES
 from isogloss.data.files import disk_file, some
-from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conllu import NAMES, is_column
-from isogloss.data.formats.kinds import KINDS, predicts_of
-from isogloss.data.formats.offsets import find_style
-from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import (
-    BY_WORD,
+from isogloss.data.formats.formats import (
+    FORMATS,
+    MARKS,
     OF_SPANS,
-    SUFFIXES,
+    OFFSETS,
     Column,
     Columns,
     ExampleColumns,
-    FileFormat,
-    FileRow,
-    header_of,
-    read_bodies,
-    rows,
+    find_by_header,
+    find_marks,
+    list_suffixes,
 )
+from isogloss.data.formats.kinds import predicts_of
+from isogloss.data.formats.reading import Predicts
+from isogloss.data.formats.tables import BY_WORD, FileRow, header_of, read_bodies, rows
 
 MAX_INSPECTED = 100
 """Rows that show whether spans are marked by offsets."""
@@ -43,8 +41,8 @@ LANGUAGE_NAMES = ("language", "lang", "locale")
 class FileLayout(NamedTuple):
     """The kind of a file's examples, its format, and the column of each part."""
 
-    kind: KindName
-    format: FileFormat
+    kind: str
+    format: str
     columns: Columns
     predicts: Predicts = "label"
     has_offsets: bool = False
@@ -60,13 +58,14 @@ def layout_of(path: Path, text: str, label: str, *, is_labelled: bool) -> FileLa
     suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
     if not is_labelled and suffix in (".txt", ""):
         return FileLayout("raw", "lines", {"text": 0})
-    if suffix not in SUFFIXES:
-        raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
-    form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
+    suffixes = list_suffixes()
+    if suffix not in suffixes:
+        raise ConfigError(f"{path}: expected a name with one of {', '.join(suffixes)}. Rename the file.")
+    form: str = "json" if suffix == ".json" else suffixes[suffix]
     if layout := _find_annotation_layout(path, form):
         return layout
     if form in BY_WORD:
-        columns = dict(KINDS["tagging"].columns[form])
+        columns = dict(FORMATS[form].columns["tagging"])
         if form == "conllu" and label:
             columns["label"] = _check_column(label)
         return FileLayout("tagging", form, columns, predicts_of(form, columns, "label"))
@@ -95,17 +94,16 @@ def _check_column(label: str) -> str:
     return label
 
 
-def _find_annotation_layout(path: Path, form: FileFormat) -> FileLayout | None:
+def _find_annotation_layout(path: Path, form: str) -> FileLayout | None:
     """Return the layout of a file of an annotation tool. None for other files."""
     file = disk_file(path)
-    if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
-        return FileLayout("tagging", "webanno", OF_SPANS)
-    if form == "brat":
-        return FileLayout("tagging", "brat", {**OF_SPANS, "id": "id"})
-    if form not in OFFSET_FORMATS:
+    form = find_by_header(file) or form
+    columns = FORMATS[form].columns.get("tagging")
+    if columns is not None and form not in BY_WORD:
+        return FileLayout("tagging", form, columns)
+    if form not in OFFSET_FORMATS or OFFSETS not in MARKS:
         return None
-    styles = (find_style(body) for body in islice(read_bodies(file, form), MAX_INSPECTED))
-    if all(style is None or style.form == "empty" for style in styles):
+    if not find_marks().are_in(islice(read_bodies(file, form), MAX_INSPECTED)):
         return None
     return FileLayout("tagging", form, OF_SPANS, has_offsets=True)
 
@@ -116,7 +114,7 @@ def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
     An empty ``column`` is found by its name in the header, if possible. Raises ConfigError for texts in it
     that are not language codes.
     """
-    form = SUFFIXES.get(path.suffix)
+    form = list_suffixes().get(path.suffix)
     if form is None or form in BY_WORD or not path.is_file():
         return column, {}
     names = header_of(disk_file(path), form)

@@ -23,10 +23,9 @@ from isogloss.data.corpora.own import SUFFIX
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
-from isogloss.data.formats.kinds import UNKNOWN, parts_of
-from isogloss.data.formats.offsets import split_into_words
-from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import OF_SPANS, ExampleColumns
+from isogloss.data.formats.corpus_kinds import UNKNOWN, parts_of
+from isogloss.data.formats.formats import OF_SPANS, WORDS_COLUMN, ExampleColumns, find_marks
+from isogloss.data.formats.reading import Predicts
 from isogloss.data.projection.example_texts import texts_of
 from isogloss.features.described_corpora.contents import labels_of, with_labels
 from isogloss.features.described_corpora.corpus import DescribedCorpus
@@ -36,9 +35,6 @@ from isogloss.recipes.recipe_text import to_toml
 
 LEFT_OUT = "left-out.txt"
 """The file with the rows that are in no split, and why."""
-
-ANNOTATION_FORMATS = ("brat", "webanno")
-"""Formats of annotation tools other than JSON."""
 
 MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
@@ -237,7 +233,7 @@ def _part(
     kind, labels = source.kind, source.labels
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
     attempts = list(corpus.attempts(None, *read))
-    split_words = split_into_words if corpus.has_offsets else str.split
+    split_words = find_marks().split_words if corpus.has_offsets else str.split
     examples = [
         _convert_line(kind, example, split_words)
         for example in attempts
@@ -263,7 +259,7 @@ def _part(
     layout = f"{corpus.format}, {columns}"
     if corpus.format == "lines":
         layout = "lines of text"
-    elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
+    elif corpus.columns.get("words") == WORDS_COLUMN:
         layout = f"{corpus.format}, spans in texts"
     notes = [*corpus.remarks(None, *read), *_describe_unlearned(examples, labels, corpus.predicts)]
     return _FilePart(path, language, layout, splits, errors, notes, corpus.predicts)
@@ -280,7 +276,7 @@ def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], pred
     ] * bool(unlearned_counts)
 
 
-def _convert_line(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
+def _convert_line(kind: str, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
     """Convert a line of text to an unlabelled example. Other examples stay the same."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)

@@ -25,9 +25,11 @@ from isogloss.data.corpus import SPLITS, Corpus, Split, not_there
 from isogloss.data.data_sources import HUB
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.formats.kinds import KINDS, labelled_rows
+from isogloss.data.formats.corpus_kinds import KINDS
+from isogloss.data.formats.formats import ExampleColumns
+from isogloss.data.formats.kinds import labelled_rows
+from isogloss.data.formats.parquet import parquet_rows
 from isogloss.data.formats.reading import LINES, Reading
-from isogloss.data.formats.tables import ExampleColumns, parquet_rows
 from isogloss.data.hub_splits import HubSplit, hub_splits
 from isogloss.data.json_rows import NO_LABEL, VERSION, Row, with_label_names
 from isogloss.features.fetching.hub_address import pin_commit, snapshot
@@ -150,7 +152,7 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
     reading = Reading(
         kind=entry.kind,
         table=ExampleColumns(
-            format="jsonl", columns={**KINDS[entry.kind].columns["jsonl"], "id": "id"}, optional=("id",)
+            format="jsonl", columns={**KINDS[entry.kind].columns, "id": "id"}, optional=("id",)
         ),
         labels=getattr(entry.corpus, "labels", ()),
         spelled=entry.spelled,

@@ -8,8 +8,7 @@ from typing import cast
 from isogloss.core.errors import ConfigError, add_location, check_named
 from isogloss.core.languages import check_language, is_built_in
 from isogloss.core.run_parts import Count, Whole
-from isogloss.data.corpus import Split
-from isogloss.data.formats.parallel_text import two_languages
+from isogloss.data.corpus import Split, two_languages
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.features.translation.label_projection import WAYS, TagWay
 from isogloss.features.translation.modelling import TranslationModelling

@@ -1,14 +1,17 @@
 """Questions of SQuAD with a different order of subject, verb and object (SQuAD-SOV)."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import add_location
+from isogloss.data.corpora.labelled import LabelledCorpus
+from isogloss.data.examples import Question
 from isogloss.data.files import disk_file
 from isogloss.data.formats.conllu import read_conllu
-from isogloss.data.formats.questions import read_questions, write_questions
+from isogloss.data.sources import Sources
 from isogloss.features.word_order.orders import reorder_passages
 
 
@@ -34,12 +37,14 @@ def reorder_questions(
 
     >>> isogloss.reorder_questions("train.json", "train.conllu", "sov/train.json")  # doctest: +SKIP
     """
+    squad = cast(LabelledCorpus, Sources().corpus("squad"))
     with add_location(str(trees)):
+        examples = squad.examples(disk_file(Path(questions)), "en", "train")
         result = reorder_passages(
-            read_questions(disk_file(Path(questions))), read_conllu(disk_file(Path(trees))), order
+            cast(Iterator[Question], examples), read_conllu(disk_file(Path(trees))), order
         )
     target = Path(to)
     target.parent.mkdir(parents=True, exist_ok=True)
-    lines = write_questions(result.questions, version="1.1")
+    lines = squad.write(result.questions, "en")
     write_text(target.parent, target.name, "\n".join(lines) + "\n")
     return result.left_out

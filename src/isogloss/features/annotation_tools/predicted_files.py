@@ -12,14 +12,14 @@ from isogloss.core.tag_schemes import find_spans
 from isogloss.core.untrusted import parse_json
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import File, numbered_objects
-from isogloss.data.formats.annotation_files import (
+from isogloss.features.annotation_tools.annotation_files import (
     LABEL_COLUMN,
     WEBANNO_HEADER,
     find_text_file,
     read_webanno,
     write_webanno_cells,
 )
-from isogloss.data.formats.offsets import (
+from isogloss.features.annotation_tools.offsets import (
     OffsetError,
     Place,
     Style,
@@ -30,7 +30,7 @@ from isogloss.data.formats.offsets import (
     locate_words,
     replace_spans,
 )
-from isogloss.using.formats import Answered, FileEntry, Format, is_object
+from isogloss.using.formats import Answered, FileEntry, InputFormat, is_object
 
 _TASKS = "a list of JSON objects and nothing else"
 
@@ -181,22 +181,25 @@ def _is_list(line: str) -> bool:
     return line.startswith("[")
 
 
-ANNOTATIONS = (
-    Format(
-        name="webanno",
-        matches=never,
-        matches_first=_starts_webanno,
-        read=_read_webanno,
-        write=_write_webanno,
-    ),
-    Format(name="brat", matches=never, read=_read_brat, write=_write_brat),
-    Format(
-        name="offsets",
-        matches=_has_spans,
-        matches_first=lambda lines: _has_spans(next(iter(lines), "")),
-        read=_read_lines,
-        write=_write_lines,
-    ),
-    Format(name="tasks", matches=_is_list, read=_read_list, write=_write_list),
+WEBANNO = InputFormat(
+    name="webanno",
+    matches=never,
+    matches_first=_starts_webanno,
+    read=_read_webanno,
+    write=_write_webanno,
+    holds="spans",
 )
-"""Formats of annotation tools."""
+BRAT = InputFormat(
+    name="brat", matches=never, read=_read_brat, write=_write_brat, holds="spans", suffixes=(".ann",)
+)
+OFFSETS = InputFormat(
+    name="offsets",
+    matches=_has_spans,
+    matches_first=lambda lines: _has_spans(next(iter(lines), "")),
+    read=_read_lines,
+    write=_write_lines,
+    holds="spans",
+)
+TASKS = InputFormat(
+    name="tasks", matches=_is_list, read=_read_list, write=_write_list, holds="spans", suffixes=(".json",)
+)

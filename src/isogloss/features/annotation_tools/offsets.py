@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple
 import regex
 
 from isogloss.core.tag_schemes import OUTSIDE, find_spans
+from isogloss.data.column_names import TEXT_KEYS
+from isogloss.data.projection.words import UNSPACED
 
-TEXT_KEYS = ("text", "content", "sentence")
 SPAN_KEYS = ("entities", "spans", "label", "labels", "annotations", "ner")
 START_KEYS = ("start", "start_offset", "begin", "start_char")
 STOP_KEYS = ("end", "end_offset", "stop", "end_char")
@@ -31,9 +32,6 @@ TASK_KEYS = ("annotations", "completions", "predictions")
 
 REJECTED = frozenset({"reject", "ignore"})
 """Answers of Prodigy for texts that are skipped."""
-
-UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\u30fc"
-"""Scripts without spaces between words."""
 
 _CHUNK = regex.compile(r"\S+")
 _PART = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}])\X)+")

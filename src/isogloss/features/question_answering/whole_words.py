@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from isogloss.data.formats.offsets import UNSPACED
+from isogloss.data.projection.words import UNSPACED
 
 _UNSPACED = regex.compile(rf"[{UNSPACED}]")
 _WITH_PREFIXES = regex.compile(r"[\p{Hebrew}\p{Arabic}]")

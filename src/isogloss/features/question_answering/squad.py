@@ -9,8 +9,7 @@ An answer that is not at its offset is relocated if only one place is possible, 
 """
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -18,16 +17,12 @@ from typing import Any, Literal, TypeVar
 
 from isogloss.core.errors import DataError, add_location
 from isogloss.data.corpus import cannot_write
-from isogloss.data.examples import Example, Question
+from isogloss.data.examples import Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
-from isogloss.data.formats.reading import NO_ANSWER, CorpusRow
-from isogloss.data.formats.whole_words import WordPlace, find_words
+from isogloss.features.question_answering.whole_words import WordPlace, find_words
 
 NEAR = 3
 """Maximum distance, in characters, of an ambiguous answer's only close occurrence from its offset."""
-
-SHOWN = 3
-"""Number of repairs that a message shows in full."""
 
 Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
@@ -49,16 +44,6 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
     for question in all_questions(file, language=language, answers=answers):
         if question.answers or answers == "ignored":
             yield question
-
-
-def repairs_message(examples: Iterable[Example], split: str) -> str:
-    """Return a message on the answers of a split that were relocated while reading, or "" for none."""
-    questions = [question for question in examples if isinstance(question, Question) and question.repaired]
-    if not questions:
-        return ""
-    facts = "; ".join(f"question {question.id}: {question.repaired}" for question in questions[:SHOWN])
-    remainder = f"; and {len(questions) - SHOWN} more" if len(questions) > SHOWN else ""
-    return f"{split}: answers relocated from wrong offsets: {len(questions)} ({facts}{remainder})."
 
 
 def all_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
@@ -255,73 +240,3 @@ def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tup
 def _other_counts(text: str) -> tuple[int, int]:
     """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(text.encode()), len(text.encode("utf-16-le")) // 2
-
-
-def question_of_row(record: CorpusRow) -> Question | None:
-    """Return the question of a row, or None for one without an answer if such rows are skipped.
-
-    Raises DataError, with the line, for an answer that cannot be located or is missing.
-    """
-    passage = record.text("context")
-    answers = list[tuple[int, str]]()
-    repairs = list[str]()
-    for text, start in _answers(record):
-        location = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
-        if isinstance(location, str):
-            raise record.broken(location, "an answer in its context, at its start")
-        answers.append(location[:2])
-        repairs.append(location[2])
-    if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
-        return None
-    if not answers and not record.is_unlabelled:
-        raise record.broken(
-            "a question without an answer",
-            "one from the context, because the task finds one for every question (SQuAD 1.1)",
-            'Remove it, or skip all such questions (skip = [""])',
-        )
-    return Question(
-        id=record.id,
-        passage=passage,
-        question=record.text("question"),
-        answers=tuple(answers),
-        repaired=", ".join(repair for repair in repairs if repair),
-    )
-
-
-def _answers(record: CorpusRow) -> list[tuple[object, object]]:
-    """Return text and start of each answer of a row, with None for a start that is not stated.
-
-    The cell is a text, a list of texts, SQuAD's list of objects, or the object of two lists that the library
-    datasets creates from it.
-    """
-    if record.is_unlabelled:
-        return []
-    answers = _as_list(record.part("answers"))
-    if answers and all(isinstance(answer, Mapping) for answer in answers):
-        texts = [text for answer in answers for text in _as_list(answer.get("text"))]
-        starts = [start for answer in answers for start in _as_list(answer.get("answer_start"))]
-    else:
-        texts = [text for text in answers if text != NO_ANSWER]
-        has_starts = texts and "start" in record.reading.table.columns
-        starts = _as_list(record.part("start")) if has_starts else []
-    if starts and len(starts) != len(texts):
-        counts = f"{len(texts)} answers and {len(starts)} starts"
-        raise record.broken(counts, "a start for each answer, or none")
-    return list(zip(texts, starts or [None] * len(texts), strict=True))
-
-
-def _as_list(cell: Any) -> list[Any]:
-    if isinstance(cell, list | tuple):
-        return list(cell)
-    return [] if cell is None else [cell]
-
-
-def _offset(record: CorpusRow, start: object) -> int | None:
-    if start in (None, ""):
-        return None
-    if isinstance(start, bool) or not _OFFSET.fullmatch(str(start).strip()):
-        raise record.broken(f"start is {str(start)[:60]!r}", "a number of characters, counted from 0")
-    return int(str(start))
-
-
-_OFFSET = re.compile(r"-?\d{1,18}")

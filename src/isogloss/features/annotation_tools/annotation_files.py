@@ -11,7 +11,7 @@ from pathlib import Path
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE
 from isogloss.data.files import File, disk_file
-from isogloss.data.formats.offsets import MarkedSpan, OffsetError, TaggedText, tag_text
+from isogloss.features.annotation_tools.offsets import MarkedSpan, OffsetError, TaggedText, tag_text
 
 WEBANNO_HEADER = "#FORMAT=WebAnno TSV"
 """Beginning of the first line of WebAnno's TSV, of any version."""

@@ -25,7 +25,7 @@ from itertools import product, zip_longest
 from math import isfinite
 from zlib import crc32
 
-from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.languages import spellings
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
@@ -54,19 +54,6 @@ class ParallelRow:
     id: str
     texts: tuple[str, ...]
     links: str
-
-
-def two_languages(pair: str, corpus: str = "bitext") -> tuple[str, str]:
-    """Split a pair such as ``en-fr`` into its languages.
-
-    Raises ConfigError for anything else.
-    """
-    source, separator, target = pair.partition("-")
-    if not (source and separator and target) or "-" in target or source == target:
-        raise ConfigError(
-            f"corpus {corpus}: {pair!r} is not a pair of languages. Give two with a hyphen, as in en-fr."
-        )
-    return source, target
 
 
 def find_texts(folder: Folder, stem: str, source: str, target: str) -> list[File]:
