@@ -1,12 +1,14 @@
 """Interface of word aligners, and their inputs."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Named
 from isogloss.data.examples import Translation
-from isogloss.data.formats.word_links import Aligned
+
+if TYPE_CHECKING:
+    from isogloss.data.formats.word_links import Aligned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,6 @@ class Aligner(Named, Protocol):
     needs_encoder: ClassVar[bool]
     """Whether it uses the states of an encoder (instead of only the statistics of the bitext)."""
 
-    def align(self, setting: AlignSetting) -> list[Aligned]:
+    def align(self, setting: AlignSetting) -> "list[Aligned]":
         """Align every pair, in order."""
         ...

@@ -21,6 +21,9 @@ Whole = Annotated[int, Strict()]
 Precision = Literal["auto", "float32", "tf32", "bfloat16"]
 """Precision of a computation. auto is float32 or bfloat16, whichever is faster on a machine."""
 
+ALIGNED_SUBWORDS: Literal["aligned-subwords"] = "aligned-subwords"
+"""Value of the field ``word`` of methods that read links of subwords instead of words."""
+
 Count = Annotated[int, Strict(), Ge(0)]
 """A number of things, possibly none."""
 

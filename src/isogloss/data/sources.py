@@ -150,15 +150,17 @@ class Sources:
 
     def _single(self, name: str, treebanks: Treebanks) -> Corpus:
         base_name, _, collection = name.partition(":")
-        corpora: Mapping[str, Corpus] = {**CORPORA, **KNOWN, **{part.name: part for part in self.described}}
-        corpus = corpora.get(base_name) or find_plug_in("corpora", base_name, corpora)
+        described = {**KNOWN, **{part.name: part for part in self.described}}
+        known_names = {*described, *CORPORA}
+        corpus = described.get(base_name) or CORPORA.get(base_name)
+        corpus = corpus or find_plug_in("corpora", base_name, known_names)
         if corpus is None:
-            names = sorted({*corpora, *list_shipped(), *plugged_names("corpora")})
+            names = sorted({*known_names, *list_shipped(), *plugged_names("corpora")})
             raise ConfigError(
                 f"no corpus {base_name!r}.{did_you_mean(base_name, names)} Known: {', '.join(names)}; or "
                 f"describe one (name.toml)."
             )
-        if base_name not in corpora:
+        if base_name not in known_names:
             check_value(corpus, Corpus, base_name)
         if treebanks:
             if not isinstance(corpus, Ud):
@@ -185,7 +187,7 @@ class Sources:
         source = data_source(self.data)
         if all(isinstance(part, OwnCorpus) for part in self._parts(name)):
             return source
-        if name == CORPORA["ud"].name and _has_treebank(source, language):
+        if name == Ud.name and _has_treebank(source, language):
             return source  # UD's use of the code takes precedence over ours.
         return source_of(language, source)
 
@@ -291,7 +293,7 @@ class Sources:
             remarks = [
                 remark for part, origin in parts for remark in self._remarks_of(part, language, origin)
             ]
-            if corpus == CORPORA["ud"].name and _has_treebank(data_source(self.data), language):
+            if corpus == Ud.name and _has_treebank(data_source(self.data), language):
                 remarks.append(
                     f"ud {language}: the treebank in the data folder was read, not the built-in language."
                 )

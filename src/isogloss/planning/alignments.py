@@ -7,14 +7,13 @@ from typing import Protocol, cast
 from isogloss.aligners import ALIGNERS
 from isogloss.aligners.setting import Aligner
 from isogloss.core.errors import add_location
-from isogloss.core.run_parts import Named, values_of
+from isogloss.core.run_parts import ALIGNED_SUBWORDS, Named, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.sources import Sources
 from isogloss.planning.recipe_tables import find_planner
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
 from isogloss.runs.run import Encoder, LinkedBitext
-from isogloss.training.bitext import ALIGNED_SUBWORDS
 
 ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, "aligners", Aligner, default="fast-align", noun="aligner")
 

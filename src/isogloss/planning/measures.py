@@ -9,7 +9,6 @@ from typing import cast
 from isogloss.core.errors import ConfigError, add_location, check_named, unknown_name
 from isogloss.core.languages import check_language
 from isogloss.data.corpus import is_translation
-from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import Treebanks
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.setting import Diagnostic
@@ -249,6 +248,8 @@ def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
     request.check_languages(subjects.encoder, subjects.languages)
     treebanks = dict(_treebanks(request, corpus, subjects))
     with add_location("corpus"):
+        from isogloss.data.projection.parallel_examples import check_parallel
+
         check_parallel(corpus, request.choice.split, subjects.languages, treebanks)
         if subjects.cell is not None and choice.inputs:
             request.sources.needs(corpus, subjects.cell.task)

@@ -9,7 +9,6 @@ from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import TextAttention
 from isogloss.core.untrusted import from_home, is_there
 from isogloss.encoders.added.module_settings import LanguageModules
-from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.folders import (
     SHIPPED,
     check_tokenizer,
@@ -152,6 +151,8 @@ def model_folder(source: str) -> Path | None:
     is_name = HUB_NAME.fullmatch(source) and not source.startswith(".")
     if is_there(folder) or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
         folder = existing_folder(folder).resolve()
+        from isogloss.encoders.added.peft_folders import complete_folder
+
         inside = folder / "model"
         return inside if (inside / "config.json").is_file() else complete_folder(folder)
     return None

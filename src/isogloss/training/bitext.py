@@ -14,14 +14,13 @@ import numpy as np
 
 from isogloss.core.errors import DataError
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Positive, Whole
+from isogloss.core.run_parts import ALIGNED_SUBWORDS, Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.subwords import SplitWords, padding_of, split_words, text_frame
 
 Word = Literal["average", "first", "last", "subwords", "aligned-subwords"]
-ALIGNED_SUBWORDS: Word = "aligned-subwords"
 
 Aligned = Literal["all", "words", "special", "opening", "sentences"]
 WITH_SPECIAL = ("all", "special", "opening")

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.run_parts import Named
-from isogloss.data.projection.example_texts import Translated
+
+if TYPE_CHECKING:
+    from isogloss.data.projection.example_texts import Translated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class Translator(Named, Protocol):
         """Raise ConfigError, before any run starts, if it cannot translate between these languages."""
         ...
 
-    def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
+    def translate(self, texts: Iterable[str], setting: TranslateSetting) -> "Iterator[Translated]":
         """Yield a translation, of one line, for each text, in order. Empty texts have empty translations.
 
         Translations stored in the setting's folder are reused.

@@ -17,10 +17,11 @@ _CHOICE = re.compile(r"\{((?:[^{},]|\{\w+\})*,(?:[^{}]|\{\w+\})*)\}")
 def read_corpora(path: Path) -> dict[str, LabelledCorpus]:
     """Return the corpora of a file by name."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _make_corpus(name, table) for name, table in tables.items()}
+    return {name: make_corpus(name, table) for name, table in tables.items()}
 
 
-def _make_corpus(name: str, table: dict[str, Any]) -> LabelledCorpus:
+def make_corpus(name: str, table: dict[str, Any]) -> LabelledCorpus:
+    """Make the corpus that a table describes."""
     fields: dict[str, Any] = {
         field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
     }
