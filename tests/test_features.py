@@ -29,6 +29,7 @@ from isogloss.data.formats.corpus_kinds import KINDS
 from isogloss.data.formats.formats import FORMATS, MARKS
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders.added.differences import FORMATS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.planning.recipe_tables import RECIPE_TABLES
@@ -82,6 +83,7 @@ TABLES = {
     "translation-training": TRANSLATION_TRAINING,
     "translators": TRANSLATORS,
     "verbs": VERBS,
+    "weight-differences": FORMATS,
 }
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))
 
@@ -194,6 +196,7 @@ from isogloss.reports.report import all_claims
 from isogloss.runs.trackers import check_trackers
 from isogloss.using.extensions import find_action
 
+ADJUST = {"name": "centring", "bitext": "bible", "pairs": ["en-sw"]}
 recipe = sys.argv[1]
 data = f"{Path(recipe).parent}/data"
 plan = plan_recipe(recipe, out=f"{recipe}-runs", data=data)
@@ -219,7 +222,7 @@ for find in (
     lambda: check_trackers(["mlflow"]),
     lambda: plan_recipe(recipe, changes={"translate": {"name": "seq2seq"}}),
     lambda: plan_recipe(recipe, changes={"encoder": {"pretrain": {"text": ["wiki"], "languages": ["en"]}}}),
-    lambda: plan_recipe(recipe, changes={"adjust": [{"name": "centring", "bitext": "b", "pairs": ["en-sw"]}]}),
+    lambda: plan_recipe(recipe, changes={"adjust": [ADJUST]}),
 ):
     try:
         find()
@@ -330,7 +333,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     assert process.returncode == 0, process.stderr
 
 
-MOST_OF_CORE = 0.58
+MOST_OF_CORE = 0.55
 """Largest share of all statements outside the features. The target is one half (decision 73)."""
 
 

@@ -12,9 +12,9 @@ from isogloss.core.rows import ROWS, as_row
 from isogloss.core.rows.models import ScoreRow
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.encoders.added.adapters import add_adapters, module_names
 from isogloss.encoders.mixup import Mixup
 from isogloss.features.language_fusion.method import save_fusion
+from isogloss.features.peft.peft_adapters import add_adapters, module_names
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 

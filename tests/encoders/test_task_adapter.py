@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.added.adapters import TASK_FILE, add_task_adapter, task_adapter
 from isogloss.encoders.added.language_modules import add_language, language_site
 from isogloss.encoders.added.module_settings import KINDS
+from isogloss.encoders.added.task_adapters import TASK_FILE, add_task_adapter, task_adapter
 from isogloss.encoders.families import family_of
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer

@@ -13,9 +13,9 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.added.adapters import add_task_adapter, task_adapter
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.added.task_adapters import add_task_adapter, task_adapter
 from isogloss.encoders.loading import load_masked_lm, load_model
 from says import says
 

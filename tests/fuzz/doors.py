@@ -428,8 +428,8 @@ def adapters() -> Iterator[Door]:
     """Yield the files of adapters of AdapterHub, including pickles, and of peft."""
     from safetensors.torch import save
 
-    from isogloss.encoders.added.adapters import apply_adapters
     from isogloss.encoders.loading import load_model
+    from isogloss.features.peft.peft_adapters import apply_adapters
     from isogloss.features.publishing.adapterhub import read_hub_adapter, with_hub_adapters
 
     adapter_folder = TESTS / "encoders" / "adapterhub" / "bert"

@@ -17,7 +17,6 @@ from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules, Optimization, with_fields
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders.added.adapters import add_adapters, module_names
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
@@ -25,6 +24,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.language_fusion.diagnostic import LanguageFusion, shuffle_partners
 from isogloss.features.language_fusion.method import Flare, load_fusion, save_fusion
 from isogloss.features.peft.methods import DoRA, LoRA
+from isogloss.features.peft.peft_adapters import add_adapters, module_names
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed

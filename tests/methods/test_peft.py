@@ -17,7 +17,6 @@ from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.adapters import merge_adapters
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.module_settings import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.added.sparse_deltas import encoder_weights
@@ -29,6 +28,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import Interpolation
 from isogloss.features.module_swap.freezing import PartFreezing
 from isogloss.features.peft.methods import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
+from isogloss.features.peft.peft_adapters import merge_adapters
 from isogloss.methods import PEFT
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.tasks import TASKS
@@ -392,6 +392,6 @@ def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, st
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("isogloss.encoders.added.adapters.find_spec", lambda _: None)
+    monkeypatch.setattr("isogloss.features.peft.adapted_modules.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r'peft lora: .*"isogloss\[peft\]"'):
         LoRA().check(FAMILIES["bert"])

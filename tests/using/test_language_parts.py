@@ -10,10 +10,10 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
-from isogloss.encoders.added.adapters import add_task_adapter
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.added.task_adapters import add_task_adapter
 from isogloss.encoders.loading import load_model as load_encoder
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer

@@ -29,10 +29,10 @@ from isogloss.core.processes import collector_paused
 from isogloss.data.files import some
 from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
-from isogloss.encoders.added.adapters import load_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.added.peft_folders import PREFIX
+from isogloss.encoders.added.task_adapters import read_task_adapter
 from isogloss.encoders.families import has_masked_lm_head
 from isogloss.encoders.family import Config, Model, initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, model_folder
@@ -316,7 +316,8 @@ def unmerge(model: Model, folder: Path) -> None:
     Its outputs change only by rounding. Raises ModelError for a folder without adapters.
     """
     difference = difference_of(folder)
-    if difference is None or difference.format != "peft":
+    load_unmerged = FORMATS[difference.format].load_unmerged if difference else None
+    if difference is None or load_unmerged is None:
         raise ModelError(
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so it has no factors. "
             f"Measure its weights instead."
@@ -338,7 +339,7 @@ def unmerge(model: Model, folder: Path) -> None:
         for name, weight in base.named_parameters():
             if name in parameters and name not in fit.new:
                 parameters[name].copy_(weight)
-    load_adapters(model, folder)
+    load_unmerged(model, folder)
 
 
 def _set_labels(config: Config, labels: Sequence[str]) -> None:
@@ -393,7 +394,7 @@ def _read_model(
         base = base_folder(folder, difference)
         # A head belongs to the difference, even if the base has one.
         model, fit = _read_model(base, auto_class, config, attention, _Allowed(new="heads", unused="heads"))
-        head = FORMATS[difference.format](model, folder)
+        head = FORMATS[difference.format].load(model, folder)
         fit = _WeightMatch(fit.missing - head, fit.misshapen - head, set())
         _check_fit(folder, model, fit, tolerance, auto_class, is_difference=True)
         return model, fit

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from isogloss.core.atomic_files import as_os_error, atomic_folder, storage_error, system_error
 from isogloss.encoders.added.active_language import language_maps_of
-from isogloss.encoders.added.adapters import write_task_adapter
 from isogloss.encoders.added.added_weights import (
     without_added_modules,
     write_language_maps,
     write_language_modules,
 )
+from isogloss.encoders.added.task_adapters import write_task_adapter
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import quiet
 from isogloss.encoders.loading import HeadedEncoder

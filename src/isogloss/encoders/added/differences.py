@@ -25,6 +25,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DifferenceFormat:
+    """A format of saved weights. Each function loads them into an encoder or a model with a head.
+
+    It returns the names of the head's weights.
+    """
+
+    load: "Callable[[nn.Module, Path], set[str]]"
+    """Leaves an ordinary model."""
+    load_unmerged: "Callable[[nn.Module, Path], set[str]] | None" = None
+    """Keeps adapters separate from the weights. None for weights that are not adapters in each layer."""
+
+
+FORMATS: Registry[DifferenceFormat] = Registry(
+    {
+        "task-adapter": "isogloss.encoders.added.task_adapters:TASK_FORMAT",
+        "sparse": "isogloss.encoders.added.sparse_deltas:SPARSE_FORMAT",
+    },
+    features="weight-differences",
+)
+"""Formats of weights that are saved as their difference from a base model."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WeightDifference:
     """The model that the weights in a folder are the difference from."""
 
@@ -114,16 +137,3 @@ def whole_folder(folder: Path) -> Path:
     """Return the folder itself, or the folder with all weights that it is a difference from."""
     difference = difference_of(folder)
     return folder if difference is None else whole_folder(base_folder(folder, difference))
-
-
-FORMATS: "Registry[Callable[[nn.Module, Path], set[str]]]" = Registry(
-    {
-        "peft": "isogloss.encoders.added.adapters:apply_adapters",
-        "task-adapter": "isogloss.encoders.added.adapters:read_task_adapter",
-        "sparse": "isogloss.encoders.added.sparse_deltas:apply_deltas",
-    }
-)
-"""Functions that load the saved weights into an encoder or a model with a head.
-
-They return the names of the head's weights.
-"""

@@ -56,7 +56,7 @@ TREE = "language_modules"
 """Name of the added modules in the encoder."""
 
 TASK = "task_adapter"
-"""Name of the adapters of a task in the encoder, one for each layer (``adapters.add_task_adapter``)."""
+"""Name of the adapters of a task in the encoder, one for each layer (``task_adapters.add_task_adapter``)."""
 
 INVERTIBLE = "invertible"
 """The kind of an adapter at the embeddings, undone before the masked-LM scores."""

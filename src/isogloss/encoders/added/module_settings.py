@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
@@ -19,8 +18,6 @@ SHARED_ADAPTER = "shared-adapter"
 EMBEDDING = "embedding"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
 
-ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forward_in", "feed_forward_out"]
-"""A module that an adapter can be put into, by its name in ``families.Site``."""
 
 ADAPTERS = (ADAPTER, SHARED_ADAPTER)
 """The kinds that are bottlenecks."""

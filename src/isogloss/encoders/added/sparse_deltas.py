@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders.added.added_weights import read_weights, write_weights
-from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.added.differences import DifferenceFormat, write_difference
 from isogloss.encoders.family import encoder_prefix, head_parameters
 
 DELTAS_FILE = "sparse_deltas.safetensors"
@@ -128,3 +128,7 @@ def _deltas(weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor
         if name.endswith(POSITIONS):
             tensor = name.removesuffix(POSITIONS)
             yield tensor, positions.long(), weights[f"{tensor}{VALUES}"]
+
+
+SPARSE_FORMAT = DifferenceFormat(load=apply_deltas)
+"""Some of the weights as the difference of a model from its base."""

@@ -42,20 +42,16 @@ from isogloss.core.processes import stop_if_lost
 from isogloss.core.run_parts import Count, Positive, Rate, Share
 from isogloss.core.shared_files import is_file, remove
 from isogloss.encoders.added.differences import write_difference
-from isogloss.encoders.added.module_settings import ModuleChoice
 from isogloss.encoders.added.peft_folders import WEIGHTS
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen_parameters
+from isogloss.features.peft.adapted_modules import WITHOUT_PROJECTIONS, ModuleChoice
 from isogloss.training.memory import AddedCost, Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 if TYPE_CHECKING:
     from peft import PeftConfig
     from torch import Tensor
-
-
-WITHOUT_PROJECTIONS: tuple[ModuleChoice, ...] = ("attention_output", "feed_forward_in", "feed_forward_out")
-"""Modules that LoRA adapts in families without separate queries and values."""
 
 
 class _Adapters(Peft, Protocol):
@@ -69,13 +65,13 @@ class _Adapters(Peft, Protocol):
 
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family that it does not support."""
-        from isogloss.encoders.added.adapters import check_peft
+        from isogloss.features.peft.adapted_modules import check_peft
 
         check_peft(family, self.modules, f"peft {self.name}")
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Merge the adapters and return the writer of the trained ones."""
-        from isogloss.encoders.added.adapters import adapter_weights, merge_adapters
+        from isogloss.features.peft.peft_adapters import adapter_weights, merge_adapters
 
         weights, config = adapter_weights(model), merge_adapters(model)
         return partial(_write_adapters, weights, config, model, base)
@@ -84,7 +80,7 @@ class _Adapters(Peft, Protocol):
         self, model: Model, usual: tuple[ModuleChoice, ...]
     ) -> tuple[tuple[ModuleChoice, ...], tuple[str, ...]]:
         """Return the modules to adapt, by default the usual ones or the family's, and warnings."""
-        from isogloss.encoders.added.adapters import available_modules
+        from isogloss.features.peft.adapted_modules import available_modules
 
         family = family_of(model)
         self.check(family)
@@ -131,7 +127,7 @@ class LoRA(_Adapters):
         """Add it to all layers."""
         from peft import LoraConfig
 
-        from isogloss.encoders.added.adapters import add_adapters, module_names
+        from isogloss.features.peft.peft_adapters import add_adapters, module_names
 
         modules, warnings = self._choose_modules(setting.model, ("query", "value"))
         config = LoraConfig(
@@ -171,7 +167,7 @@ class IA3(_Adapters):
         """Add it to all layers."""
         from peft import IA3Config
 
-        from isogloss.encoders.added.adapters import add_adapters, module_names
+        from isogloss.features.peft.peft_adapters import add_adapters, module_names
 
         modules, warnings = self._choose_modules(setting.model, ("key", "value", "feed_forward_out"))
         inner = [name for name in modules if name == "feed_forward_out"]
@@ -186,7 +182,7 @@ class IA3(_Adapters):
 def _write_adapters(
     weights: dict[str, Tensor], config: "PeftConfig", model: Model, base: str, folder: Path
 ) -> None:
-    from isogloss.encoders.added.adapters import write_adapters
+    from isogloss.features.peft.peft_adapters import write_adapters
 
     difference = write_difference(folder, base, form="peft", weights=WEIGHTS)
     write_adapters(folder, weights, config, model, difference.base)
@@ -275,7 +271,7 @@ class TaskAdapter(Peft):
 
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Add an adapter to each layer. A model that has task adapters is trained further in these."""
-        from isogloss.encoders.added.adapters import adapted_parameters, add_task_adapter
+        from isogloss.encoders.added.task_adapters import adapted_parameters, add_task_adapter
 
         model = setting.model
         add_task_adapter(model, self.reduction, seed=setting.seed)
@@ -290,7 +286,7 @@ class TaskAdapter(Peft):
 
 
 def _write_task_adapter(model: Model, base: str, folder: Path) -> None:
-    from isogloss.encoders.added.adapters import TASK_FILE, write_task_adapter
+    from isogloss.encoders.added.task_adapters import TASK_FILE, write_task_adapter
 
     write_difference(folder, base, form="task-adapter", weights=TASK_FILE)
     write_task_adapter(model, folder, head=True)

@@ -23,7 +23,6 @@ from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.core.untrusted import convert_json, join_safely
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.adapters import attach_task_adapter, task_adapter, task_placement
 from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
 from isogloss.encoders.added.language_modules import (
     INVERTIBLE,
@@ -37,6 +36,7 @@ from isogloss.encoders.added.language_modules import (
     owners,
 )
 from isogloss.encoders.added.module_settings import ADAPTER, ADAPTERS, FEED_FORWARD, layers_left_out
+from isogloss.encoders.added.task_adapters import attach_task_adapter, task_adapter, task_placement
 from isogloss.encoders.families import BERT
 from isogloss.encoders.family import Model, head_parameters
 from isogloss.encoders.folders import read_json

@@ -16,10 +16,10 @@ from isogloss.core.records import RECORD, Row
 from isogloss.core.untrusted import from_home
 from isogloss.data.hub_splits import EVAL_RESULTS, ON_HUB, eval_result, hub_split
 from isogloss.encoders.added.active_language import language_maps_of
-from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_files import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.module_settings import COPIES
+from isogloss.encoders.added.task_adapters import TASK_FILE, task_adapter
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network
 from isogloss.encoders.family import Tokenizer
