@@ -11,8 +11,9 @@ from transformers import PreTrainedTokenizerFast
 
 from each import each
 from isogloss.core.errors import ModelError
-from isogloss.encoders.subwords import Window, pair_frame, special_subwords, split_texts, split_words, windows
+from isogloss.encoders.subwords import Window, pair_frame, special_subwords, split_words, windows
 from isogloss.encoders.tokenizers import load_tokenizer, train_tokenizer
+from isogloss.features.question_answering.split_texts import split_texts
 
 # Words
 
