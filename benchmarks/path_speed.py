@@ -15,7 +15,7 @@ from isogloss.features.landscapes.diagnostic import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_model
-from isogloss.encoders.remembering import LARGEST, RememberedStates
+from isogloss.features.landscapes.remembering import LARGEST, RememberedStates
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.parallel_text import BitextSentences

@@ -22,7 +22,8 @@ import torch
 
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.sources import Sources
-from isogloss.diagnostics.weight_space import moves_on_path, parameter_names, visit_points, weights_of
+from isogloss.diagnostics.weight_space import moves_on_path, parameter_names, weights_of
+from isogloss.features.landscapes.scored_points import visit_points
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.estimates import training_operations

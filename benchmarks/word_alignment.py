@@ -34,7 +34,8 @@ from isogloss.features.parallel_text.bitext import Bitext
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrize
+from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link
+from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.features.alignment.scores import AlignmentScores, alignment_scores
 

@@ -42,8 +42,7 @@ TABLES = {
 """A package's table, and what only its plug-ins have."""
 
 NOT_NAMED = {"Concatenated", "DescribedCorpus", "OwnCorpus", "TranslateTable", "Unlinked"}
-"""Parts without a table entry: combined or described corpora, a recipe's table of methods, and the aligner for whole
-sentences."""
+"""Parts without a table entry: combined or described corpora, a recipe's table, an aligner of sentences."""
 
 PLAIN = {"SourceOnly", "OracleStopping", "TargetOnly"}
 """Methods with the training of their base."""

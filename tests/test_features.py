@@ -29,7 +29,7 @@ from isogloss.data.formats.corpus_kinds import KINDS
 from isogloss.data.formats.formats import FORMATS, MARKS
 from isogloss.data.generated import GENERATED
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.encoders.added.differences import FORMATS
+from isogloss.encoders.added.differences import DIFFERENCE_FORMATS
 from isogloss.engine.engines import ENGINES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.planning.recipe_tables import RECIPE_TABLES
@@ -83,7 +83,7 @@ TABLES = {
     "translation-training": TRANSLATION_TRAINING,
     "translators": TRANSLATORS,
     "verbs": VERBS,
-    "weight-differences": FORMATS,
+    "weight-differences": DIFFERENCE_FORMATS,
 }
 FOLDERS = sorted(path.parent for path in FEATURES.glob(f"*/{DECLARATION}"))
 
@@ -333,7 +333,7 @@ def test_without_one_feature_all_others_work(folder: Path, tmp_path) -> None:
     assert process.returncode == 0, process.stderr
 
 
-MOST_OF_CORE = 0.55
+MOST_OF_CORE = 0.51
 """Largest share of all statements outside the features. The target is one half (decision 73)."""
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from isogloss.aligners.setting import AlignSetting
 from isogloss.data.examples import Translation
-from isogloss.data.formats.word_links import symmetrize
 from isogloss.features.statistical_alignment.eflomal import Eflomal
 from isogloss.features.statistical_alignment.fast_align import FastAlign
+from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 
 pytestmark = pytest.mark.nightly
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.features.built_in_languages import BuiltInTranslator
+from isogloss.features.translation.example_files import read_examples
 
 BETWEEN = ("--from", "qaa", "--into", "qad", "--translator", "built-in")
 

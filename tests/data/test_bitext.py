@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
-from isogloss.data.formats.word_links import flip_languages, pair_words
+from isogloss.data.formats.word_links import pair_words
 from isogloss.data.sources import Sources
 from isogloss.features.alignment.bitext_report import check_bitext, own_share, scripts_in
 from isogloss.features.parallel_text.bitext import Bitext
+from isogloss.features.parallel_text.gold_links import flip_languages
 from says import check_wording, says
 
 

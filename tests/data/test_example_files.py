@@ -18,12 +18,10 @@ from isogloss.data.examples import (
     TaggedSentence,
     TextLine,
     Translation,
-    example_line,
-    read_examples,
     shots,
     subsample,
-    write_examples,
 )
+from isogloss.features.translation.example_files import example_line, read_examples, write_examples
 from says import says
 
 TEXT = st.text(st.characters(), max_size=12)

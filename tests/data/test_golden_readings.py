@@ -17,11 +17,11 @@ import pytest
 
 from isogloss.data.corpora.own import list_shipped
 from isogloss.data.corpus import Corpus, Source
-from isogloss.data.examples import example_line
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.sources import Sources
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.features.described_corpora.descriptions import describe_corpus
+from isogloss.features.translation.example_files import example_line
 
 GOLDEN = Path(__file__).with_name("golden_readings.json")
 """By source and "corpus language split": the number of the first examples, and a digest of them."""

@@ -18,11 +18,11 @@ from isogloss.data.examples import (
     TaggedSentence,
     TextLine,
     Translation,
-    example_line,
 )
 from isogloss.data.projection.example_texts import Translated, texts_of, translate_inputs
 from isogloss.data.projection.words import locate_by_links
 from isogloss.features.built_in_languages import BuiltInTranslator, examples, translate_corpus, words_of
+from isogloss.features.translation.example_files import example_line
 from isogloss.features.translation.label_projection import Projection, translate_examples
 from isogloss.features.translation.locating import (
     MARKS,

@@ -21,9 +21,9 @@ from isogloss.data.projection.words import detokenize, tokenize
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.parallel_text.bitext import Bitext
+from isogloss.features.parsing.attachment import universal
 from isogloss.features.parsing.dependency_trees import is_tree
 from isogloss.features.parsing.task import PARSING
-from isogloss.metrics.labels import universal
 from isogloss.tasks.task import all_measures
 
 XNLI = CORPORA["xnli"]

@@ -17,7 +17,6 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.word_links import flip_languages
 from isogloss.data.sources import RecentExamples, Sources, source_of
 from isogloss.features.built_in_languages import (
     GENERATED_AS,
@@ -28,6 +27,7 @@ from isogloss.features.built_in_languages import (
     translating,
 )
 from isogloss.features.parallel_text.bitext import Bitext
+from isogloss.features.parallel_text.gold_links import flip_languages
 from says import says
 
 

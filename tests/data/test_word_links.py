@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.formats.word_links import (
-    SYMMETRIZATIONS,
-    Aligned,
-    read_pharaoh,
-    symmetrize,
-    write_pharaoh,
-)
+from isogloss.data.formats.word_links import SYMMETRIZATIONS, Aligned, read_pharaoh, write_pharaoh
+from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 
 PAIRS = [
     Translation(id="1", first="a b", second="x y z"),

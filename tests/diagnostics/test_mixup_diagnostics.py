@@ -12,11 +12,11 @@ from measuring import measure_setting, subject
 
 from in_translation import READ, setting
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.diagnostics.weight_space import _mixing_so
 from isogloss.encoders import mixup as mixing
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.diagnostic import Interpolation, Plane
+from isogloss.features.landscapes.scored_points import _mixing_so
 from isogloss.features.x_mixup.diagnostics import (
     MixupRatio,
     MixupSweep,

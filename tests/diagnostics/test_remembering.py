@@ -8,11 +8,11 @@ import torch
 from measuring import measure_setting
 
 from isogloss.core.run_parts import Optimization, Updates
-from isogloss.diagnostics import weight_space
 from isogloss.diagnostics.weight_space import parameter_names, weights_of
-from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.landscapes import scored_points
 from isogloss.features.landscapes.diagnostic import Interpolation, Plane
+from isogloss.features.landscapes.remembering import RememberedStates
 from isogloss.training.evaluation import evaluation
 from task_examples import SMALL_TASKS, examples_of
 
@@ -89,7 +89,7 @@ def test_a_path_of_the_head_scores_each_point_as_one_without_memory(bert_folder,
     setting = measure_setting(models, lambda language: evaluation_of("upos", bert_folder, language))
     diagnostic = Interpolation(between=("source-only", "bilingual"), part="head", alphas=(-0.5, 0.3, 1.5))
     expected_rows = diagnostic.measure(setting)
-    monkeypatch.setattr(weight_space, "RememberedStates", partial(RememberedStates, largest=0))
+    monkeypatch.setattr(scored_points, "RememberedStates", partial(RememberedStates, largest=0))
     passes = count_passes(models[0])
     assert diagnostic.measure(setting) == expected_rows
     assert passes["calls"] == passes["computed"]

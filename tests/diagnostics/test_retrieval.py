@@ -7,10 +7,11 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.representations import retrieval_accuracy as module
 from isogloss.features.representations.retrieval import Retrieval
+from isogloss.features.representations.retrieval_accuracy import mean_nearest, retrieval_accuracy
 from isogloss.features.representations.rows import RetrievalRow
-from isogloss.similarity import nearest as module
-from isogloss.similarity.nearest import directions, mean_nearest, retrieval_accuracy
+from isogloss.similarity.nearest import directions
 from isogloss.tasks import TASKS
 
 SEEDS = st.integers(0, 10_000)

@@ -14,6 +14,7 @@ from isogloss.data.examples import Translation
 from isogloss.features.word_distance import word_pairs as module
 from isogloss.features.word_distance.diagnostic import WordDistance, distance_rows
 from isogloss.features.word_distance.rows import DimensionShareRow, WordDistanceRow
+from isogloss.features.word_distance.separation import FineCounts
 from isogloss.features.word_distance.word_pairs import (
     compute_share_of_largest,
     cosine,
@@ -22,7 +23,6 @@ from isogloss.features.word_distance.word_pairs import (
     drawn_unrelated,
     l2,
 )
-from isogloss.metrics.ranks import FineCounts
 from isogloss.training.states import word_states
 
 SEEDS = st.integers(0, 10_000)

@@ -11,9 +11,10 @@ from transformers import PreTrainedTokenizerFast
 
 from each import each
 from isogloss.core.errors import ModelError
-from isogloss.encoders.subwords import Window, pair_frame, special_subwords, split_texts, split_words, windows
+from isogloss.encoders.subwords import Window, pair_frame, special_subwords, split_words, windows
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.pretraining.new_tokenizers import train_tokenizer
+from isogloss.features.question_answering.split_texts import split_texts
 
 # Words
 

@@ -13,9 +13,9 @@ from isogloss.core.records import read_record
 from isogloss.engine import engines
 from isogloss.engine.work import Work
 from isogloss.features.searching.search import SearchRequest, _plan, _proposals, search
+from isogloss.features.searching.spaces import Choices, Range, parse_over, space_of
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import recipe_text
-from isogloss.recipes.request import Choices, Range, parse_over, space_of
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.store.store import Outcome

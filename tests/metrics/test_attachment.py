@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.rows.models import total
-from isogloss.metrics.labels import Tree, attachment_contributions, content_contributions, universal
+from isogloss.features.parsing.attachment import attachment_contributions, content_contributions, universal
+from isogloss.metrics.labels import Tree
 
 TAGS = ("NOUN", "VERB", "PUNCT", "SYM")
 RELATIONS = ("nsubj", "nsubj:pass", "det", "punct", "aux", "nmod:poss", "nmod", "case", "root")

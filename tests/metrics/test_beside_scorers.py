@@ -13,13 +13,8 @@ from isogloss.core.tag_schemes import TagScheme, find_spans
 from isogloss.data.files import disk_file
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.features.alignment.scores import alignment_scores
-from isogloss.metrics.labels import (
-    Tree,
-    attachment_contributions,
-    chunk_contributions,
-    content_contributions,
-    label_contributions,
-)
+from isogloss.features.parsing.attachment import attachment_contributions, content_contributions
+from isogloss.metrics.labels import Tree, chunk_contributions, label_contributions
 from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,

@@ -12,14 +12,8 @@ from scipy import stats
 from each import each
 from isogloss.core.errors import InputError
 from isogloss.core.rows.models import total
-from isogloss.metrics.ranks import (
-    bootstrap_interval,
-    correlation_contributions,
-    ranks,
-    spearman,
-    spearman_within,
-    trend_p_value,
-)
+from isogloss.features.representations.rank_intervals import bootstrap_interval
+from isogloss.metrics.ranks import correlation_contributions, ranks, spearman, spearman_within, trend_p_value
 
 FEW = st.integers(0, 6)
 

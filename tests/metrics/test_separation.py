@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.ranks import BITS, FineCounts, histogram, separation
+from isogloss.features.word_distance.separation import BITS, FineCounts, histogram, separation
 
 NUMBERS = st.lists(st.floats(0, 1000, width=32), min_size=1, max_size=60)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from isogloss.core.errors import InputError
+from isogloss.features.claims.spreads import compare_spreads, logits, sign_turning_p_value
 from isogloss.metrics.estimates import LEVEL
-from isogloss.metrics.spreads import compare_spreads, logits, sign_turning_p_value
 
 VALUES = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=2, max_size=7)
 

@@ -16,20 +16,17 @@ import pandas as pd
 from court import ALPHAS, Rng
 
 from isogloss.core.languages import all_language_facts
-from isogloss.metrics.estimates import crossed_estimate
-from isogloss.metrics.ranks import spearman
-from isogloss.reports.checks import (
+from isogloss.features.claims.checks import (
     AS_BEFORE,
-    HELPS,
     HURTS,
-    Bounds,
-    Check,
     check_correlation,
     check_independent,
-    check_of,
     check_spreads,
     check_trend,
 )
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.ranks import spearman
+from isogloss.reports.checks import HELPS, Bounds, Check, check_of
 from isogloss.reports.verdicts import weigh_checks
 
 Array = npt.NDArray[np.float64]

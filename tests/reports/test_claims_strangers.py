@@ -18,10 +18,10 @@ from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTra
 from isogloss.features.adjustment.methods import CrossLingualAdjustment
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
+from isogloss.features.claims.comparisons import without_strays
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.x_mixup.method import XMixup
-from isogloss.reports.comparison import without_strays
 from isogloss.reports.measurements import TESTED
 from isogloss.reports.run_facts import IGNORED
 from isogloss.reports.verdicts import judge

@@ -13,10 +13,11 @@ from made_up_runs import measure, model, path, pretrain, scores, small_study, wr
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import all_language_facts
+from isogloss.features.claims.checks import check_correlation
 from isogloss.features.claims.four_papers import CLAIMS, PAPERS
 from isogloss.metrics.estimates import crossed_estimate
 from isogloss.metrics.significance import seeds_needed
-from isogloss.reports.checks import Check, check_correlation, check_of
+from isogloss.reports.checks import Check, check_of
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import write_report
 from isogloss.reports.verdicts import (

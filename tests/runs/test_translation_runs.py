@@ -13,10 +13,10 @@ from isogloss.core.errors import RunError
 from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.core.run_parts import with_fields
-from isogloss.data.examples import read_examples
 from isogloss.data.sources import Sources
 from isogloss.features.built_in_languages import translate_corpus
 from isogloss.features.built_in_languages.translator import BuiltIn
+from isogloss.features.translation.example_files import read_examples
 from isogloss.features.translation.modelling import TranslationModelling
 from isogloss.features.translation.run import EXAMPLES, TrainTranslator, Translate
 from isogloss.features.translation.seq2seq import Seq2Seq

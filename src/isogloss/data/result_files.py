@@ -211,15 +211,6 @@ def _read_group(table: "pa.Table") -> StoredPredictions:
     )
 
 
-MASKS = "masks"
-"""File name, without suffix, of the gates of languages, next to the record of language-gates."""
-
-LOG_ALPHA = "log_alpha"
-"""Prefix of names of gates in the file (log_alpha/LANGUAGE/DRAW/GROUP)."""
-
-ABOVE = "above"
-"""Prefix of names of the log α above which gates are open."""
-
 ENDING = ".safetensors"
 METADATA_KEY = "about"
 """Only key of the metadata, because the format does not keep the order of several."""

@@ -30,7 +30,7 @@ from isogloss.data.files import some
 from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
-from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
+from isogloss.encoders.added.differences import DIFFERENCE_FORMATS, base_folder, difference_of
 from isogloss.encoders.added.peft_folders import PREFIX
 from isogloss.encoders.added.task_adapters import read_task_adapter
 from isogloss.encoders.families import has_masked_lm_head
@@ -316,7 +316,7 @@ def unmerge(model: Model, folder: Path) -> None:
     Its outputs change only by rounding. Raises ModelError for a folder without adapters.
     """
     difference = difference_of(folder)
-    load_unmerged = FORMATS[difference.format].load_unmerged if difference else None
+    load_unmerged = DIFFERENCE_FORMATS[difference.format].load_unmerged if difference else None
     if difference is None or load_unmerged is None:
         raise ModelError(
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so it has no factors. "
@@ -394,7 +394,7 @@ def _read_model(
         base = base_folder(folder, difference)
         # A head belongs to the difference, even if the base has one.
         model, fit = _read_model(base, auto_class, config, attention, _Allowed(new="heads", unused="heads"))
-        head = FORMATS[difference.format].load(model, folder)
+        head = DIFFERENCE_FORMATS[difference.format].load(model, folder)
         fit = _WeightMatch(fit.missing - head, fit.misshapen - head, set())
         _check_fit(folder, model, fit, tolerance, auto_class, is_difference=True)
         return model, fit

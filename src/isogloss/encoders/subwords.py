@@ -8,7 +8,6 @@ characters that a normaliser changes or drops.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 PROBE = "a a"
 """Two words that any vocabulary covers."""
 
-_SUBWORDS_ONLY: dict[str, bool] = {
+SUBWORDS_ONLY: dict[str, bool] = {
     "add_special_tokens": False,
     "truncation": False,
     "padding": False,
@@ -89,7 +88,7 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> lis
     space = " " if needs_spaces(tokenizer) else ""
     spaced_sentences = [[word and f"{space}{word}" for word in words] for words in sentences if words]
     encodings = (
-        tokenize(tokenizer, spaced_sentences, is_split_into_words=True, **_SUBWORDS_ONLY).encodings
+        tokenize(tokenizer, spaced_sentences, is_split_into_words=True, **SUBWORDS_ONLY).encodings
         if spaced_sentences
         else ()
     )
@@ -170,8 +169,8 @@ def needs_spaces(tokenizer: Tokenizer) -> bool:
     True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): a single "the" would be the end of
     a longer word, not "Ġthe".
     """
-    running_text = tokenize(tokenizer, PROBE, **_SUBWORDS_ONLY)["input_ids"]
-    single = tokenize(tokenizer, PROBE.split()[1:], is_split_into_words=True, **_SUBWORDS_ONLY)["input_ids"]
+    running_text = tokenize(tokenizer, PROBE, **SUBWORDS_ONLY)["input_ids"]
+    single = tokenize(tokenizer, PROBE.split()[1:], is_split_into_words=True, **SUBWORDS_ONLY)["input_ids"]
     return bool(running_text[-len(single) :] != single)
 
 
@@ -185,33 +184,6 @@ def _complete(encoding: "Encoding", count: int, unknown_id: int) -> SplitWords:
     pairs = [*zip(words, subwords, strict=True), *((word, unknown_id) for word in missing_words)]
     pairs.sort(key=itemgetter(0))  # Stable: the subwords of a word keep their order.
     return SplitWords(tuple(subword for _, subword in pairs), tuple(word for word, _ in pairs))
-
-
-@dataclass(frozen=True, slots=True)
-class SplitText:
-    """A text's subwords, without special ones, and their character offsets.
-
-    Surrounding white space is not part of a subword; characters that a normaliser drops, such as marks,
-    belong to the preceding subword.
-    """
-
-    subwords: "array[int]"
-
-    span_subwords: Sequence[int]
-    """Indices of the subwords that a span can start or end with, as a range if all can.
-
-    Excluded are subwords of white space only, and those that start where the next one does: XLM-R's lone ▁,
-    the first bytes of a character.
-    """
-
-    characters: "array[int]"
-    """Start and end offset of each of these, two numbers each."""
-
-    def between(self, begin: int, end: int) -> range:
-        """Return the range of ``span_subwords`` that overlap characters ``begin`` to ``end`` (excluded)."""
-        indices = range(len(self.span_subwords))
-        start = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
-        return range(start, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,19 +213,6 @@ class PairFrame:
         lengths = (len(self.opening), left_length, len(self.between), right_length, len(self.closing))
         parts = zip(self.segments, lengths, strict=True)
         return b"".join(bytes((segment,)) * length for segment, length in parts)
-
-
-def split_texts(texts: Sequence[str], tokenizer: Tokenizer) -> list[SplitText]:
-    """Split texts into subwords with character offsets."""
-    if not texts:
-        return []
-    encoding = tokenize(tokenizer, list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
-    return [
-        _split(text, subwords, offsets)
-        for text, subwords, offsets in zip(
-            texts, encoding["input_ids"], encoding["offset_mapping"], strict=True
-        )
-    ]
 
 
 def pair_frame(tokenizer: Tokenizer) -> PairFrame:
@@ -287,31 +246,6 @@ def _letterless(tokenizer: Tokenizer) -> ModelError:
         f"{tokenizer.name_or_path or 'tokenizer'}: this tokenizer drops the letter a and has no unknown "
         f"subword for it. Use a tokenizer that keeps every letter."
     )
-
-
-def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
-    span_subwords = array("I")
-    characters = array("I")
-    following = [*(begin for begin, _ in offsets), len(text)][1:]
-    for index, (offset, next_begin) in enumerate(zip(offsets, following, strict=True)):
-        begin, end = _strip_span(text, *offset, next_begin)
-        if begin < end and (begin < next_begin or index + 1 == len(offsets)):
-            span_subwords.append(index)
-            characters.extend((begin, end))
-    if len(span_subwords) == len(subwords):
-        return SplitText(array("I", subwords), range(len(subwords)), characters)
-    return SplitText(array("I", subwords), span_subwords, characters)
-
-
-def _strip_span(text: str, begin: int, end: int, next_begin: int) -> tuple[int, int]:
-    """Strip white space from a span, and extend it over characters dropped before ``next_begin``."""
-    while begin < end and text[begin].isspace():
-        begin += 1
-    while begin < end and text[end - 1].isspace():
-        end -= 1
-    while begin < end < next_begin and not text[end].isspace():
-        end += 1
-    return begin, end
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ die. Processes of other machines receive their inputs as ``Pickled``.
 """
 
 import os
-import pickle
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +15,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from traceback import format_exc
-from typing import Any
 
 from isogloss.core.errors import ConfigError, IsoglossError, RunError
 from isogloss.core.processes import (
@@ -223,38 +219,6 @@ def _end_with_parent(channel: Connection, work: Work) -> None:
         giving_back.start()
         giving_back.join(GRACE)
         os._exit(1)
-
-
-@dataclass(frozen=True)
-class Pickled:
-    """A value as bytes, with the folders for resolving its classes and relative paths."""
-
-    content: bytes
-    modules: tuple[str, ...]
-    folder: str
-
-    def load(self) -> Any:
-        """Return the value.
-
-        Raises ConfigError if one of its modules, such as a plug-in's, cannot be imported.
-        """
-        sys.path += [path for path in self.modules if path not in sys.path]
-        with suppress(OSError):  # Without the folder, all paths have to be absolute.
-            os.chdir(self.folder)
-        try:
-            return pickle.loads(self.content)  # noqa: S301 (by the same user's process)
-        except ImportError as error:
-            raise ConfigError(
-                f"a module that runs need cannot be imported on another machine ({error}). Install it there, "
-                f"or let it lie in a folder that all machines see."
-            ) from error
-
-
-def pack(value: object) -> Pickled:
-    """Pack a value for a process on another machine."""
-    return Pickled(
-        pickle.dumps(value), tuple(str(Path(path).absolute()) for path in sys.path), str(Path.cwd())
-    )
 
 
 def check_importable(runs: Sequence[Run], instead: str) -> None:

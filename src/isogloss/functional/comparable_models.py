@@ -14,24 +14,6 @@ def is_encoder_of(origin: nn.Module, model: nn.Module) -> bool:
     return has_head and getattr(origin, "base_model", None) is origin
 
 
-def check_alike(function: str, models: Mapping[str, nn.Module]) -> None:
-    """Raise ModelError where models have other parameters, buffers that do not move, or labels."""
-    (first_name, start), *further_models = models.items()
-    parameters = {name: weight.shape for name, weight in start.named_parameters()}
-    for name_of_model, model in further_models:
-        shapes = {name: weight.shape for name, weight in model.named_parameters()}
-        for name in sorted(parameters.keys() ^ shapes.keys()):
-            having, lacking = (
-                (first_name, name_of_model) if name in parameters else (name_of_model, first_name)
-            )
-            raise ModelError(
-                f"{function}: {having} has the parameter {name}, and {lacking} has none of that name. Give "
-                f"models of one class, with the same heads."
-            )
-        check_buffers(function, {first_name: start, name_of_model: model})
-    check_labels(function, models)
-
-
 def check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
     """Raise ModelError where buffers of two models that do not move differ."""
     buffers = [_saved_buffers(model) for model in models.values()]

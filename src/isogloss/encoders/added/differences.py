@@ -37,7 +37,7 @@ class DifferenceFormat:
     """Keeps adapters separate from the weights. None for weights that are not adapters in each layer."""
 
 
-FORMATS: Registry[DifferenceFormat] = Registry(
+DIFFERENCE_FORMATS: Registry[DifferenceFormat] = Registry(
     {
         "task-adapter": "isogloss.encoders.added.task_adapters:TASK_FORMAT",
         "sparse": "isogloss.encoders.added.sparse_deltas:SPARSE_FORMAT",
@@ -52,7 +52,7 @@ class WeightDifference:
     """The model that the weights in a folder are the difference from."""
 
     format: str
-    """One of ``FORMATS``."""
+    """One of ``DIFFERENCE_FORMATS``."""
     weights: str
     """Name of the file with the weights."""
     base: str
@@ -102,9 +102,9 @@ def difference_of(folder: Path) -> WeightDifference | None:
             f"{path}: this file is damaged ({one_line(error)}). Copy the folder again; if a run of "
             f"isogloss made it, delete the run's folder and run again."
         ) from error
-    if difference.format not in FORMATS:
+    if difference.format not in DIFFERENCE_FORMATS:
         raise ModelError(
-            f"{path}: weights of format {difference.format!r}; this version knows {', '.join(FORMATS)}. Use "
+            f"{path}: weights of format {difference.format!r}; this version knows {', '.join(DIFFERENCE_FORMATS)}. Use "
             f"the version that made them."
         )
     return difference

@@ -36,25 +36,10 @@ from isogloss.features.claims.adjustment_rows import (
     with_unit,
     zero_shot,
 )
-from isogloss.reports.checks import (
-    AS_BEFORE,
-    HELPS,
-    HURTS,
-    Bounds,
-    Check,
-    check_of,
-    check_trend,
-    name_comparison,
-    not_measured,
-    with_note,
-)
-from isogloss.reports.comparison import (
-    compare,
-    filter_rows,
-    rank_correlations,
-    row_keys,
-    select_shared,
-)
+from isogloss.features.claims.checks import AS_BEFORE, HURTS, check_trend, name_comparison, with_note
+from isogloss.features.claims.comparisons import rank_correlations, select_shared
+from isogloss.reports.checks import HELPS, Bounds, Check, check_of, not_measured
+from isogloss.reports.comparison import compare, filter_rows, row_keys
 from isogloss.reports.frames import list_columns, split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import TEST_SET, filter_rows, nearest, row_keys, without_strays
+from isogloss.features.claims.comparisons import nearest, without_strays
+from isogloss.reports.comparison import TEST_SET, filter_rows, row_keys
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names

@@ -14,6 +14,15 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 
+from isogloss.features.claims.checks import (
+    AS_BEFORE,
+    HURTS,
+    check_independent,
+    check_trend,
+    name_comparison,
+    with_note,
+)
+from isogloss.features.claims.comparisons import rank_correlations
 from isogloss.features.claims.interference_rows import (
     EMBEDDING,
     OWN,
@@ -29,20 +38,8 @@ from isogloss.features.claims.interference_rows import (
     steps_times,
     stopped_encoders,
 )
-from isogloss.reports.checks import (
-    AS_BEFORE,
-    HELPS,
-    HURTS,
-    Bounds,
-    Check,
-    check_independent,
-    check_of,
-    check_trend,
-    name_comparison,
-    not_measured,
-    with_note,
-)
-from isogloss.reports.comparison import compare, filter_rows, rank_correlations, row_keys
+from isogloss.reports.checks import HELPS, Bounds, Check, check_of, not_measured
+from isogloss.reports.comparison import compare, filter_rows, row_keys
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import filter_rows, nearest, row_keys, without_strays
+from isogloss.features.claims.comparisons import nearest, without_strays
+from isogloss.reports.comparison import filter_rows, row_keys
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.run_facts import FACTS

@@ -13,19 +13,17 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of, name_comparison
+from isogloss.features.claims.checks import name_comparison
+from isogloss.features.claims.comparisons import labelled_groups, replicates, unlike_settings, without_strays
+from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of
 from isogloss.reports.comparison import (
     SYSTEM,
     TEST_SET,
     compare,
     filter_rows,
-    labelled_groups,
     model_languages,
-    replicates,
     rows_of,
-    unlike_settings,
     where_any,
-    without_strays,
 )
 from isogloss.reports.frames import list_columns, list_rows, split_by
 from isogloss.reports.measurements import Measurements, cache_result

@@ -13,6 +13,8 @@ from itertools import pairwise
 
 import pandas as pd
 
+from isogloss.features.claims.checks import check_independent, check_spreads, check_trend, name_comparison
+from isogloss.features.claims.comparisons import labelled_groups, without_pilots
 from isogloss.features.claims.path_examples import (
     ExampleTerms,
     difference,
@@ -29,25 +31,8 @@ from isogloss.features.claims.transfer_rows import (
     plane_rows,
 )
 from isogloss.metrics.estimates import crossed_estimate
-from isogloss.reports.checks import (
-    HELPS,
-    UNITS,
-    Bounds,
-    Check,
-    check_independent,
-    check_of,
-    check_spreads,
-    check_trend,
-    name_comparison,
-    not_measured,
-)
-from isogloss.reports.comparison import (
-    TEST_SET,
-    labelled_groups,
-    rows_of,
-    unit_of,
-    without_pilots,
-)
+from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of, not_measured
+from isogloss.reports.comparison import TEST_SET, rows_of, unit_of
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isogloss.features.claims.comparisons import replicates, without_pilots, without_strays
 from isogloss.features.claims.path_examples import ExampleTerms, Weights, examples_of
 from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
-from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots, without_strays
+from isogloss.reports.comparison import FEWEST, rows_of
 from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, cache_result
 

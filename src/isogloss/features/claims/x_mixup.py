@@ -9,6 +9,8 @@ from dataclasses import replace
 
 import pandas as pd
 
+from isogloss.features.claims.checks import FEWEST_LANGUAGES, HURTS, check_correlation, name_comparison
+from isogloss.features.claims.comparisons import labelled_groups, replicates, without_strays
 from isogloss.features.claims.mixup_comparisons import (
     CLASSIFICATION,
     MIXING_ALONE,
@@ -26,25 +28,8 @@ from isogloss.features.claims.mixup_comparisons import (
     source_cka,
     target_means,
 )
-from isogloss.reports.checks import (
-    FEWEST_LANGUAGES,
-    HELPS,
-    HURTS,
-    UNITS,
-    Check,
-    check_correlation,
-    check_of,
-    name_comparison,
-    not_measured,
-    without_judgement,
-)
-from isogloss.reports.comparison import (
-    TEST_SET,
-    labelled_groups,
-    model_languages,
-    replicates,
-    without_strays,
-)
+from isogloss.reports.checks import HELPS, UNITS, Check, check_of, not_measured, without_judgement
+from isogloss.reports.comparison import TEST_SET, model_languages
 from isogloss.reports.frames import add_map_languages
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule

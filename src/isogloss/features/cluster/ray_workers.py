@@ -44,7 +44,7 @@ from isogloss.core.processes import (
 from isogloss.core.progress import Progress, no_progress
 from isogloss.engine.devices import MemoryNeeds, Room, choose_share, find_shared_device, gpus, hide_gpus
 from isogloss.engine.work import Report, RunEvent, Work, needs_within
-from isogloss.engine.workers import Pickled, pack
+from isogloss.features.cluster.pickled import Pickled, pack
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
 from isogloss.training.memory import Machine

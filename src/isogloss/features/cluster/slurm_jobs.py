@@ -26,7 +26,8 @@ from isogloss.core.processes import Interrupted, interruption_requested, request
 from isogloss.core.progress import Progress, no_progress
 from isogloss.core.untrusted import user_cache
 from isogloss.engine.work import Report, RunEvent, Work
-from isogloss.engine.workers import Pickled, Processes, pack
+from isogloss.engine.workers import Processes
+from isogloss.features.cluster.pickled import Pickled, pack
 from isogloss.runs.run import Run, RunContext, precision_here
 
 FOLDER = "jobs"

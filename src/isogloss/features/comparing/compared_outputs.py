@@ -16,6 +16,7 @@ from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import canonical_language
 from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
+from isogloss.features.comparing.flips import count_flips
 from isogloss.features.comparing.outputs import (
     ANSWERS,
     LEMMAS,
@@ -37,7 +38,6 @@ from isogloss.reports.comparison import (
     SystemComparison,
     add_example_test,
     compare_means,
-    count_flips,
     holm_corrected,
 )
 

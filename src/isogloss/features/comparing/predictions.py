@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.models import ByMeasure, Contributions, total
 from isogloss.core.run_parts import Weight
 from isogloss.data.files import short
+from isogloss.features.comparing.flips import count_flips
 from isogloss.features.comparing.outputs import (
     ANSWERS,
     CLASSIFICATION,
@@ -29,7 +30,7 @@ from isogloss.features.comparing.outputs import (
     task_of,
 )
 from isogloss.metrics.significance import System, SystemPair
-from isogloss.reports.comparison import Compared, add_example_test, compare_means, count_flips
+from isogloss.reports.comparison import Compared, add_example_test, compare_means
 
 Predictions = Iterable[Any]
 """For each example a label, a set of labels, a number, the tags of its words, or an answer."""

@@ -73,7 +73,8 @@ class Interpolation(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[PathPointRow]:
         """Return a row for each point and language, scored on dev data."""
-        from isogloss.diagnostics.weight_space import load_corners, moves_on_path, score_points
+        from isogloss.diagnostics.weight_space import moves_on_path
+        from isogloss.features.landscapes.scored_points import load_corners, score_points
 
         models, ends = load_corners(setting, self.part)
         start_id, end_id = (subject.id for subject in setting.subjects)
@@ -109,7 +110,8 @@ class Plane(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[PlanePointRow]:
         """Return a row for each point of the grid and language, scored on dev data."""
-        from isogloss.diagnostics.weight_space import load_corners, moves_on_plane, score_points
+        from isogloss.diagnostics.weight_space import moves_on_plane
+        from isogloss.features.landscapes.scored_points import load_corners, score_points
 
         moved, corners = load_corners(setting, self.part)
         points = [(alpha_x, alpha_y) for alpha_x in self.alphas for alpha_y in self.alphas]

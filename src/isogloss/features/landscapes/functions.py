@@ -20,22 +20,17 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
 from isogloss.diagnostics.mixed_parts import HEAD
-from isogloss.diagnostics.weight_space import (
-    matching_weights,
-    moves_on_path,
-    moves_on_plane,
-    parameter_names,
-    recalled_states,
-    visit_points,
-)
+from isogloss.diagnostics.weight_space import matching_weights, moves_on_path, moves_on_plane, parameter_names
 from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.parameter_groups import parts_of
-from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.features.landscapes.alike_models import check_alike
 from isogloss.features.landscapes.deltas import delta_between
 from isogloss.features.landscapes.diagnostic import COARSE, FINE
+from isogloss.features.landscapes.remembering import RememberedStates
+from isogloss.features.landscapes.scored_points import recalled_states, visit_points
 from isogloss.functional.beginning import showing_progress
-from isogloss.functional.comparable_models import check_alike, is_encoder_of
+from isogloss.functional.comparable_models import is_encoder_of
 from isogloss.functional.model_scores import Score, read_scores
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
 

@@ -25,10 +25,10 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
-from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
+from isogloss.features.language_gates.gate_files import MASKS
 from isogloss.features.language_gates.rows import (
     MaskKeptRow,
     MaskPerplexityRow,

@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
-from isogloss.data.result_files import ABOVE, ENDING, LOG_ALPHA, MASKS, read_tensors
+from isogloss.data.result_files import ENDING, read_tensors
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Site
@@ -33,6 +33,7 @@ from isogloss.encoders.folders import differing_shapes
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.features.language_gates.gate_files import ABOVE, LOG_ALPHA, MASKS
 
 STRETCH = (-0.1, 1.1)
 """γ and ζ, the ends before clamping (their Section 4)."""

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.errors import StorageError
-from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
+from isogloss.data.result_files import ENDING, read_tensors
+from isogloss.features.language_gates.gate_files import LOG_ALPHA, MASKS
 from isogloss.reports.drawing import Lines
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements

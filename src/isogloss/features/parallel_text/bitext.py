@@ -18,7 +18,6 @@ from isogloss.data.corpus import (
 )
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import File, Folder, some
-from isogloss.data.formats.word_links import format_links
 from isogloss.features.parallel_text.forms import (
     LEAST_MARGIN,
     LINKS,
@@ -30,6 +29,7 @@ from isogloss.features.parallel_text.forms import (
     read_texts,
     verse_split,
 )
+from isogloss.features.parallel_text.gold_links import format_links
 
 Whole = Literal["", "train", "dev", "test", "by-verse"]
 

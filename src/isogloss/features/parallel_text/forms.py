@@ -31,9 +31,9 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
 from isogloss.data.formats.conllu import read_conllu, text_comment, ud_paths
-from isogloss.data.formats.word_links import NO_LINKS, add_gold_links, flip_languages
 from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.data.projection.words import detokenize
+from isogloss.features.parallel_text.gold_links import NO_LINKS, add_gold_links, flip_languages
 
 LINKS = "links"
 

@@ -18,12 +18,8 @@ from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
-from isogloss.metrics.labels import (
-    Tree,
-    attachment_contributions,
-    content_contributions,
-    universal,
-)
+from isogloss.features.parsing.attachment import attachment_contributions, content_contributions, universal
+from isogloss.metrics.labels import Tree
 from isogloss.tasks.batch import HEAD_OUTSIDE, Batch, EncodedRow, forward
 from isogloss.tasks.task import (
     ROW_LIMIT,

@@ -21,15 +21,8 @@ import numpy.typing as npt
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Question
-from isogloss.encoders.subwords import (
-    PairFrame,
-    SplitText,
-    Window,
-    for_causal,
-    pair_frame,
-    split_texts,
-    windows,
-)
+from isogloss.encoders.subwords import PairFrame, Window, for_causal, pair_frame, windows
+from isogloss.features.question_answering.split_texts import SplitText, split_texts
 from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,

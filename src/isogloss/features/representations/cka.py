@@ -33,7 +33,7 @@ class Cka(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each layer and each pair of the first language with a further one."""
-        from isogloss.diagnostics.parallel_states import rows_of_pairs
+        from isogloss.features.representations.parallel_states import rows_of_pairs
 
         return rows_of_pairs(setting, partial(self.rows, on_progress=setting.on_progress))
 
@@ -51,8 +51,8 @@ class Cka(Diagnostic):
 
         DataError for fewer than four sentences.
         """
-        from isogloss.diagnostics.parallel_states import PAIRS_PER_BLOCK, parallel_states
         from isogloss.features.representations.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka
+        from isogloss.features.representations.parallel_states import PAIRS_PER_BLOCK, parallel_states
         from isogloss.training.states import StateOptions
 
         name = "-".join(languages)

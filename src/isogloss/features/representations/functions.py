@@ -29,6 +29,7 @@ from isogloss.features.representations.linear_cka import (
     StreamedCka,
     compute_linear_cka,
 )
+from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import has_own_pooling, prepare
@@ -44,7 +45,7 @@ from isogloss.functional.states import (
     refuse_settings,
     states,
 )
-from isogloss.similarity.nearest import directions, retrieval_accuracy
+from isogloss.similarity.nearest import directions
 from isogloss.training.states import (
     OTHER_POOLING,
     Pooling,

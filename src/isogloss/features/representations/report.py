@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.ranks import bootstrap_interval, spearman
+from isogloss.features.representations.rank_intervals import bootstrap_interval
+from isogloss.metrics.ranks import spearman
 from isogloss.reports import drawing
 from isogloss.reports.comparison import (
     FEWEST,

@@ -50,7 +50,7 @@ class Retrieval(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return a row for each layer, similarity and language other than the first."""
-        from isogloss.diagnostics.parallel_states import rows_of_pairs
+        from isogloss.features.representations.parallel_states import rows_of_pairs
         from isogloss.training.states import pooling_warning
 
         def rows(encoder: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
@@ -71,7 +71,8 @@ class Retrieval(Diagnostic):
         on_progress: OnProgress = no_progress,
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
-        from isogloss.similarity.nearest import directions, retrieval_accuracy
+        from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
+        from isogloss.similarity.nearest import directions
         from isogloss.training.states import StateOptions
 
         first_language, second_language = languages

@@ -37,7 +37,8 @@ def search(
     """
     from isogloss.features.searching import functions
     from isogloss.features.searching.search import NO_ZERO_SHOT
-    from isogloss.recipes.request import parse_over, unique_keys
+    from isogloss.features.searching.spaces import parse_over
+    from isogloss.recipes.request import unique_keys
 
     with output.events as display:
         result = functions.search(

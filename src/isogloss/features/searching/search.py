@@ -23,11 +23,12 @@ from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, StorageError, add_location, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.records import Row
+from isogloss.features.searching.spaces import EXPECTED, Choices, Space, space_of
 from isogloss.planning.plan import Planned, plan_recipe
 from isogloss.recipes.checking import names, read_recipe, set_key
 from isogloss.recipes.recipe import GridTable, Recipe, many
 from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
-from isogloss.recipes.request import EXPECTED, Choices, Space, space_of, unique_keys
+from isogloss.recipes.request import unique_keys
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.run import Run, order_runs

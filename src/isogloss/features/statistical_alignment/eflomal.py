@@ -22,7 +22,8 @@ from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Rate
 from isogloss.data.files import disk_file
-from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrize
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, read_pharaoh
+from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 
 PROGRAM = "eflomal"
 

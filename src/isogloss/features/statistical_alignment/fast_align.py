@@ -24,7 +24,8 @@ from pydantic import Field
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Weight
-from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, symmetrize
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words
+from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 
 NULL_WORD = 0
 """Id of the NULL word. Other words count from 1."""

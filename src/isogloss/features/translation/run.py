@@ -11,9 +11,10 @@ from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
 from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split
-from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples
+from isogloss.data.examples import Example, TaggedSentence, Translation
 from isogloss.data.projection.example_texts import Translated
 from isogloss.data.sources import Sources, Treebanks
+from isogloss.features.translation.example_files import read_examples, write_examples
 from isogloss.features.translation.label_projection import (
     Projection,
     TagWay,

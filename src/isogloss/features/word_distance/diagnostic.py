@@ -21,7 +21,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.features.word_distance.rows import DimensionShareRow, DistanceBinRow, WordDistanceRow
-from isogloss.metrics.ranks import histogram, separation
+from isogloss.features.word_distance.separation import histogram, separation
 
 if TYPE_CHECKING:
     from isogloss.features.word_distance.word_pairs import Counts, SquaredDifferences

@@ -20,6 +20,7 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Precision, Whole
 from isogloss.data.formats.word_links import pair_words
+from isogloss.features.word_distance.separation import separation
 from isogloss.features.word_distance.word_pairs import (
     Counts,
     Distance,
@@ -35,7 +36,6 @@ from isogloss.functional.bitext import Links, link_words, translations
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, States, read_layers, refuse_settings
-from isogloss.metrics.ranks import separation
 from isogloss.training.states import Words, layers_once
 
 LONGEST = 64

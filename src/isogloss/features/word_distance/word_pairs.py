@@ -20,7 +20,7 @@ from isogloss.core.errors import ModelError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.metrics.ranks import FineCounts
+from isogloss.features.word_distance.separation import FineCounts
 from isogloss.training.states import word_states
 
 TRANSLATIONS_PER_BLOCK = 256
