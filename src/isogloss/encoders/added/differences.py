@@ -104,8 +104,8 @@ def difference_of(folder: Path) -> WeightDifference | None:
         ) from error
     if difference.format not in DIFFERENCE_FORMATS:
         raise ModelError(
-            f"{path}: weights of format {difference.format!r}; this version knows {', '.join(DIFFERENCE_FORMATS)}. Use "
-            f"the version that made them."
+            f"{path}: weights of format {difference.format!r}; this version knows "
+            f"{', '.join(DIFFERENCE_FORMATS)}. Use the version that made them."
         )
     return difference
 
