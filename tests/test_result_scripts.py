@@ -20,6 +20,7 @@ WRITING = {
     "combinations/table.py upos": ["combinations/upos/effects.csv", "combinations/upos/correlations.csv"],
     "distance_dial/table.py": ["distance_dial/gains.csv"],
     "combinations/table.py ner": ["combinations/ner/effects.csv", "combinations/ner/correlations.csv"],
+    "real_weights/lottery/table.py": ["real_weights/lottery/arms.csv", "real_weights/lottery/tests.csv"],
     "x_mixup/mixing.py": ["x_mixup/mixing/effects.csv"],
     "x_mixup/topics/table.py": ["x_mixup/topics/differences.csv"],
 }

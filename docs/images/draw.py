@@ -82,6 +82,34 @@ def seeds(axes: Axes) -> None:
     axes.set_xlabel("accuracy in %, eight seeds")
 
 
+LOTTERY = {
+    "original": ("encoder as it is", ORANGE, 0.2),
+    "adjusted": ("adjusted on verses", BLUE, 0.0),
+    "shuffled": ("on verses wrongly paired", "#7fb2da", -0.2),
+}
+"""Label, colour and height of the encoders in the figure of the lottery."""
+
+
+def lottery(axes: Axes) -> None:
+    """Gemma 3 270M: parts of speech from English labels, with and without an adjustment; a dot per seed."""
+    axes.figure.set_figheight(3.1)
+    rows = pd.read_csv(RESULTS / "real_weights/lottery/rows.csv")
+    rows = rows[rows.method == "source-only"].assign(encoder=rows.encoder.replace("causal", "original"))
+    languages = ["en", "de", "es", "ru", "vi"]
+    for arm, (label, color, shift) in LOTTERY.items():
+        points = [
+            (100 * score, height + shift)
+            for height, language in enumerate(reversed(languages))
+            for score in rows[(rows.encoder == arm) & (rows.language == language)].score
+        ]
+        axes.plot(*zip(*points, strict=True), "o", ms=5, color=color, alpha=0.7, mec="none", label=label)
+    axes.set_yticks(range(len(languages)), [NAMES[language] for language in reversed(languages)])
+    axes.set_xlabel("accuracy in %, a dot for each seed")
+    axes.figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=len(LOTTERY), handletextpad=0)
+    axes.grid(axis="x", color="#e4e3dd", lw=0.6)
+    axes.set_axisbelow(True)
+
+
 def paths(axes: Axes) -> None:
     """The quickstart: source and targets on the straight line from source-only to bilingual."""
     rows = pd.read_csv(RESULTS / "quickstart/rows-interpolation.csv")
@@ -474,7 +502,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 
