@@ -67,7 +67,7 @@ def main() -> None:
     scores = read_scores()
     arms = scores.groupby("arm").agg(["size", "mean", "std", "min", "max"]).stack(level=0, future_stack=True)
     arms = arms.rename(columns={"size": "seeds"}).rename_axis(["arm", "language"])
-    arms.round(2).to_csv(HERE / "arms.csv")
+    arms.round(4).to_csv(HERE / "arms.csv")
     others = [arm for arm in scores.index.unique("arm") if arm != ORIGINAL]
     tests = pd.concat([compare_with_original(scores, arm) for arm in others])
     tests.round(6).to_csv(HERE / "tests.csv", index=False)
