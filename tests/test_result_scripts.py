@@ -38,6 +38,7 @@ FROM_RUNS = {
     "adjustment/one_text/make_files.py",
     "choosing/frozen.py",
     "distance_dial/make_runs.py",
+    "further_tasks/make_files.py",
     "interference/own_adapters/arms.py",
     "module_swap/other_seed.py",
     "module_swap/table.py",
