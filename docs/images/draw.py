@@ -105,7 +105,9 @@ def lottery(axes: Axes) -> None:
         axes.plot(*zip(*points, strict=True), "o", ms=5, color=color, alpha=0.7, mec="none", label=label)
     axes.set_yticks(range(len(languages)), [NAMES[language] for language in reversed(languages)])
     axes.set_xlabel("accuracy in %, a dot for each seed")
-    axes.figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=len(LOTTERY), handletextpad=0)
+    axes.figure.legend(
+        frameon=False, fontsize=8, loc="outside upper center", ncols=len(LOTTERY), handletextpad=0
+    )
     axes.grid(axis="x", color="#e4e3dd", lw=0.6)
     axes.set_axisbelow(True)
 

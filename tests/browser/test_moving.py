@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from isogloss.core.languages import language_name
-from isogloss.data.result_files import path_sentence
+from isogloss.features.landscapes.point_records import path_sentence
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render, run_table

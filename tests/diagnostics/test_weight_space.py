@@ -18,7 +18,6 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import Choice, LabelledText, ParsedSentence, Question, SentencePair
-from isogloss.data.result_files import path_sentence
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
     on_path,
@@ -30,7 +29,7 @@ from isogloss.diagnostics.weight_space import (
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.landscapes.deltas import norms_and_angle
 from isogloss.features.landscapes.diagnostic import COARSE, FINE, MODEL_PARTS, Deltas, Interpolation, Plane
-from isogloss.features.landscapes.point_records import labels_of, units_of
+from isogloss.features.landscapes.point_records import labels_of, path_sentence, units_of
 from isogloss.features.parsing.task import PARSING
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers

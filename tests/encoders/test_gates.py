@@ -14,8 +14,8 @@ from isogloss.encoders.added.active_language import LanguageMaps, language_maps_
 from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import without_gradients
 from isogloss.encoders.loading import load_whole
+from isogloss.features.language_gates.gate_training import without_gradients
 from isogloss.features.language_gates.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,

@@ -13,16 +13,9 @@ from isogloss.encoders.added.language_modules import language_site
 from isogloss.encoders.added.module_settings import KINDS
 from isogloss.encoders.computation import offer_explicit_attention
 from isogloss.encoders.families import family_of
-from isogloss.encoders.mixup import (
-    LearnedRatio,
-    Mixup,
-    check_mixup,
-    last_states,
-    load_mixup,
-    mixing,
-    save_mixup,
-)
+from isogloss.encoders.mixup import LearnedRatio, Mixup, check_mixup, load_mixup, mixing, save_mixup
 from isogloss.encoders.saving import save_model
+from isogloss.features.x_mixup.mixed_model import last_states
 
 FAMILIES = ("bert", "xlm-roberta", "distilbert")
 LENGTHS = ((5, 7), (6, 4), (3, 3))

@@ -11,7 +11,8 @@ from isogloss.core.errors import ModelError
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.computation import recomputed_layers
-from isogloss.encoders.mixup import Mixup, last_states, mixing
+from isogloss.encoders.mixup import Mixup, mixing
+from isogloss.features.x_mixup.mixed_model import last_states
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 8, 8, 10, 3]])
 

@@ -6,9 +6,10 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.encoders.mixup import MixedModel, Mixup
+from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.x_mixup.method import XMixup
+from isogloss.features.x_mixup.mixed_model import MixedModel
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.training.sides import RowPair, collate_pairs

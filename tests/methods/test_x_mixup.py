@@ -18,10 +18,11 @@ from isogloss.core.identity import content
 from isogloss.core.run_parts import Optimization
 from isogloss.data.sources import Sources
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.mixup import MixedModel, Mixup, load_mixup, mixing
+from isogloss.encoders.mixup import Mixup, load_mixup, mixing
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.x_mixup.method import SourceSchedule, XMixup, mixup_task, share_of_real
+from isogloss.features.x_mixup.mixed_model import MixedModel
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed

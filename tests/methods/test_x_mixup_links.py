@@ -8,9 +8,10 @@ import torch
 from in_translation import link_words, sentences, setting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.folders import load_encoder_config
-from isogloss.encoders.mixup import MixedModel, Mixup, load_mixup
+from isogloss.encoders.mixup import Mixup, load_mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.x_mixup.method import XMixup
+from isogloss.features.x_mixup.mixed_model import MixedModel
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 from isogloss.training.sides import RowPair, collate_pairs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.data.result_files import path_sentence
+from isogloss.features.landscapes.point_records import path_sentence
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.opening import path_figure
 from isogloss.reports.report import write_report

@@ -15,10 +15,10 @@ from moving_studies import ALPHAS, moving_study
 from page_tree import Node, tree_of
 
 from isogloss.core.languages import language_name
-from isogloss.data.result_files import path_sentence
 from isogloss.features.claims.checks import check_spreads
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.comparing.compared_runs import ComparisonRequest, compare_runs
+from isogloss.features.landscapes.point_records import path_sentence
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import PAGE, Figure
 from isogloss.reports.line_figures import MOST_ENDS

@@ -41,7 +41,8 @@ for language in ("qaa", "qab", "qad"):
         write(f"mentions/{language}/{split}.jsonl", "".join(json.dumps(row) + "\n" for row in mentions))
         pairs = some("xnli", language, split)
         follows = "".join(
-            f"{'yes' if pair.label == 'entailment' else 'no'}\t{pair.first}\t{pair.second}\n" for pair in pairs
+            f"{'yes' if pair.label == 'entailment' else 'no'}\t{pair.first}\t{pair.second}\n"
+            for pair in pairs
         )
         write(f"follows/{language}/{split}.tsv", f"label\tfirst\tsecond\n{follows}")
         overlap = "".join(

@@ -22,7 +22,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.records import Value
 from isogloss.core.rows.models import ByMeasure
 from isogloss.core.shared_files import is_taken
-from isogloss.core.untrusted import convert_json, parse_json
+from isogloss.core.untrusted import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,29 +57,6 @@ class StoredPredictions:
 
     ids: tuple[str, ...]
     measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathSentence:
-    """An example of a path in weight space: its text, and the predictions of models on the path."""
-
-    units: tuple[str, ...]
-    """Its words, or its whole text if the text has a single label."""
-    gold: tuple[str, ...]
-    """Gold label of each unit."""
-    predicted: tuple[tuple[float, tuple[str, ...]], ...]
-    """Predicted label of each unit, for each α in ascending order."""
-
-
-def path_sentence(answer: str) -> PathSentence | None:
-    """Read a sentence from the JSON stored as an example's prediction, or None from any other JSON."""
-    try:
-        sentence = convert_json(PathSentence, parse_json(answer))
-    except ValueError:
-        return None
-    label_rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
-    is_complete = len(label_rows) > 1 and all(len(labels) == len(sentence.units) for labels in label_rows)
-    return sentence if is_complete else None
 
 
 def measure_at(metric: str, coordinates: Sequence[float]) -> str:

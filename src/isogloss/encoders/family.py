@@ -7,7 +7,6 @@ modules, freezing, pruning and similarity. The families themselves are values (`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -309,19 +308,3 @@ def thaw(model: nn.Module) -> None:
 def unfrozen_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters that are not frozen, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if not hasattr(parameter, _MARK)}
-
-
-@contextmanager
-def without_gradients(model: nn.Module) -> Iterator[None]:
-    """Disable gradients of all parameters, and dropout, in this context."""
-    training = model.training
-    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    try:
-        model.eval()
-        for parameter in trainable:
-            parameter.requires_grad_(False)
-        yield
-    finally:
-        for parameter in trainable:
-            parameter.requires_grad_(True)
-        model.train(training)

@@ -39,9 +39,9 @@ from isogloss.core.run_parts import Attends, Mixed, Residual
 from isogloss.core.untrusted import parse_json, read_regular
 from isogloss.encoders.added.active_language import active_rows, languages_of_halves
 from isogloss.encoders.added.added_weights import write_weights
-from isogloss.encoders.added.language_modules import encoder_of, language_site
+from isogloss.encoders.added.language_modules import language_site
 from isogloss.encoders.families import family_named, family_of, require
-from isogloss.encoders.family import Config, Model, Output, Site
+from isogloss.encoders.family import Config, Model, Site
 
 SETTINGS = "mixup.json"
 WEIGHTS = "mixup.safetensors"
@@ -209,22 +209,6 @@ def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any], *, thre
         return hook(*run) if get_ident() == thread else None
 
     hooks.callback(module.register_forward_hook(hook if thread is None else hook_here).remove)
-
-
-@contextmanager
-def last_states(model: Model) -> Iterator[list[Tensor]]:
-    """Record the last states [row subword dim] of each pass, as a head reads them.
-
-    The list is filled when the context ends.
-    """
-    outputs: list[Output] = []
-    states: list[Tensor] = []
-    handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
-    try:
-        yield states
-    finally:
-        handle.remove()
-        states += [output.last_hidden_state for output in outputs]  # Language maps have been applied by now.
 
 
 @dataclass(frozen=True)
@@ -421,12 +405,3 @@ def attention_entropy(
     inside = log_weights.masked_fill(~keys[:, None, None, :], 0.0)
     entropies = -(log_weights.exp() * inside).sum(dim=3).mean(dim=1)
     return (entropies * queries).sum(dim=1) / queries.sum(dim=1)
-
-
-class MixedModel(nn.Module):
-    """A model and the mixup of one of its layers. Both are trained."""
-
-    def __init__(self, network: Model, mixup: Mixup) -> None:
-        super().__init__()
-        self.network, self.mixup = network, mixup
-        self.ratio = mixup.ratio_module if mixup.learned and mixup.ratio else None

@@ -31,7 +31,7 @@ from isogloss.core.run_parts import Conflict
 from isogloss.encoders.family import Model
 from isogloss.encoders.parameter_groups import ParameterGroup, parts_of
 from isogloss.tasks.batch import EncodedRow, collate, group_by_example
-from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
+from isogloss.tasks.masked_lm import MaskedBatch, Masking, masked_lm_loss
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Movable
 from isogloss.training.distributed import refuse_sharding
@@ -271,28 +271,6 @@ def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int
         return [{"step": step, **row} for row in sampled_conflict(model, pool, sampling)]
 
     return Callback(rows=rows, every=conflict.every)
-
-
-def block_pool(
-    model: Model,
-    streams: Mapping[str, TextStream],
-    masking: Masking,
-    *,
-    block: int,
-    budget: int,
-    precision: str,
-) -> Pool:
-    """Return a pool of masked blocks of each language's text.
-
-    Blocks begin at different lines, so blocks of short lines may overlap.
-    """
-
-    def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
-        rows = [streams[language].block(index, block - 2) for index in numbers]
-        parts = masked_parts(rows, masking, seed=seed, budget=budget, language=language)
-        return text_losses(model, parts, precision=precision)
-
-    return Pool({language: len(stream.starts) for language, stream in streams.items()}, losses)
 
 
 def example_pool(

@@ -27,7 +27,11 @@ def gradients_summed(weights: Sequence[nn.Parameter], *, during_pass: bool) -> I
     process keep none.
     """
     sums = _Sums(weights)
-    handles = [weight.register_post_accumulate_grad_hook(sums.add) for weight in weights if during_pass]
+    handles = [
+        weight.register_post_accumulate_grad_hook(sums.add)  # type: ignore[no-untyped-call]
+        for weight in weights
+        if during_pass
+    ]
     try:
         yield
     finally:

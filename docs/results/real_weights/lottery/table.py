@@ -1,9 +1,9 @@
 """Write the tests of the plan: `python docs/results/real_weights/lottery/table.py`.
 
-arms.csv has the accuracy of each arm in each language, over seeds, in percent. tests.csv compares each arm with
-the original encoder: the difference of the means in points, Welch's interval and test, by language with Holm's
-correction, and the ratio of the standard deviations with a permutation test of the absolute deviations from
-the arms' medians (Brown & Forsythe), over all ways to divide the seeds.
+arms.csv has the accuracy of each arm in each language, over seeds, in percent. tests.csv compares each arm
+with the original encoder: the difference of the means in points, Welch's interval and test, by language with
+Holm's correction, and the ratio of the standard deviations with a permutation test of the absolute deviations
+from the arms' medians (Brown & Forsythe), over all ways to divide the seeds.
 """
 
 from itertools import combinations
@@ -65,8 +65,9 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
 def main() -> None:
     """Write both tables."""
     scores = read_scores()
-    arms = scores.groupby("arm").agg(["size", "mean", "std", "min", "max"]).stack(level=0, future_stack=True)
-    arms = arms.rename(columns={"size": "seeds"}).rename_axis(["arm", "language"])
+    long = scores.reset_index().melt(["arm", "seed"], var_name="language")
+    arms = long.groupby(["arm", "language"])["value"].agg(["size", "mean", "std", "min", "max"])
+    arms = arms.rename(columns={"size": "seeds"})
     arms.round(4).to_csv(HERE / "arms.csv")
     others = [arm for arm in scores.index.unique("arm") if arm != ORIGINAL]
     tests = pd.concat([compare_with_original(scores, arm) for arm in others])

@@ -6,7 +6,7 @@ from itertools import groupby, islice, zip_longest
 import pandas as pd
 
 from isogloss.core.languages import language_name
-from isogloss.data.result_files import PathSentence, path_sentence
+from isogloss.features.landscapes.point_records import PathSentence, path_sentence
 from isogloss.features.landscapes.report import DIGITS
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.opening_figure import ComparedSentence, ComparedStretch, ShownSentence, Stretch

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol, runtime_checkable
 
 from isogloss.core.rows.models import Contributions
+from isogloss.core.untrusted import convert_json, parse_json
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -15,13 +16,36 @@ from isogloss.data.examples import (
     SentencePair,
     TaggedSentence,
 )
-from isogloss.data.result_files import PathSentence, Predictions, measure_at
+from isogloss.data.result_files import Predictions, measure_at
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks.task import Answer
 
 READABLE_WORDS, READABLE_CHARACTERS = 12, 200
 """Longer examples are stored only where shorter ones are too few."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathSentence:
+    """An example of a path in weight space: its text, and the predictions of models on the path."""
+
+    units: tuple[str, ...]
+    """Its words, or its whole text if the text has a single label."""
+    gold: tuple[str, ...]
+    """Gold label of each unit."""
+    predicted: tuple[tuple[float, tuple[str, ...]], ...]
+    """Predicted label of each unit, for each α in ascending order."""
+
+
+def path_sentence(answer: str) -> PathSentence | None:
+    """Read a sentence from the JSON stored as an example's prediction, or None from any other JSON."""
+    try:
+        sentence = convert_json(PathSentence, parse_json(answer))
+    except ValueError:
+        return None
+    label_rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
+    is_complete = len(label_rows) > 1 and all(len(labels) == len(sentence.units) for labels in label_rows)
+    return sentence if is_complete else None
 
 
 @runtime_checkable

@@ -9,7 +9,8 @@ sparsity, without a search for it. Finally the gates with the largest π are kep
 allows (without a sparsity, all whose converged gate is not 0), and the others are pruned.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
-from isogloss.encoders.family import Model, without_gradients
+from isogloss.encoders.family import Model
 from isogloss.features.language_gates.gates import (
     CLOSED_BELOW,
     GateGroup,
@@ -170,3 +171,19 @@ def shift_to_target(gates: Gates, training: GateTraining, done: float) -> Tensor
     part = min(1.0, done / training.settle) if training.settle else 1.0
     share = training.start + part * (1 - training.sparsity - training.start)
     return shift_to_share(gates.log_alpha, gates.sizes, share)
+
+
+@contextmanager
+def without_gradients(model: nn.Module) -> Iterator[None]:
+    """Disable gradients of all parameters, and dropout, in this context."""
+    training = model.training
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    try:
+        model.eval()
+        for parameter in trainable:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for parameter in trainable:
+            parameter.requires_grad_(True)
+        model.train(training)

@@ -115,9 +115,10 @@ class MaskedLanguageModelling(Pretraining):
 
     def _watch_conflict(self, start: PretrainingStart, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""
+        from isogloss.features.pretraining.block_pool import block_pool
         from isogloss.training.checkpoints import Checkpoints
         from isogloss.training.fit import precision_of
-        from isogloss.training.gradient_conflict import block_pool, conflict_callback
+        from isogloss.training.gradient_conflict import conflict_callback
 
         if self.conflict is None:
             return ()

@@ -17,9 +17,10 @@ from isogloss.core.run_parts import Attends, Count, Mixed, Positive, Residual, S
 from isogloss.encoders import mixup as encoder_mixup
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
-from isogloss.encoders.mixup import MixedModel, MixingTrace, Mixup
+from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.features.x_mixup.method import XMixup
+from isogloss.features.x_mixup.mixed_model import MixedModel
 from isogloss.functional.given_models import TextModel
 from isogloss.functional.preparing import refuse_parallel, require_layers
 from isogloss.methods.presets import Preset, preset_fields

@@ -31,7 +31,7 @@ from isogloss.training.setting import Method, Reads, Setting, Trained, language_
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isogloss.encoders.mixup import MixedModel
+    from isogloss.features.x_mixup.mixed_model import MixedModel
     from isogloss.training.fine_tuning import Examples, Training
     from isogloss.training.sides import Sides
 
@@ -213,7 +213,7 @@ class XMixup(Method):
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
         from torch.nn.functional import mse_loss
 
-        from isogloss.encoders.mixup import last_states
+        from isogloss.features.x_mixup.mixed_model import last_states
 
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
@@ -234,7 +234,8 @@ class XMixup(Method):
 
     def mixed_model(self, task: Task, network: Model) -> "MixedModel":
         """Return a model with the mixup of its mixup layer. Raises ConfigError or ModelError as ``check``."""
-        from isogloss.encoders.mixup import MixedModel, Mixup
+        from isogloss.encoders.mixup import Mixup
+        from isogloss.features.x_mixup.mixed_model import MixedModel
 
         mixup = Mixup(
             layer=self._layer(mixup_task(task), network.config),
