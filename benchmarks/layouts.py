@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "data"))
+sys.path.insert(0, str(ROOT / "tests"))
 
 from odd_layouts import LAYOUTS, REAL, lines_of  # noqa: E402
 
@@ -35,7 +35,7 @@ python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
 
 For each layout the table has the sentences (or texts) and labels that `isogloss corpus check` reads and its
 message: what was decided from the whole file, or the first line that does not fit. *Counted* compares with a
-count by hand, or by code that shares nothing with the readers (`tests/data/odd_layouts.py`).
+count by hand, or by code that shares nothing with the readers (`tests/odd_layouts.py`).
 """
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "reports")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "reports")]
 
 from made_up_runs import (  # noqa: E402
     Content,

@@ -21,9 +21,9 @@ class Suite(NamedTuple):
 
 
 SCORERS = "metrics/test_beside_scorers.py"
-STATISTICS = "metrics/test_beside_statistics.py"
+STATISTICS = "features/translation/test_beside_statistics.py"
 READERS = "data/test_beside_readers.py"
-ALIGNERS = "aligners/test_beside_aligners.py"
+ALIGNERS = "features/statistical_alignment/test_beside_aligners.py"
 MINING = "diagnostics/test_beside_mining.py"
 OTHERS = "functional/test_beside_other_projects.py"
 
@@ -126,7 +126,7 @@ SUITES = [
     Suite(
         "numbers as labels",
         "one reading of a file",
-        "data/test_label_cells.py::test_numbers_are_labels_or_positions_in_the_whole_file",
+        "features/described_corpora/test_label_cells.py::test_numbers_are_labels_or_positions_in_the_whole_file",
     ),
     Suite(
         "machamp-nlp/machamp",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isogloss.reports.report import write_report
-from reports.made_up_runs import changing_sentence, keep_sentences, small_study, write_plan
+from made_up_runs import changing_sentence, keep_sentences, small_study, write_plan
 
 pytestmark = pytest.mark.slow
 

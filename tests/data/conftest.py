@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fake_downloads import Server, running
 
+from fake_downloads import Server, running
 from isogloss.core.errors import InputError
 from isogloss.data.corpus import Corpus
 from isogloss.data.examples import Example

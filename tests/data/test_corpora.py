@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from drawn import HARD, KINDS, SAMPLES, STRATEGIES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import isogloss.data
+from drawn import HARD, KINDS, SAMPLES, STRATEGIES, find_kind, keep_parts
 from each import each
 from isogloss.core.errors import DataError
 from isogloss.core.registry import feature_entries

@@ -2,8 +2,9 @@
 
 import random
 
-import damage
 import pytest
+
+import damage
 
 TEXT = b"a\tb\nc\t1\nd\te\nf\t2"
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
-from fake_downloads import Behaviour, Server, drip, drop, hang, refuse, send, send_chunks
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from fake_downloads import Behaviour, Server, drip, drop, hang, refuse, send, send_chunks
 from isogloss.core.errors import DataError, InputError, StorageError
 from isogloss.core.progress import Progress
 from isogloss.features.fetching import downloading

@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from fake_downloads import Server, drop, make_tar, make_zip, refuse, send
 
 from each import each
+from fake_downloads import Server, drop, make_tar, make_zip, refuse, send
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data.corpora.catalogue import CORPORA

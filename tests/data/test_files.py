@@ -5,8 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from drawn import HARD
 
+from drawn import HARD
 from isogloss.core.errors import DataError
 from isogloss.data.files import DiskFolder
 from says import says

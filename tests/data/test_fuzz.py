@@ -13,11 +13,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from damage import PACKINGS, damages
-from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from damage import PACKINGS, damages
+from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
 from isogloss.data.corpora.catalogue import CORPORA

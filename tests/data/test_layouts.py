@@ -1,12 +1,12 @@
 """Layouts of the field are read as what they are, which is reported, or refused with their line."""
 
 import pytest
-from odd_layouts import LAYOUTS, REAL, lines_of
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import NO_SCHEME, TagCounts
 from isogloss.features.described_corpora.contents import inspect_splits
 from isogloss.features.described_corpora.descriptions import describe_corpus
+from odd_layouts import LAYOUTS, REAL, lines_of
 
 
 @pytest.mark.parametrize("odd", LAYOUTS, ids=lambda odd: odd.name)

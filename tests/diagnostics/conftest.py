@@ -1,6 +1,7 @@
 """The encoder that most measurements are tried on."""
 
 import pytest
+
 from measuring import load
 
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.features.representations import parallel_states
 from isogloss.features.representations.cka import Cka
 from isogloss.features.representations.linear_cka import StreamedCka
 from isogloss.training.states import sentence_states
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

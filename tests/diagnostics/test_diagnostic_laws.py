@@ -4,7 +4,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 from peft import LoraConfig
 
 from in_translation import sentences
@@ -17,6 +16,7 @@ from isogloss.features.language_fusion.method import save_fusion
 from isogloss.features.peft.peft_adapters import add_adapters, module_names
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
+from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 OPTIONS = {
     "interpolation": {"alphas": (0.0, 0.5)},

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import load, measure_setting, modular
 
 import isogloss
 from isogloss.core.errors import ConfigError
@@ -40,6 +39,7 @@ from isogloss.features.language_gates.gates import (
 )
 from isogloss.features.language_gates.rows import MaskPerplexityRow
 from made_up import TEXT
+from measuring import load, measure_setting, modular
 from tiny import tiny
 
 numbers = st.lists(st.floats(-10, 10), min_size=2, max_size=12)

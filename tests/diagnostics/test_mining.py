@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import ComparableText
@@ -26,6 +25,7 @@ from isogloss.features.mining.diagnostic import (
 from isogloss.features.mining.rows import MiningRow
 from isogloss.features.mining.vectors import MARGINS, mine
 from isogloss.training import states
+from measuring import WORDS, measure_setting, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

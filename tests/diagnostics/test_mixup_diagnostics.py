@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
 
 from in_translation import READ, setting
 from isogloss.core.errors import ConfigError, ModelError
@@ -27,6 +26,7 @@ from isogloss.features.x_mixup.diagnostics import (
 )
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
+from measuring import measure_setting, subject
 
 SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 POINT = st.tuples(st.integers(1, 12), st.floats(0, 1))

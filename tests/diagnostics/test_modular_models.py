@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 import torch
-from measuring import measure_setting, modular
 
 import in_translation
 from aligned import translations
@@ -20,6 +19,7 @@ from isogloss.features.representations.retrieval import Retrieval
 from isogloss.features.word_distance.diagnostic import WordDistance
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
+from measuring import measure_setting, modular
 
 KINDS = ("feed-forward", "attention", "adapter")
 STATES = {

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import measure_setting, subject
 
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import ScoreRow
@@ -16,6 +15,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from made_up import tagged_sentences
+from measuring import measure_setting, subject
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, measure_setting, points, rotation, subject, translations
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
 from isogloss.features.representations.geometry import language_variance_share, principal_components
 from isogloss.features.representations.representation_map import RepresentationMap, map_points, space_evenly
 from isogloss.training.states import sentence_states
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

@@ -3,7 +3,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -13,6 +12,7 @@ from isogloss.features.representations.retrieval_accuracy import mean_nearest, r
 from isogloss.features.representations.rows import RetrievalRow
 from isogloss.similarity.nearest import directions
 from isogloss.tasks import TASKS
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 SEEDS = st.integers(0, 10_000)
 

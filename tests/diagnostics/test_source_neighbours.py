@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from measuring import WORDS, measure_setting
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import TaggedSentence
 from isogloss.features.choosing.nearest_sources_diagnostic import NearestSources
 from isogloss.runs.measure import Measure
+from measuring import WORDS, measure_setting
 from says import says
 
 LANGUAGES = ("en", "de", "fr")

@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import Toy, equal, measure_setting, subject, weights
 from torch import nn
 
 from each import each
@@ -36,6 +35,7 @@ from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from made_up import tagged_sentences
+from measuring import Toy, equal, measure_setting, subject, weights
 
 FLOATS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=4, max_size=4).map(torch.tensor)
 ALPHAS = st.floats(-0.5, 1.5)

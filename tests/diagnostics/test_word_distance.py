@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import Translation
@@ -24,6 +23,7 @@ from isogloss.features.word_distance.word_pairs import (
     l2,
 )
 from isogloss.training.states import word_states
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 SEEDS = st.integers(0, 10_000)
 

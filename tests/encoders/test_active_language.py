@@ -5,7 +5,6 @@ from shutil import copyfile, copytree
 import pytest
 import torch
 import transformers
-from networks import IDS, LANGUAGES, LOADS, hooks, modular, refusal, tagger
 from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -30,6 +29,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm, load_model, load_with_new_head
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from networks import IDS, LANGUAGES, LOADS, hooks, modular, refusal, tagger
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 

@@ -8,7 +8,6 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 import torch
-from networks import refusal
 from safetensors.torch import load_file
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -23,6 +22,7 @@ from isogloss.features.publishing.adapterhub import (
     with_hub_adapters,
     write_hub_adapters,
 )
+from networks import refusal
 from says import check_wording, says
 
 MADE = Path(__file__).with_name("adapterhub")

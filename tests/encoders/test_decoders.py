@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 import torch
-from networks import refusal
 from safetensors.torch import load_file
 from transformers import AutoModel
 
@@ -19,6 +18,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from made_up import tagged_sentences
+from networks import refusal
 
 DECODERS = ("llama", "qwen3", "gemma3_text")
 IDS = torch.tensor([[2, 9, 10, 11, 12, 13, 14, 15]])

@@ -10,7 +10,6 @@ from typing import NamedTuple, get_args
 import pytest
 import torch
 import transformers
-from networks import batch_of, change_config, fresh, hooks, same, tagger
 
 from each import each
 from isogloss.core.errors import ModelError
@@ -20,6 +19,7 @@ from isogloss.encoders.families import family_named, family_of, require
 from isogloss.encoders.family import ModuleName
 from isogloss.encoders.loading import load_masked_lm, load_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from networks import batch_of, change_config, fresh, hooks, same, tagger
 
 SINGLE = get_args(ModuleName)
 PROJECTIONS = ("query", "key", "value")

@@ -9,13 +9,13 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
-from networks import change_config, refusal, same, tagger
 
 from isogloss.core.errors import StorageError
 from isogloss.encoders.folders import hub_commit, load_encoder_config
 from isogloss.encoders.loading import load_masked_lm, load_model
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from networks import change_config, refusal, same, tagger
 from says import check_wording
 
 

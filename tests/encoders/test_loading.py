@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from networks import LABELS, LOADS, change_config, same, tagger, weights, with_own_head
 from safetensors.torch import load_file, save_file
 
 from each import each
@@ -17,6 +16,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm, load_model, load_with_new_head
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from networks import LABELS, LOADS, change_config, same, tagger, weights, with_own_head
 
 
 @pytest.fixture

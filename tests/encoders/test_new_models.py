@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 import torch
-from networks import same
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import NAMES, canonical_language
@@ -18,6 +17,7 @@ from isogloss.features.pretraining.starts import new_encoder, set_dropout
 from isogloss.features.translation.seq2seq_models import FLORES, MBART, DirectionCodes, direction_between
 from isogloss.tasks import TASKS
 from made_up import TEXT
+from networks import same
 
 SMALL = {
     "layers": 2,

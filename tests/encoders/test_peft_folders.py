@@ -6,13 +6,13 @@ import shutil
 import pytest
 import torch
 import transformers
-from networks import IDS, LABELS, refusal
 
 from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.loading import load_model, load_with_new_head
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.pretrained import identify_encoder, model_folder
 from isogloss.using import load_model as load_fine_tuned
+from networks import IDS, LABELS, refusal
 
 peft = pytest.importorskip("peft")
 

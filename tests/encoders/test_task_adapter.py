@@ -3,7 +3,6 @@
 import pytest
 import torch
 import transformers
-from networks import LANGUAGES, fresh, modular, refusal, same, stir_modules, tagger
 from safetensors.torch import save_file
 
 from isogloss.core.errors import ConfigError
@@ -14,6 +13,7 @@ from isogloss.encoders.added.task_adapters import TASK_FILE, add_task_adapter, t
 from isogloss.encoders.families import family_of
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from networks import LANGUAGES, fresh, modular, refusal, same, stir_modules, tagger
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 12, 8, 5, 3]])
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 import torch
-from networks import change_config, refusal
 from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ModelError
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.loading import load_model
 from isogloss.using import load_model as load_predictor
+from networks import change_config, refusal
 
 WEIGHTS = "model.safetensors"
 LABELS = ("zeta", "Alpha", "mu")

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from networks import IDS, fresh, hooks
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.families import family_of
 from isogloss.runs.pretrained import identify_encoder, model_folders
+from networks import IDS, fresh, hooks
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_up_rows import Row, delta, make_measurements, path, plane, score
 
 from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge
+from made_up_rows import Row, delta, make_measurements, path, plane, score
 
 EXAMPLES = 200
 """Examples of a development set."""

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-import made_up_rows as rows_of_mixup
 import numpy as np
 from court import Frames, Rng, Trial
+
+import made_up_rows as rows_of_mixup
 from made_up_rows import MIXES, TRANSLATES, Row, centroid, cka, mixup_ratio
 from made_up_studies import (
     CONTINUAL,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.made_up_runs import (
+from made_up_runs import (
     Content,
     keep_predictions,
     keep_sentences,

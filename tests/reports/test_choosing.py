@@ -8,7 +8,6 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_rows import facts, frame, model_of, shuffle_rows
 
 from each import each
 from isogloss.core.records import PREDICTIONS
@@ -37,6 +36,7 @@ from isogloss.metrics.labels import Tree
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.tasks import ALL_TASKS
 from isogloss.using.kinds import kind_of
+from made_up_rows import facts, frame, model_of, shuffle_rows
 
 LANGUAGES = ("qab", "qac", "qad", "qae", "qaf")
 SEEDS = range(4)

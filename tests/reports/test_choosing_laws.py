@@ -10,7 +10,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_rows import facts, frame, model_of
 
 from each import each
 from isogloss.features.choosing.candidates import all_candidates
@@ -24,6 +23,7 @@ from isogloss.features.choosing.choices import (
     regret_tables,
 )
 from isogloss.reports.measurements import Measurements
+from made_up_rows import facts, frame, model_of
 
 TASKS = {
     "upos": "accuracy",

@@ -1,4 +1,7 @@
 import pytest
+
+from isogloss.features.claims.four_papers import CLAIMS as ALL
+from isogloss.reports.verdicts import check_rows, judge
 from made_up_rows import make_measurements
 from made_up_studies import (
     CONTINUAL,
@@ -15,9 +18,6 @@ from made_up_studies import (
     old_claim,
     scores,
 )
-
-from isogloss.features.claims.four_papers import CLAIMS as ALL
-from isogloss.reports.verdicts import check_rows, judge
 
 CLAIMS = [claim for claim in ALL if claim.id[0] == "3"]
 

@@ -2,7 +2,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from each import each
 from hand_made import golden
+from isogloss.features.claims.four_papers import CLAIMS as ALL
+from isogloss.features.claims.interference import compare_modules
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.similarity import noise_corrected
 from made_up_rows import make_measurements
 from made_up_studies import (
     DOWN,
@@ -24,12 +30,6 @@ from made_up_studies import (
     seeds,
     similar,
 )
-
-from each import each
-from isogloss.features.claims.four_papers import CLAIMS as ALL
-from isogloss.features.claims.interference import compare_modules
-from isogloss.reports.measurements import Measurements
-from isogloss.reports.similarity import noise_corrected
 
 CLAIMS = [claim for claim in ALL if claim.id[0] == "4"]
 

@@ -10,12 +10,12 @@ import test_claims_adjustment as adjustment
 import test_claims_interference as interference
 import test_claims_mixup as mixup
 import test_claims_transfer as transfer
-from made_up_rows import Row, make_measurements, score, shuffle_rows
 
 from isogloss.core.rows import row_frames
 from isogloss.features.claims.four_papers import CLAIMS, PAPERS
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Claim, Verdict, check_rows, judge
+from made_up_rows import Row, make_measurements, score, shuffle_rows
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)

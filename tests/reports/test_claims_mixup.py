@@ -3,6 +3,10 @@
 from functools import cache
 
 import pytest
+
+from isogloss.features.claims.four_papers import CLAIMS as ALL
+from isogloss.features.claims.mixup_comparisons import CLASSIFICATION
+from isogloss.tasks import ALL_TASKS
 from made_up_rows import (
     MIXES,
     TRANSLATES,
@@ -14,10 +18,6 @@ from made_up_rows import (
     stored_predictions,
 )
 from made_up_studies import Judged
-
-from isogloss.features.claims.four_papers import CLAIMS as ALL
-from isogloss.features.claims.mixup_comparisons import CLASSIFICATION
-from isogloss.tasks import ALL_TASKS
 
 CLAIMS = [claim for claim in ALL if claim.id[0] == "2"]
 

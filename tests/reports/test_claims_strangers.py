@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from made_up_rows import Row, make_measurements
 from test_claims_laws import CASES
 from test_claims_mixup import bench
 
@@ -25,6 +24,7 @@ from isogloss.features.x_mixup.method import XMixup
 from isogloss.reports.measurements import TESTED
 from isogloss.reports.run_facts import IGNORED
 from isogloss.reports.verdicts import judge
+from made_up_rows import Row, make_measurements
 
 Changes = Mapping[str, Any]
 

@@ -3,10 +3,10 @@
 from functools import cache
 
 import pytest
-from made_up_rows import delta, make_measurements, path, plane, score
-from made_up_studies import Judged
 
 from isogloss.features.claims.four_papers import CLAIMS as ALL
+from made_up_rows import delta, make_measurements, path, plane, score
+from made_up_studies import Judged
 
 CLAIMS = [claim for claim in ALL if claim.id[0] == "1"]
 

@@ -9,7 +9,7 @@ from page_tree import tree_of
 
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import write_report
-from reports.made_up_runs import keep_sentences, small_study
+from made_up_runs import keep_sentences, small_study
 
 TAGS = ("NOUN", "VERB", "X")
 

@@ -7,12 +7,12 @@ import pytest
 from court import TRIALS, Frames, Trial, generators, verdict
 from court_systems import SYSTEM_TRIALS
 from court_worlds import PARTS, FailingOnAverage, SkewedOnAverage, rates, worlds_of
-from made_up_rows import make_measurements
 
 from each import each
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.reports.checks import check_of
 from isogloss.reports.verdicts import Verdict, judge, weigh_checks
+from made_up_rows import make_measurements
 
 DRAWS = 6
 RIGHT = 3

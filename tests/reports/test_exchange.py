@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from made_up_rows import make_measurements, score
 
 from isogloss.core.errors import ConfigError
 from isogloss.features.result_formats.exchange import write_results
+from made_up_rows import make_measurements, score
 
 SCHEMA = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "every_eval_ever-0.3.0.json"
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hand_made import MODEL, golden, plain, the_same
-from made_up_rows import make_measurements
 
+from hand_made import MODEL, golden, plain, the_same
 from isogloss.features.landscapes.report import (
     curves,
     delta_figures,
@@ -16,6 +15,7 @@ from isogloss.features.landscapes.report import (
 )
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
+from made_up_rows import make_measurements
 from report_entries import find_entry
 
 Study = Callable[[str], Measurements]

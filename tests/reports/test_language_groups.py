@@ -4,13 +4,13 @@ from statistics import fmean
 
 import pandas as pd
 import pytest
-from made_up_rows import make_measurements
-from made_up_studies import MODEL, adjusted_facts
 from scipy.stats import t
 
 from isogloss.features.language_groups.report import ALL, group_tables, language_groups
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import MEAN
+from made_up_rows import make_measurements
+from made_up_studies import MODEL, adjusted_facts
 
 SCORES = {
     "en": (0.80, 0.82, 0.84),

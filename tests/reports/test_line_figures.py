@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import ALONE, golden, plain, same_rows, score, the_same
-from made_up_rows import make_measurements
 
+from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from isogloss.reports.line_figures import LineFigure, seed_figures
 from isogloss.reports.measurements import Measurements
+from made_up_rows import make_measurements
 from report_entries import list_entries
 
 Study = Callable[[str], Measurements]

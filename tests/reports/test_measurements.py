@@ -4,6 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import identity
+from isogloss.core.rows import row_frames
+from isogloss.reports.measurements import (
+    Measurements,
+    read_measurements,
+    without_folders,
+)
+from isogloss.reports.run_facts import model_facts
 from made_up_runs import (
     SHIPPED,
     adjust,
@@ -16,16 +26,6 @@ from made_up_runs import (
     write,
     write_plan,
 )
-
-from isogloss.core.errors import ConfigError
-from isogloss.core.identity import identity
-from isogloss.core.rows import row_frames
-from isogloss.reports.measurements import (
-    Measurements,
-    read_measurements,
-    without_folders,
-)
-from isogloss.reports.run_facts import model_facts
 from says import check_wording
 
 

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
 
 from isogloss.core.identity import identity
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.names import and_list, count, language, name_systems, percent, plus_minus, slug
+from made_up_runs import Content, adjust, measure, model, pretrain, scores, write
 
 
 def frame_of(path: Path, *models: Content) -> pd.DataFrame:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up_runs import measure, model, small_study, write, write_plan
 
 from isogloss.core.rows import ROWS
 from isogloss.reports.line_figures import LineFigure, seed_figures
@@ -20,6 +19,7 @@ from isogloss.reports.sections import (
     show_section,
 )
 from isogloss.reports.tables import plain_table
+from made_up_runs import measure, model, small_study, write, write_plan
 
 FIGURES = {
     "lines": next(entry.show for entry in OF_ONE_FRAME if isinstance(entry, LineFigure)),

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from court import ANSWERS, EXAMPLES, IDS, answers_of, paths
-from made_up_rows import make_measurements, path
 
 from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.features.claims.four_papers import CLAIMS
@@ -16,6 +15,7 @@ from isogloss.features.claims.path_examples import (
 )
 from isogloss.features.claims.transfer_rows import path_rows
 from isogloss.reports.verdicts import check_rows, judge
+from made_up_rows import make_measurements, path
 
 RNG = np.random.default_rng(0)
 

@@ -6,7 +6,7 @@ from isogloss.features.landscapes.point_records import path_sentence
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.opening import path_figure
 from isogloss.reports.report import write_report
-from reports.made_up_runs import changing_sentence, keep_sentences, small_study
+from made_up_runs import changing_sentence, keep_sentences, small_study
 
 EVIL = "<script>alert(1)</script>"
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 from statistics import fmean
 
 import pytest
-from made_up_rows import make_measurements
-from made_up_studies import MODEL
 
 from isogloss.features.published_numbers.report import published_tables
+from made_up_rows import make_measurements
+from made_up_studies import MODEL
 
 SCORES = {
     ("plain", "", "one"): {"qaa": (0.9, 0.8), "qab": (0.5, 0.6), "qad": (0.3, 0.4)},

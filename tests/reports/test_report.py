@@ -15,7 +15,6 @@ from shutil import copytree
 
 import pandas as pd
 import pytest
-from made_up_runs import adjust, measure, model, scores, small_study, write, write_plan
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
@@ -29,6 +28,7 @@ from isogloss.reports.report import Report, finished_report, write_report
 from isogloss.reports.sections import Section, ShownSection
 from isogloss.reports.tables import Number, Summary, plain_table
 from isogloss.reports.verdicts import Claim
+from made_up_runs import adjust, measure, model, scores, small_study, write, write_plan
 
 EVIL = "<script>alert('$x$ & _y_')</script>"
 VOID = {"meta", "img", "br", "link", "input", "source"}

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made import golden
-from made_up_rows import BILINGUAL, TRANSLATES, read_by, score
-from made_up_rows import make_measurements as made_up
 
+from hand_made import golden
 from isogloss.core.languages import language_name
 from isogloss.core.records import Record
 from isogloss.data.result_files import StoredPredictions
@@ -23,6 +21,8 @@ from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.opening import write_opening
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import GAP, key_of, reference_of, scored_sets, values_of
+from made_up_rows import BILINGUAL, TRANSLATES, read_by, score
+from made_up_rows import make_measurements as made_up
 from report_entries import find_entry
 
 EXAMPLES = 60

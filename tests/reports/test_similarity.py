@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made import golden, plain, the_same
-from made_up_rows import MIXES, cka, make_measurements, score
 
+from hand_made import golden, plain, the_same
 from isogloss.data.result_files import write_tensors
 from isogloss.features.gradient_conflict.report import smooth
 from isogloss.features.representations.report import transfer_correlations
@@ -16,6 +15,7 @@ from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.similarity import noise_corrected
 from isogloss.reports.tables import Summary
+from made_up_rows import MIXES, cka, make_measurements, score
 from report_entries import find_entry, list_entries
 
 Study = Callable[[str], Measurements]

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made import golden, plain, same_rows, the_same
-from made_up_rows import make_measurements
 
+from hand_made import golden, plain, same_rows, the_same
 from isogloss.features.representations.report import map_figures
 from isogloss.features.word_distance.report import distance_figures, pool_shares, with_stages
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
+from made_up_rows import make_measurements
 from report_entries import find_entry
 
 Study = Callable[[str], Measurements]

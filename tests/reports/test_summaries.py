@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from hand_made import ALONE, golden, plain, same_rows, score, the_same
-from made_up_rows import make_measurements
 
+from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from isogloss.features.pretraining.report import last_and_lowest, parameter_counts
 from isogloss.features.x_mixup.report import sweep_ends
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.summaries import gaps, spreads, unshown_gaps
+from made_up_rows import make_measurements
 from report_entries import find_entry
 
 Study = Callable[[str], Measurements]

@@ -9,7 +9,6 @@ from statistics import mean, stdev
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_runs import measure, model, path, pretrain, scores, small_study, write, write_plan
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import all_language_facts
@@ -27,6 +26,7 @@ from isogloss.reports.verdicts import (
     judge_checks,
     scope_of,
 )
+from made_up_runs import measure, model, path, pretrain, scores, small_study, write, write_plan
 
 
 def study(folder: Path, gain: float, seeds: int = 6) -> Path:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.training.batches_ahead import BatchesAhead, made_ahead, pin
 from isogloss.training.fit import fit
+from toys import UPDATES, Drawn, loss, toy
 from trained import equal
 
 

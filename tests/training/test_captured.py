@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 import torch
-from toys import UPDATES as EVER
-from toys import Drawn, Points, loss, no_time, toy
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Updates, with_fields
@@ -25,6 +23,8 @@ from isogloss.training.memory import ran_out
 from isogloss.training.optimizer import adamw, set_rate
 from made_up import on, tagged_sentences
 from made_up_text import METHOD, text_setting
+from toys import UPDATES as EVER
+from toys import Drawn, Points, loss, no_time, toy
 from trained import equal, weights
 
 CAPTURED = replace(EVER, capture=True)

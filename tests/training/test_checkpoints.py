@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 import torch
 from safetensors.torch import load_file
-from toys import UPDATES, Drawn, loss, no_time, toy
 
 from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
@@ -27,6 +26,7 @@ from isogloss.training.checkpoints import (
 )
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import adamw
+from toys import UPDATES, Drawn, loss, no_time, toy
 from trained import equal, weights
 
 

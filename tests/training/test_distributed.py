@@ -7,7 +7,6 @@ import pytest
 import torch
 from processes import run_in_processes
 from torch import nn
-from toys import UPDATES, Drawn, loss, no_time, toy
 
 from isogloss.training import fit as module
 from isogloss.training.checkpoints import Checkpoints
@@ -21,6 +20,7 @@ from isogloss.training.distributed import (
     world_size,
 )
 from isogloss.training.fit import Callback, Callbacks, fit
+from toys import UPDATES, Drawn, loss, no_time, toy
 
 
 def test_a_process_that_was_started_alone_is_the_first_of_one():

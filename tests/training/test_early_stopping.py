@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from toys import UPDATES, Drawn, loss, no_time, toy
 
 from each import each
 from isogloss.core.identity import identity
@@ -12,6 +11,7 @@ from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.fit import Callback, Callbacks, fit
 from made_up import on
+from toys import UPDATES, Drawn, loss, no_time, toy
 from trained import equal, weights
 
 SCORES = {2: 0.1, 4: 0.5, 6: 0.5, 8: 0.2, 10: 0.9, 12: 0.3}

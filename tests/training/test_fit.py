@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from toys import UPDATES, Drawn, accuracy, loss, no_time, toy
 
 from each import each
 from forked import Forked
@@ -15,6 +14,7 @@ from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, fit
 from isogloss.training.optimizer import adamw
+from toys import UPDATES, Drawn, accuracy, loss, no_time, toy
 from trained import equal, weights
 
 # What a training does

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
-from toys import UPDATES, Drawn, loss, toy
 
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_masked_lm
@@ -28,6 +27,7 @@ from isogloss.training.precision import (
     scoring,
     tf32_products,
 )
+from toys import UPDATES, Drawn, loss, toy
 
 CPU = torch.device("cpu")
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from processes import run_in_processes
 from torch import nn
-from toys import UPDATES, no_time
 
 from each import each
 from isogloss.core.errors import ConfigError
@@ -23,6 +22,7 @@ from isogloss.training.distributed import Shards, is_sharded, local, prepare_sha
 from isogloss.training.fit import Callback, Callbacks, fit
 from isogloss.training.gradient_conflict import Pool, conflict_callback
 from isogloss.training.optimizer import adamw, check_optimizer_states
+from toys import UPDATES, no_time
 from trained import weights
 
 SHARDED = {"ACCELERATE_USE_FSDP": "true"}

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from used import KINDS, join_lines, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import byte_stream
 from isogloss.using.formats import Prediction, format_of
 from isogloss.using.predicting import PredictOptions, predict_file
 from isogloss.using.words import INSPECTED_LINES, layout_of
+from used import KINDS, join_lines, text_file
 
 UNER = (
     "# sent_id = a-1\n# text = Muhammadu ya\n1\tMuhammadu\tB-PER\t-\t-\n2\tya\tO\t-\tanna\n\n1\tya\tO\t-\t-\n"

@@ -7,11 +7,11 @@ import lzma
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from used import KINDS, join_lines, read_and_write, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import disk_file
 from isogloss.using.formats import format_of
+from used import KINDS, join_lines, read_and_write, text_file
 
 CONLLU = "# sent_id = s\n1\tAnna\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 

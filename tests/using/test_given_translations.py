@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 import torch
-from used import join_lines, text_file
 
 from each import each
 from in_translation import link_words, pairs, questions, sentences
@@ -20,6 +19,7 @@ from isogloss.using.predicting import PredictOptions, check_translations, input_
 from isogloss.using.predictor import GROUP_SIZE
 from isogloss.using.scoring import EvaluateOptions, check_evaluation
 from says import check_wording
+from used import join_lines, text_file
 
 VALUES = {
     "upos": lambda language: [sentence.words for sentence in sentences(language, 12)],

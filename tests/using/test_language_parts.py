@@ -4,7 +4,6 @@ from shutil import copytree
 
 import pytest
 import torch
-from used import join_lines, text_file
 
 from each import each
 from isogloss.core.errors import ConfigError
@@ -19,6 +18,7 @@ from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.publishing.exporting import export
 from isogloss.using import PredictOptions, load_model, predict_file
+from used import join_lines, text_file
 
 SENTENCES = [["the", "cat", "sat", "."], ["Anna", "happened", "slowly"]] * 4
 TEXT = join_lines(" ".join(words) for words in SENTENCES)

@@ -8,7 +8,6 @@ from itertools import islice, repeat
 
 import pytest
 import torch
-from used import join_lines, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
@@ -16,6 +15,7 @@ from isogloss.data.formats.conllu import read_conllu
 from isogloss.tasks import TASKS
 from isogloss.using.formats import FileEntry
 from isogloss.using.predicting import PredictOptions, predict_file
+from used import join_lines, text_file
 
 PLAIN = PredictOptions()
 NOTHING = "\t_" * 8

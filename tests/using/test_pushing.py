@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_hub import ATTRIBUTES, STRANGER, TOKEN, FakeHub, fake_hub
 from huggingface_hub import ModelCard, constants, parse_eval_result_entries
 
+from fake_hub import ATTRIBUTES, STRANGER, TOKEN, FakeHub, fake_hub
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.processes import this_process
 from isogloss.features.publishing.exporting import card, export, front_matter

@@ -4,10 +4,10 @@ import csv
 import io
 
 import pytest
-from used import join_lines, read_and_write, text_file
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.using.predicting import PredictOptions, predict_file
+from used import join_lines, read_and_write, text_file
 
 TEXTS = "text-classification"
 
