@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from foreign import trainer
-from isogloss.diagnostics import weight_space
+from isogloss.features.landscapes import scored_points
 from isogloss.features.landscapes.diagnostic import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.computation import fastest_attention
@@ -114,6 +114,6 @@ def _ours(
         parallel=BitextSentences(lambda _: []),
     )
     part = "all" if head is None else "head"
-    with patch.object(weight_space, "RememberedStates", partial(RememberedStates, largest=head or 0)):
+    with patch.object(scored_points, "RememberedStates", partial(RememberedStates, largest=head or 0)):
         rows = Interpolation(alphas=alphas, part=part).measure(setting)
     return Walk(name, precision, time.process_time() - start, [row.score for row in rows])

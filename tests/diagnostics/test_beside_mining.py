@@ -9,7 +9,7 @@ import torch
 
 from isogloss.features.mining.diagnostic import Mined, SentencePools, best_threshold, scores_at
 from isogloss.features.mining.vectors import mine
-from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
+from isogloss.features.representations.geometry import retrieval_accuracy
 
 pytestmark = pytest.mark.nightly
 

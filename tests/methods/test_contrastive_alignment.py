@@ -11,7 +11,7 @@ from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.features.adjustment.aligned_batches import aligned_batch, bidirectional_contrast
 from isogloss.features.adjustment.methods import ContrastiveAlignment
-from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
+from isogloss.features.representations.geometry import retrieval_accuracy
 from isogloss.similarity.nearest import directions
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting

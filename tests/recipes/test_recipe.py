@@ -120,7 +120,7 @@ def test_a_missing_field_is_named():
         (Optimization, {"limit": 0}, "at least 1"),
         (Optimization, {"overlap": -1}, "at least 0"),
         (Optimization, {"checkpoint_every": -1}, "at least 0"),
-        (Optimization, {"precision": 16}, "'auto', 'float32' or 'bfloat16'"),
+        (Optimization, {"precision": 16}, "'auto', 'float32', 'tf32' or 'bfloat16'"),
         *((Architecture, {name: 0}, "at least 1") for name in ("layers", "dim", "heads", "positions")),
         (Architecture, {"dropout": 2}, "at most 1"),
         (FastAlign, {"iterations": 0}, "at least 1"),

@@ -24,6 +24,9 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import PurePath
 
+USUAL_NAMES = {"fp32": "float32", "bf16": "bfloat16"}
+"""Names of other programs, and ours."""
+
 MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
 
@@ -136,7 +139,11 @@ def explaining_missing_models() -> Iterator[None]:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the names, or an empty text."""
-    matches = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
+    names = list(names)
+    usual_name = USUAL_NAMES.get(name)
+    if usual_name in names:
+        return f" Did you mean {usual_name!r}?"
+    matches = get_close_matches(name, names, n=1, cutoff=MIN_NAME_SIMILARITY)
     return f" Did you mean {matches[0]!r}?" if matches else ""
 
 

@@ -26,6 +26,7 @@ IMPORTED_ONCE = (
     *(f"isogloss.tasks.{module}" for module in ("tagging", "lemmas", "classification")),
     *(f"isogloss.encoders.{module}" for module in ("loading", "prepared", "saving", "tokenizers")),
     *(f"isogloss.diagnostics.{module}" for module in ("scores", "weight_space")),
+    "isogloss.metrics.texts",
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )

@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 class BatchesAhead(Generic[Made]):
-    """Batches of which the next one is made by a thread as soon as one is requested."""
+    """Batches. As soon as one is requested, a thread makes the next one."""
 
     def __init__(self, batches: Batches[Made]) -> None:
         self._batches = batches

@@ -23,13 +23,13 @@ from isogloss.features.representations.geometry import (
     language_variance_share,
     mean_cosine,
     principal_components,
+    retrieval_accuracy,
 )
 from isogloss.features.representations.linear_cka import (
     MIN_UNBIASED_SENTENCES,
     StreamedCka,
     compute_linear_cka,
 )
-from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import has_own_pooling, prepare

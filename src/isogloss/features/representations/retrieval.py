@@ -71,7 +71,7 @@ class Retrieval(Diagnostic):
         on_progress: OnProgress = no_progress,
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
-        from isogloss.features.representations.retrieval_accuracy import retrieval_accuracy
+        from isogloss.features.representations.geometry import retrieval_accuracy
         from isogloss.similarity.nearest import directions
         from isogloss.training.states import StateOptions
 
