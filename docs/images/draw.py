@@ -419,6 +419,29 @@ FURTHER_NAMES = {
 """English names of codes of SIB-200 that the package has no name for."""
 
 
+FURTHER_TASKS = {
+    "lemmas": "lemmas",
+    "mentions": "kinds of names",
+    "features": "features of words",
+    "follows": "follows or not",
+    "overlap": "similarity (ρ)",
+}
+"""Corpora in the figure of further tasks."""
+
+
+def further_tasks(axes: Axes) -> None:
+    """Five tasks from labels of one built-in language, a dot for each of three seeds."""
+    rows = pd.read_csv(RESULTS / "further_tasks/rows.csv")
+    rows = rows[rows.method == "source-only"]
+    lines = {}
+    for corpus, label in FURTHER_TASKS.items():
+        scores = rows[rows.corpus == corpus]
+        is_source = scores.language == scores.source
+        lines[label] = [(scores[is_source].score, BLUE), (scores[~is_source].score, ORANGE)]
+    dots(axes, lines)
+    axes.set_xlabel("score × 100, three seeds: the source in blue, two targets in orange")
+
+
 def study_topics(axes: Axes) -> None:
     """Topics in 27 languages from English labels, a dot for each of three seeds."""
     axes.figure.set_figheight(5.2)
@@ -504,7 +527,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 
