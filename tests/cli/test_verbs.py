@@ -232,7 +232,10 @@ def test_no_verb_at_all_shows_the_help(command):
         ("init a.toml b.toml", "unexpected extra argument"),
         ("run", "'RECIPE'. See: isogloss run --help"),
         (f"run {'x' * 300}", "no recipe 'xxx"),
-        ("run quickstrt", "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: quickstart"),
+        (
+            "run quickstrt",
+            "no recipe 'quickstrt'. Did you mean 'quickstart'? Known: gemma_lottery, quickstart",
+        ),
         (
             "run quickstart --engine sreial",
             "no engine 'sreial'. Did you mean 'serial'? Known: processes, ray, serial, slurm.",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.features.representations import retrieval_accuracy as module
+from isogloss.features.representations import geometry as module
 from isogloss.features.representations.geometry import mean_nearest, retrieval_accuracy
 from isogloss.features.representations.retrieval import Retrieval
 from isogloss.features.representations.rows import RetrievalRow
