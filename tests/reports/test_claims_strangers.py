@@ -17,7 +17,7 @@ from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTra
 from isogloss.features.adjustment.methods import CrossLingualAdjustment
 from isogloss.features.adjustment.term import AlignmentTerm
 from isogloss.features.claims import adjustment_rows, interference_rows, mixup_comparisons
-from isogloss.features.claims.comparisons import without_strays
+from isogloss.features.claims.comparisons import drop_strays
 from isogloss.features.claims.four_papers import CLAIMS
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.x_mixup.method import XMixup
@@ -329,11 +329,11 @@ def test_measurements_of_less_than_half_of_the_rows_are_strays() -> None:
     rows = pd.DataFrame(
         [{"way": way, "language": language} for (way, language), size in sizes.items() for _ in range(size)]
     )
-    kept_rows = without_strays(rows, ["way", "not a column"], ["language"])
+    kept_rows = drop_strays(rows, ["way", "not a column"], ["language"])
     assert dict(kept_rows.value_counts(sort=False)) == {
         key: size for key, size in sizes.items() if key != ("a", "qad")
     }
-    assert without_strays(rows[:0], ["way"], ["language"]).empty
+    assert drop_strays(rows[:0], ["way"], ["language"]).empty
 
 
 @pytest.mark.nightly

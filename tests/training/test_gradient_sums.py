@@ -118,7 +118,8 @@ def test_sums_begin_during_the_backward_pass_the_last_layers_first(begun, monkey
 
 def test_a_bucket_waits_for_the_buckets_before_it(begun, monkeypatch):
     monkeypatch.setattr(gradient_sums, "BUCKET_BYTES", 1)
-    used, unused = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(3))
+    used = nn.Parameter(torch.ones(2))
+    unused = nn.Parameter(torch.ones(3))
     with gradients_summed([used, unused], during_pass=True):
         used.sum().backward()
         assert begun == []

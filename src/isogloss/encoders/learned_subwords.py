@@ -52,14 +52,14 @@ def unigram_pieces(
     numbers: dict[str, int] = merging.get_vocab()
     pieces = sorted(numbers, key=numbers.__getitem__)
     words = Counter(word for line in lines for word in line.split())
-    counts = _counts(merging, words, len(pieces))
+    counts = _count_subwords(merging, words, len(pieces))
     for _ in range(ROUNDS):
         tokenizer = make({"vocab": _with_log_probabilities(special, pieces, counts)})
-        counts = _counts(tokenizer, words, len(special) + len(pieces))[len(special) :]
+        counts = _count_subwords(tokenizer, words, len(special) + len(pieces))[len(special) :]
     return {"vocab": _with_log_probabilities(special, pieces, counts)}
 
 
-def _counts(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarray:
+def _count_subwords(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarray:
     """Count the uses of each subword, as integers: their sums do not depend on the order."""
     encodings = tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
     counts = np.zeros(size, dtype=np.int64)

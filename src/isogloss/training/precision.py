@@ -110,10 +110,10 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 
 @contextmanager
 def tf32_products(device: torch.device, precision: str) -> Iterator[None]:
-    """Multiply float32 matrices in TF32 in this context if that is the precision.
+    """Multiply float32 matrices in TF32 in this context if ``precision`` is tf32.
 
-    The setting is one of the process, so other threads multiply in TF32 meanwhile. Raises ConfigError on a
-    device without TF32.
+    torch has one setting for the whole process, so other threads also multiply in TF32 meanwhile. Raises
+    ConfigError on a device without TF32.
     """
     if precision != TF32:
         yield

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isogloss.training.fit import Callback
 
 TEXT_TRAINING: Registry[Callable[..., Any]] = Registry({}, features="text-training")
-"""begin and train: what computes ``begin_pretraining`` and ``train_on_text``."""
+"""The functions that ``begin_pretraining`` ("begin") and ``train_on_text`` ("train") call."""
 
 MIN_BLOCK = 8
 """Minimum number of subwords per row: six of text, two special."""
@@ -52,7 +52,7 @@ class PretrainingStart:
     dropout: Mapping[str, float]
     """The dropout rates to save, by configuration field. Training on text uses different ones."""
     trained: tuple[nn.Parameter, ...] | None = None
-    """The trained parameters. None means all."""
+    """The parameters that are trained. None trains all."""
     plateau_warnings: Callable[[Sequence[Mapping[str, Value]]], tuple[str, ...]]
     """From the rows of the training to warnings of languages that were not learned."""
 

@@ -141,7 +141,7 @@ def _pair_probabilities(
     return label_probabilities
 
 
-def _tables(*, pairs: bool) -> tuple[InputFormat, ...]:
+def _list_table_formats(*, pairs: bool) -> tuple[InputFormat, ...]:
     """Return the formats of tables. For pairs, TSV is the default format."""
     tsv, csv = (partial(read_table, pairs=pairs, has_quotes=has_quotes) for has_quotes in (False, True))
     return (
@@ -160,7 +160,7 @@ def add_label(example: Any, answer: object) -> Any:
 _PAIRS = InputForm(
     formats=(
         InputFormat(name="jsonl", matches=is_object, read=partial(read_objects, _pair_from_json)),
-        *_tables(pairs=True),
+        *_list_table_formats(pairs=True),
     ),
     sample=["a", "a"],
     example=_pair,
@@ -209,7 +209,7 @@ _TEXTS_ALONE = replace(
     _PAIRS,
     formats=(
         InputFormat(name="jsonl", matches=is_object, read=partial(read_objects, _text_from_json)),
-        *_tables(pairs=False),
+        *_list_table_formats(pairs=False),
         InputFormat(name="lines", matches=bool, read=_read_lines, write=_write_lines),
     ),
     sample="a",

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from isogloss.features.claims.comparisons import nearest, without_strays
+from isogloss.features.claims.comparisons import drop_strays, nearest
 from isogloss.reports.comparison import TEST_SET, filter_rows, row_keys
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
@@ -105,7 +105,7 @@ def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
     rows = measurements.frame("word-distance")
     rows = _with_role(measurements, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
-    rows = without_strays(rows, ["task", "encoder.original", "trained", "role", "method"], MEASURED_ON)
+    rows = drop_strays(rows, ["task", "encoder.original", "trained", "role", "method"], MEASURED_ON)
     rows = _drop_bitext_of_encoders_only(rows)
     return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
 

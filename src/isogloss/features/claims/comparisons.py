@@ -32,16 +32,14 @@ def replicates(*sides: pd.DataFrame) -> tuple[str, list[pd.DataFrame]]:
     return "seed", [side[side["encoder.run"].isin(most_frequent)] for side in shared]
 
 
-def without_pilots(
-    rows: pd.DataFrame, columns: Sequence[str], system: Sequence[str], unit: str
-) -> pd.DataFrame:
+def drop_pilots(rows: pd.DataFrame, columns: Sequence[str], system: Sequence[str], unit: str) -> pd.DataFrame:
     """Return the rows of systems with FEWEST units or more, where a group has such a system, else all."""
     units = rows.groupby(row_keys(rows, [*columns, *system]))[unit].transform("nunique")
     most_units = units.groupby(row_keys(rows, columns)).transform("max")
     return rows[(units >= FEWEST) | (most_units < FEWEST)]
 
 
-def without_strays(rows: pd.DataFrame, columns: Sequence[str], measured_on: Sequence[str]) -> pd.DataFrame:
+def drop_strays(rows: pd.DataFrame, columns: Sequence[str], measured_on: Sequence[str]) -> pd.DataFrame:
     """Return the rows without rare measurements: another language, split, corpus or layer of a few models.
 
     Within a group of equal ``columns``, values of ``measured_on`` need half as many rows as the most frequent

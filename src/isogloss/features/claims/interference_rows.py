@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.features.claims.comparisons import nearest, without_strays
+from isogloss.features.claims.comparisons import drop_strays, nearest
 from isogloss.reports.comparison import filter_rows, row_keys
 from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
@@ -151,7 +151,7 @@ def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
 def perplexity_rows(measurements: Measurements) -> pd.DataFrame:
     """Return the perplexity of the paper's encoders by step, without measurements of single steps."""
     rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
-    return without_strays(rows, ["encoder", "encoder.run"], ["corpus", "language", "split", "metric"])
+    return drop_strays(rows, ["encoder", "encoder.run"], ["corpus", "language", "split", "metric"])
 
 
 def memorised_encoders(measurements: Measurements) -> set[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from isogloss.features.claims.checks import name_comparison
-from isogloss.features.claims.comparisons import labelled_groups, replicates, unlike_settings, without_strays
+from isogloss.features.claims.comparisons import drop_strays, labelled_groups, replicates, unlike_settings
 from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of
 from isogloss.reports.comparison import (
     SYSTEM,
@@ -246,7 +246,7 @@ def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(measurements.frame("cka"))
     rows = filter_rows(rows, _is_source, "first", "source")
-    rows = without_strays(rows.dropna(subset="cka"), OF_SYSTEM, ["corpus", "inputs"])
+    rows = drop_strays(rows.dropna(subset="cka"), OF_SYSTEM, ["corpus", "inputs"])
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
 

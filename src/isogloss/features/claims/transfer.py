@@ -14,7 +14,7 @@ from itertools import pairwise
 import pandas as pd
 
 from isogloss.features.claims.checks import check_independent, check_spreads, check_trend, name_comparison
-from isogloss.features.claims.comparisons import labelled_groups, without_pilots
+from isogloss.features.claims.comparisons import drop_pilots, labelled_groups
 from isogloss.features.claims.path_examples import (
     ExampleTerms,
     difference,
@@ -72,7 +72,7 @@ def compare_stds(measurements: Measurements) -> list[Check]:
     """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
     rows = measurements.frame("scores")
     rows = rows[is_paper_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
-    rows = without_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
+    rows = drop_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
     checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
     for label, group in labelled_groups(measurements, rows, [*TEST_SET, "encoder", "way", "encoder.run"]):

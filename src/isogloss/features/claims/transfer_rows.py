@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isogloss.features.claims.comparisons import replicates, without_pilots, without_strays
+from isogloss.features.claims.comparisons import drop_pilots, drop_strays, replicates
 from isogloss.features.claims.path_examples import ExampleTerms, Weights, examples_of
 from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
@@ -47,7 +47,7 @@ def path_rows(measurements: Measurements) -> pd.DataFrame:
         ["start", "end", "part", "role", *MEASURED_ON], dropna=False
     )
     shapes = [_path_row(measurements, path) for _, path in paths]
-    return _with_unit(without_strays(pd.DataFrame(shapes), SYSTEM, TEST_SET) if shapes else rows)
+    return _with_unit(drop_strays(pd.DataFrame(shapes), SYSTEM, TEST_SET) if shapes else rows)
 
 
 def _path_row(measurements: Measurements, path: pd.DataFrame) -> dict[str, object]:
@@ -89,7 +89,7 @@ def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
         unit, (unit_rows,) = replicates(encoder)
         parts.append(unit_rows.assign(unit=unit_rows[unit].astype(object), units=UNITS[unit]))
     with_units = pd.concat(parts).sort_index()
-    return without_pilots(with_units, ["corpus", "task", "source", "encoder"], ["way"], "unit")
+    return drop_pilots(with_units, ["corpus", "task", "source", "encoder"], ["way"], "unit")
 
 
 def _shape(scores: "pd.Series[float]") -> dict[str, object]:
@@ -148,7 +148,7 @@ def plane_rows(measurements: Measurements) -> pd.DataFrame:
         slope: Weights = {(1.0, 0.0): -scale, (nearest, 0.0): scale}
         terms = examples_of(measurements, group.iloc[0]).list_terms({"slope": slope})
         surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": terms})
-    return _with_unit(without_strays(pd.DataFrame(surfaces), SYSTEM, TEST_SET) if surfaces else rows)
+    return _with_unit(drop_strays(pd.DataFrame(surfaces), SYSTEM, TEST_SET) if surfaces else rows)
 
 
 def _surface(grid: pd.DataFrame) -> dict[str, float]:

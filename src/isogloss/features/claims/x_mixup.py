@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 
 from isogloss.features.claims.checks import FEWEST_LANGUAGES, HURTS, check_correlation, name_comparison
-from isogloss.features.claims.comparisons import labelled_groups, replicates, without_strays
+from isogloss.features.claims.comparisons import drop_strays, labelled_groups, replicates
 from isogloss.features.claims.mixup_comparisons import (
     CLASSIFICATION,
     MIXING_ALONE,
@@ -255,7 +255,7 @@ def compare_centroids(measurements: Measurements) -> list[Check]:
     rows = paper_systems(measurements.frame("representation-map"))
     rows = add_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
-    rows = without_strays(rows, OF_SYSTEM, ["corpus", "inputs", "layer"])
+    rows = drop_strays(rows, OF_SYSTEM, ["corpus", "inputs", "layer"])
     first_sources = rows["source"].str.split("+").str[0]
     rows = rows.assign(score=rows["between"], language=first_sources, metric="between", split="")
     checks = list[Check]()

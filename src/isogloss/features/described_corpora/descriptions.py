@@ -353,7 +353,8 @@ def _format(spec: Description, files: Mapping[Split, str]) -> str:
 
 def _columns(spec: Description, kind: str, form: str) -> Columns:
     """Return the column of each part of an example: as described, else the usual one of the format."""
-    usual, several = list_columns(kind, form), (*KINDS[kind].several, ID)
+    usual = list_columns(kind, form)
+    several: tuple[str, ...] = (*KINDS[kind].several, ID)
     if spec.predicts == "labels":
         several = ("label", *several)
     _check_format(kind, form)

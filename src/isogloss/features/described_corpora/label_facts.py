@@ -93,7 +93,7 @@ def _describe_missing(
     for text in sorted(MAYBE_MISSING.difference(missing, inventory)):
         if count := counts[text]:
             rows = f"{count:,} row{'s' * (count > 1)}"
-            yield f"{rows} with the label {text}, which programs write for no label"
+            yield f"{rows} with the label {text}, which programs write where a label is missing"
 
 
 def describe_type(cell: object) -> str:

@@ -47,7 +47,8 @@ def load_corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weight
     """Return the first model with what of it is moved, and the weights of all models."""
     load = setting.load_factors if part == FACTORS else setting.load
     models = [load(subject) for subject in setting.subjects]
-    names, mixups = parameter_names(models[0], part), _mixups(setting)
+    names = parameter_names(models[0], part)
+    mixups = _mixups(setting)
     return (models[0], names, mixups), _with_ratios(matching_weights(names, models), mixups, part)
 
 

@@ -60,10 +60,8 @@ def content_contributions(gold: Sequence[Tree], predictions: Sequence[Tree]) -> 
     for gold_tree, predicted_tree in zip(gold, predictions, strict=True):
         relations = [universal(relation) for relation in gold_tree.relations]
         predicted_relations = [universal(relation) for relation in predicted_tree.relations]
-        arcs, guesses = (
-            zip(gold_tree.heads, relations, strict=True),
-            zip(predicted_tree.heads, predicted_relations, strict=True),
-        )
+        arcs = zip(gold_tree.heads, relations, strict=True)
+        guesses = zip(predicted_tree.heads, predicted_relations, strict=True)
         right = sum(arc == guess and _has_content(arc[1]) for arc, guess in zip(arcs, guesses, strict=True))
         matches.append(2.0 * right)
         totals.append(float(sum(_has_content(name) for name in (*relations, *predicted_relations))))

@@ -30,7 +30,8 @@ def bootstrap_interval(
     ranks_x, ranks_y = (_ranks_in_draws(np.asarray(side, dtype=np.float64), times) for side in (x, y))
     mean_rank = (n + 1) / 2  # The mean of n ranks, ties or not.
     ranks_x, ranks_y = ranks_x - mean_rank, ranks_y - mean_rank
-    product, square = (times * ranks_x * ranks_y).sum(axis=1), (times * ranks_x**2).sum(axis=1)
+    product = (times * ranks_x * ranks_y).sum(axis=1)
+    square = (times * ranks_x**2).sum(axis=1)
     norm = np.sqrt(square * (times * ranks_y**2).sum(axis=1))
     is_defined = norm > CORRELATION_TOLERANCE
     if is_defined.mean() < MIN_DEFINED_SHARE:

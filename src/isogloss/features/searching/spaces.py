@@ -80,19 +80,21 @@ def parse_over(text: str) -> tuple[str, str]:
 def space_of(key: str, text: str | Sequence[object]) -> Space:
     """Parse the values of a field from a text or a list. Raises ConfigError for fewer than two."""
     with add_location(f"--over {key}={text}"):
-        return _space(text)
+        return _read_space(text)
 
 
-def _space(text: str | Sequence[object]) -> Space:
+def _read_space(text: str | Sequence[object]) -> Space:
     if isinstance(text, str) and ".." in text and "," not in text:
-        return _range(text)
+        return _read_range(text)
     values = tuple(toml_or_text(part) for part in text.split(",")) if isinstance(text, str) else tuple(text)
     if len(values) < 2 or any(values.count(value) > 1 for value in values):
-        raise ConfigError(f"expected two different values or more, {EXPECTED}. One is for --set.")
+        raise ConfigError(
+            f"expected at least two different values, {EXPECTED}. Set a single value with --set."
+        )
     return Choices(values)
 
 
-def _range(text: str) -> Range:
+def _read_range(text: str) -> Range:
     log = text.endswith(":log")
     ends = [toml_or_text(text) for text in text.removesuffix(":log").split("..")]
     if len(ends) == 2 and all(type(end) in (int, float) for end in ends) and ends[0] < ends[1]:
