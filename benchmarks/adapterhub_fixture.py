@@ -1,7 +1,9 @@
-"""Create the files of tests/encoders/adapterhub: small adapters of the library adapters, with its outputs.
+"""Create files of tests: small adapters of the library adapters, with its outputs.
 
-    python benchmarks/adapterhub_fixture.py tests/encoders/adapterhub   # in an environment with adapters 1.3
-    python benchmarks/adapterhub_fixture.py FOLDER --read EXPORTS       # read what isogloss wrote instead
+Run it in an environment with adapters 1.3; --read checks what isogloss wrote instead:
+
+    python benchmarks/adapterhub_fixture.py tests/features/publishing/adapterhub
+    python benchmarks/adapterhub_fixture.py FOLDER --read EXPORTS
 
 The library requires transformers 4.57, so it needs a separate environment. Each family's folder has a random
 encoder (``base``), an adapter folder for each kind, and ``expected.safetensors`` with the library's last

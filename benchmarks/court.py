@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "reports")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "features" / "claims")]
 
 from court_worlds import PARTS, Part, Rates, World, rates, worlds_of  # noqa: E402
 

@@ -31,7 +31,15 @@ from order import long_first
 
 gc.disable()  # Until all is imported and collected, which drops nothing.
 
-pytest_plugins = ("planning_fixtures", "known_skips", "clones")
+pytest_plugins = (
+    "browser_fixtures",
+    "clones",
+    "command_line",
+    "corpus_fixtures",
+    "known_skips",
+    "model_fixtures",
+    "planning_fixtures",
+)
 
 STUDIES = Path(__file__).parent / "reports" / "studies"
 """Four tiny studies that were really run: their recipes, records, and what earlier reports said of them."""
@@ -110,8 +118,8 @@ def _skip_drawing(figure: Figure, layout: FigureLayout, *formats: str) -> dict[s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip drawing the figures of reports in tests that do not use them, because it takes longest."""
-    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _skip_drawing
+    """Draw the figures of reports only in tests that look at them, because it takes longest."""
+    Figure.drawn = DRAWN if item.get_closest_marker("draws") else _skip_drawing
 
 
 @pytest.hookimpl(wrapper=True)

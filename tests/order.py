@@ -15,8 +15,8 @@ LONGEST = (
     *("reports/test_claims_strangers.py", "methods/test_method_laws.py", "data/test_real_data.py"),
     *("data/test_golden_readings.py", "planning/test_plan.py", "browser/test_site.py"),
     *("engine/test_paused.py", "engine/test_devices.py", "test_compositions.py"),
-    *("using/test_exporting.py", "engine/test_ray_workers.py", "test_notebooks.py"),
-    *("engine/test_engine.py", "reports/test_court.py"),
+    *("features/publishing/test_exporting.py", "features/cluster/test_ray_workers.py", "test_notebooks.py"),
+    *("engine/test_engine.py", "features/claims/test_court.py"),
     *("cli/test_foreign_records.py", "test_paper_recipes.py", "engine/test_equal_records.py"),
 )
 """In the order of the processor seconds that they took, or wait."""

@@ -88,7 +88,7 @@ SUITES = [
     Suite(
         "torch",
         "formulas of CKA",
-        "diagnostics/test_cka.py::test_the_debiased_form_is_song_and_others_equation_5",
+        "features/representations/test_cka.py::test_the_debiased_form_is_song_and_others_equation_5",
     ),
     Suite("peft", "TIES", f"{OTHERS}::test_ties_with_scale_1_is_that_of_peft"),
     Suite("arcee-ai/mergekit", "kept changes", f"{OTHERS}::test_as_many_changes_are_kept_as_by_mergekit"),
@@ -106,12 +106,12 @@ SUITES = [
     Suite(
         "adapters",
         "adapters of languages",
-        "encoders/test_adapterhub.py::test_a_languages_adapter_gives_the_librarys_states_and_scores",
+        "features/publishing/test_adapterhub.py::test_a_languages_adapter_gives_the_librarys_states_and_scores",
     ),
     Suite(
         "adapters",
         "adapters of tasks",
-        "encoders/test_adapterhub.py::test_a_task_stacks_on_a_language_as_in_the_library",
+        "features/publishing/test_adapterhub.py::test_a_task_stacks_on_a_language_as_in_the_library",
     ),
     Suite("statsmodels", "McNemar", f"{STATISTICS}::test_mcnemars_test_is_that_of_statsmodels"),
     Suite("statsmodels", "Holm", f"{STATISTICS}::test_holms_correction_is_that_of_statsmodels"),

@@ -49,16 +49,16 @@ def test_languages_are_found_however_names_and_headers_spell_them(put_files, eng
         ("en-sw", "train", "bible"),
     ],
 )
-def test_exchanged_languages_give_exchanged_pairs(fixtures, pair, split, collection):
+def test_exchanged_languages_give_exchanged_pairs(native_files, pair, split, collection):
     first_part, second = pair.split("-")
-    straight = read(fixtures, pair, split, collection=collection)
-    assert read(fixtures, f"{second}-{first_part}", split, collection=collection) == [
+    straight = read(native_files, pair, split, collection=collection)
+    assert read(native_files, f"{second}-{first_part}", split, collection=collection) == [
         flip_languages(value) for value in straight
     ]
 
 
-def test_known_test_set_is_training_data_where_that_is_said(fixtures):
-    assert len(read(fixtures, "en-hi", collection="tico19", whole="train")) == 1
+def test_known_test_set_is_training_data_where_that_is_said(native_files):
+    assert len(read(native_files, "en-hi", collection="tico19", whole="train")) == 1
 
 
 def test_own_files_without_split_names_are_train_and_several_are_joined(put_files):
@@ -81,9 +81,9 @@ def test_pairs_with_an_empty_line_are_left_out_and_the_others_keep_their_numbers
 
 
 @pytest.mark.parametrize("pair", ["en", "en-", "-fr", "en-fr-de", "en-en"])
-def test_what_is_no_pair_is_refused(fixtures, pair):
+def test_what_is_no_pair_is_refused(native_files, pair):
     with pytest.raises(ConfigError, match=r"^corpus bitext: .*en-fr"):
-        read(fixtures, pair)
+        read(native_files, pair)
 
 
 def files(english="a b\nc\n", french="x\ny z\n", links="0-0\n0-1\n"):
@@ -136,8 +136,8 @@ def table(*rows):
         ),
     ],
 )
-def test_what_is_broken_is_named_with_its_place(message, broken_files, messages):
-    assert re.search(messages, message(OWN, broken_files, "en-fr"))
+def test_what_is_broken_is_named_with_its_place(reading_error, broken_files, messages):
+    assert re.search(messages, reading_error(OWN, broken_files, "en-fr"))
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_what_is_broken_is_named_with_its_place(message, broken_files, messages)
         (table("id\ten\tfr", "1\t\tb"), "en-fr.train.tsv"),
     ],
 )
-def test_a_split_without_a_pair_is_named_with_its_file(message, empty_files, file):
-    check_wording(message(OWN, empty_files, "en-fr"), f"{file}:1:")
+def test_a_split_without_a_pair_is_named_with_its_file(reading_error, empty_files, file):
+    check_wording(reading_error(OWN, empty_files, "en-fr"), f"{file}:1:")
 
 
 @pytest.mark.parametrize("space", ["\u3000", "\u00a0", "\u2028", "\u0085"])
@@ -169,8 +169,8 @@ def test_raw_text_has_the_words_of_the_tokenizer(put_files):
     assert pair_words(flip_languages(pair)) == pair_words(pair)[::-1]
 
 
-def test_a_table_without_ids_is_told_that_they_come_first(message):
-    messages = message(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
+def test_a_table_without_ids_is_told_that_they_come_first(reading_error):
+    messages = reading_error(OWN, {"own/verses.tsv": "en\tfr\na\tb\n"}, "en-fr")
     assert "Its tables have: fr." in messages and "with both columns after ids" in messages
 
 
@@ -188,13 +188,15 @@ def test_mined_pairs_are_found_in_either_order_and_packed(put_files):
     assert read(folder, "es-en", collection="mined") == [flip_languages(value) for value in examples]
 
 
-def test_a_margin_that_no_pair_has_is_said_with_the_highest(message):
-    messages = message(Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es")
+def test_a_margin_that_no_pair_has_is_said_with_the_highest(reading_error):
+    messages = reading_error(
+        Bitext(collection="mined", margin=1.5), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-es"
+    )
     check_wording(messages, "WikiMatrix.en-es.tsv:", "1.5", "1.21")
 
 
-def test_collection_of_mined_text_has_no_languages_in_a_header(message):
-    messages = message(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
+def test_collection_of_mined_text_has_no_languages_in_a_header(reading_error):
+    messages = reading_error(Bitext(collection="mined"), {"mined/WikiMatrix.en-es.tsv": MINED}, "en-fr")
     assert "Its tables have" not in messages
 
 

@@ -84,13 +84,13 @@ def test_name_is_what_the_recipe_says():
         assert corpus(name).name == name
 
 
-def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
+def test_collection_of_a_corpus_is_a_part_of_its_own(native_files):
     def one(name):
         plain_part, _, collection = name.partition(":")
         return replace(CORPORA["cad-nli"], collection=collection) if collection else CORPORA[plain_part]
 
     whole_corpora = join_corpora("cad-nli:original+cad-nli", one)
-    assert [pair.id for pair in whole_corpora.read(fixtures, "en", "train")] == [
+    assert [pair.id for pair in whole_corpora.read(native_files, "en", "train")] == [
         "cad-nli:original:1",
         "cad-nli:1",
         "cad-nli:2",

@@ -40,8 +40,8 @@ def read_broken(*lines):
     return str(error.value)
 
 
-def test_fields_are_those_of_the_words_alone(fixtures):
-    first_sentence, second = read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0])
+def test_fields_are_those_of_the_words_alone(native_files):
+    first_sentence, second = read_conllu(native_files.find(["ud/UD_English-EWT/*train.conllu"])[0])
     assert first_sentence.id == "fixture-1"
     assert first_sentence.words == ("She", "'ll", "read", ",", "and", "he", "books", ".")
     assert first_sentence.heads == (3, 3, 0, 6, 6, 3, 6, 3)
@@ -49,16 +49,16 @@ def test_fields_are_those_of_the_words_alone(fixtures):
     assert second.relations == ("root", "advmod:lmod")
 
 
-def test_file_is_written_back_byte_for_byte(fixtures):
-    files = fixtures.find(["ud*/*/*.conllu"])
+def test_file_is_written_back_byte_for_byte(native_files):
+    files = native_files.find(["ud*/*/*.conllu"])
     assert len(files) == 4
     for file in files:
         text = "".join(line + "\n" for line in write_conllu(read_conllu(file), "ud"))
         assert text == "".join(file.read())
 
 
-def test_changed_fields_are_written_into_the_old_lines(fixtures):
-    sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
+def test_changed_fields_are_written_into_the_old_lines(native_files):
+    sentence = next(read_conllu(native_files.find(["ud/UD_English-EWT/*train.conllu"])[0]))
     changed_sentence = replace(
         sentence, tags=("X", *sentence.tags[1:]), relations=("dep", *sentence.relations[1:])
     )
@@ -129,8 +129,8 @@ def test_a_tree_of_another_length_is_refused():
         with_tree(sentence, [0], ["root", "dep"])
 
 
-def test_lines_that_lost_a_word_are_refused(fixtures):
-    sentence = next(read_conllu(fixtures.find(["ud/UD_English-EWT/*train.conllu"])[0]))
+def test_lines_that_lost_a_word_are_refused(native_files):
+    sentence = next(read_conllu(native_files.find(["ud/UD_English-EWT/*train.conllu"])[0]))
     with pytest.raises(DataError, match="8"):
         list(write_conllu([replace(sentence, lines=sentence.lines[:-1])], "ud"))
 

@@ -146,9 +146,9 @@ def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_
         ("bitext:tico19", "en-hi", "train", "'tico19'.*'en-hi'"),
     ],
 )
-def test_what_is_missing_is_said_with_what_there_is(fixtures, corpus, language, split, message):
+def test_what_is_missing_is_said_with_what_there_is(native_files, corpus, language, split, message):
     with pytest.raises(DataError, match=message):
-        list(Sources().corpus(corpus).read(fixtures, language, split))
+        list(Sources().corpus(corpus).read(native_files, language, split))
 
 
 def with_text(example: Example, text: str) -> Example:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpus_fixtures import NATIVE
 from damage import PACKINGS, damages
 from drawn import LABELS, SAMPLES, find_kind, keep_parts
 from isogloss.core.errors import DataError, InputError
@@ -38,8 +39,6 @@ from isogloss.data.formats.conllu import OLD_UPOS, UPOS
 from isogloss.data.formats.word_links import pair_words
 from isogloss.features.parallel_text.bitext import WHOLES, Bitext
 from trees import is_tree
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 VARIANTS: tuple[Corpus, ...] = (
     *CORPORA.values(),
@@ -120,7 +119,7 @@ def languages_of_fixtures() -> list[str]:
 
 
 def files_of_fixtures() -> dict[str, Path]:
-    return {path.relative_to(FIXTURES).as_posix(): path for path in FIXTURES.rglob("*") if path.is_file()}
+    return {path.relative_to(NATIVE).as_posix(): path for path in NATIVE.rglob("*") if path.is_file()}
 
 
 def _cases(corpus: Corpus, language: str, split: Split) -> Iterator[Case]:

@@ -14,11 +14,11 @@ from says import says
 XNLI = CORPORA["xnli"]
 
 
-def test_a_language_column_may_spell_the_language_otherwise(put_files, fixtures):
-    rows = fixtures.find(["xnli/xnli.dev.tsv"])[0]
+def test_a_language_column_may_spell_the_language_otherwise(put_files, native_files):
+    rows = native_files.find(["xnli/xnli.dev.tsv"])[0]
     text = "".join(f"{line}\n" for _, line in rows.lines())
     folder = put_files({"xnli/xnli.dev.tsv": text.replace("\nsw\t", "\nswh\t")})
-    assert list(XNLI.read(folder, "sw", "dev")) == list(XNLI.read(fixtures, "sw", "dev")) != []
+    assert list(XNLI.read(folder, "sw", "dev")) == list(XNLI.read(native_files, "sw", "dev")) != []
 
 
 def test_multinli_s_own_header_is_understood(put_files):
@@ -45,8 +45,8 @@ def read(folder, corpus, split, language="en"):
     return list(CORPORA[corpus].read(folder, language, split))
 
 
-def test_tests_without_labels_are_read_but_not_scored(fixtures):
-    (pair,) = read(fixtures, "mrpc", "test")
+def test_tests_without_labels_are_read_but_not_scored(native_files):
+    (pair,) = read(native_files, "mrpc", "test")
     assert (pair.second, pair.label) == ("The hour is late.", "")
     task = TASKS["paraphrase"]
     with says(DataError, "paraphrase:"):
@@ -54,8 +54,8 @@ def test_tests_without_labels_are_read_but_not_scored(fixtures):
 
 
 @pytest.mark.parametrize(("name", "split"), [("snli", "train"), ("snli", "dev"), ("multinli", "dev")])
-def test_pairs_without_an_agreed_label_are_left_out_and_counted(fixtures, name, split):
-    assert CORPORA[name].left_out(fixtures, "en", split) == 1
+def test_pairs_without_an_agreed_label_are_left_out_and_counted(native_files, name, split):
+    assert CORPORA[name].left_out(native_files, "en", split) == 1
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])
@@ -156,11 +156,11 @@ def messages_below(head, row):
     ],
     ids=lambda value: ascii(value)[:60],
 )
-def test_what_is_broken_is_named_with_its_line(message, file, text, texts):
+def test_what_is_broken_is_named_with_its_line(reading_error, file, text, texts):
     name = file.partition("/")[0]
     corpus = CORPORA["multinli" if name == "MNLI" else name]
     split = next((language for language in ("dev", "test") if language in file), "train")
-    assert re.search(rf"{file}:{texts}", message(corpus, {file: text}, split=split))
+    assert re.search(rf"{file}:{texts}", reading_error(corpus, {file: text}, split=split))
 
 
 def test_split_that_is_not_there_names_those_that_are(put_files):
@@ -169,7 +169,7 @@ def test_split_that_is_not_there_names_those_that_are(put_files):
         read(folder, "snli", "train")
 
 
-def test_other_language_than_english_needs_a_file_of_one_s_own(fixtures, put_files):
+def test_other_language_than_english_needs_a_file_of_one_s_own(native_files, put_files):
     with says(DataError, "'snli'", "'sw'"):
-        read(fixtures, "snli", "train", "sw")
+        read(native_files, "snli", "train", "sw")
     assert read(put_files({"snli/train-sw.tsv": "a\tb\tneutral\n"}), "snli", "train", "sw")

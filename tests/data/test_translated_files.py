@@ -47,15 +47,17 @@ def test_every_layout_of_translated_pairs_gives_the_translation(put_files, file,
     assert read(put_files({file: text}), "xnli", language, split) == PAIRS
 
 
-def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(fixtures, put_files):
-    assert CORPORA["xnli"].left_out(fixtures, "en-sw", "train") == 1
+def test_rows_that_lost_their_label_are_left_out_counted_and_numbered(native_files, put_files):
+    assert CORPORA["xnli"].left_out(native_files, "en-sw", "train") == 1
     folder = put_files({"pawsx/translate-train/en-de-translated.tsv": "a\tb\tc\td\t1\na\tb\tc\td\tLabel\n"})
     assert [example.id for example in read(folder, "pawsx", "en-de")] == ["1"]
     assert CORPORA["pawsx"].left_out(folder, "en-de", "train") == 1
 
 
-def test_own_files_of_a_language_leave_no_row_out(message, put_files):
-    text = message(CORPORA["xnli"], {"xnli/train-sw.tsv": "a\tb\tneutral\na row that broke\n"}, language="sw")
+def test_own_files_of_a_language_leave_no_row_out(reading_error, put_files):
+    text = reading_error(
+        CORPORA["xnli"], {"xnli/train-sw.tsv": "a\tb\tneutral\na row that broke\n"}, language="sw"
+    )
     assert "train-sw.tsv:2: 1 cell;" in text
     folder = put_files({"pawsx/train-de.tsv": "a\tb\t1\n"})
     assert CORPORA["pawsx"].left_out(folder, "de", "train") == 0
@@ -135,10 +137,10 @@ def test_lost_answers_of_translated_questions_are_left_out_and_counted(
     assert CORPORA[corpus].left_out(folder, language, split) == 2
 
 
-def test_answers_of_own_files_must_stand_where_they_say(message):
-    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([(3, "tembo")])}, language="sw")
+def test_answers_of_own_files_must_stand_where_they_say(reading_error):
+    text = reading_error(CORPORA["squad"], {"squad/train-sw.json": squad([(3, "tembo")])}, language="sw")
     assert "qas[0] (question q0): answer 'tembo' at 3" in text
-    text = message(CORPORA["squad"], {"squad/train-sw.json": squad([])}, language="sw")
+    text = reading_error(CORPORA["squad"], {"squad/train-sw.json": squad([])}, language="sw")
     assert "question" in text
 
 

@@ -15,23 +15,23 @@ def words(corpus, folder, language, split):
     return [sentence.id for sentence in corpus.read(folder, language, split)]
 
 
-def test_named_treebank_is_read_whatever_its_case(fixtures):
+def test_named_treebank_is_read_whatever_its_case(native_files):
     for name in ("Sequoia", "sequoia"):
-        assert words(Ud(treebanks=(("fr", name),)), fixtures, "fr", "train") == ["sequoia-1"]
+        assert words(Ud(treebanks=(("fr", name),)), native_files, "fr", "train") == ["sequoia-1"]
 
 
-def test_split_that_the_default_lacks_is_never_taken_from_another_treebank(fixtures):
+def test_split_that_the_default_lacks_is_never_taken_from_another_treebank(native_files):
     with pytest.raises(DataError) as error:
-        Ud().read(fixtures, "fr", "train")
+        Ud().read(native_files, "fr", "train")
     assert "treebank 'GSD'" in str(error.value)
     assert "That treebank has: dev." in str(error.value)
     assert "Treebanks of 'fr' with train: sequoia." in str(error.value)
     assert 'treebanks = { fr = "sequoia" }' in str(error.value)
 
 
-def test_legacy_treebank_is_read_only_by_its_folder(fixtures):
+def test_legacy_treebank_is_read_only_by_its_folder(native_files):
     with says(DataError, "'ar'"):
-        Ud().read(fixtures, "ar", "dev")
+        Ud().read(native_files, "ar", "dev")
 
 
 @pytest.mark.parametrize("language", ["te", "tel"])
@@ -56,9 +56,9 @@ def test_official_release_and_a_folder_of_treebanks_are_found(put_files):
     assert words(Ud(), folder, "de", "dev") == ["1"]
 
 
-def test_treebanks_there_lists_those_with_the_split(fixtures):
-    assert find_treebank_names(fixtures, "fr", "train") == ["sequoia"]
-    assert find_treebank_names(fixtures, "fr", "dev") == ["gsd"]
+def test_treebanks_there_lists_those_with_the_split(native_files):
+    assert find_treebank_names(native_files, "fr", "train") == ["sequoia"]
+    assert find_treebank_names(native_files, "fr", "dev") == ["gsd"]
 
 
 @pytest.mark.parametrize("name", ["", "/etc", "a/../b", "a*"])

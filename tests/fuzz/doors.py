@@ -432,7 +432,7 @@ def adapters() -> Iterator[Door]:
     from isogloss.features.peft.peft_adapters import apply_adapters
     from isogloss.features.publishing.adapterhub import read_hub_adapter, with_hub_adapters
 
-    adapter_folder = TESTS / "encoders" / "adapterhub" / "bert"
+    adapter_folder = TESTS / "features" / "publishing" / "adapterhub" / "bert"
     base = str(adapter_folder / "base")
 
     def attach(name: str, folder: Path) -> object:

@@ -58,6 +58,7 @@ def test_layers_counted_from_the_last_are_points_of_their_own(layers) -> None:
     assert tuple(rows["layer"]) == layers
 
 
+@pytest.mark.draws
 @pytest.mark.slow
 def test_losses_and_perplexities_are_as_they_were(study: Study) -> None:
     old_figures = golden("interference")["figures"]

@@ -44,6 +44,7 @@ def test_every_figure_and_table_stands_in_a_section() -> None:
     assert [len(section.parts) for section in SECTIONS].count(0) == 0
 
 
+@pytest.mark.draws
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from moving_studies import ALPHAS, moving_study
 from page_tree import Node, tree_of
 
 from isogloss.core.languages import language_name
@@ -28,6 +27,7 @@ from isogloss.reports.page import Page, render, run_table
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import Claim, ClaimOutcome, check_rows, judge
+from moving_studies import ALPHAS, moving_study
 
 STUDIES = ("transfer", "mixup", "adjustment", "interference")
 

@@ -117,17 +117,17 @@ def test_pairs_are_framed_as_the_family_wants(bert_folder, xlm_roberta_folder):
         (find_task("regression"), 0.0),
     ],
 )
-def test_a_row_knows_whether_its_label_is_known_whatever_it_is(task, label, tokenizer):
+def test_a_row_knows_whether_its_label_is_known_whatever_it_is(task, label, either_tokenizer):
     texts = [LabelledText(id=str(item), text="the cat", label=item) for item in (label, UNLABELLED)]
-    assert [row.labelled for row in task.encode(texts, tokenizer)] == [True, False]
+    assert [row.labelled for row in task.encode(texts, either_tokenizer)] == [True, False]
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(8, 40))
-def test_the_longer_text_is_cut_until_the_pair_fits(tokenizer, first_part, second, limit):
-    (row,) = NLI.encode([pair("the " * first_part, "cat " * second)], tokenizer, limit=limit)
-    special = tokenizer.num_special_tokens_to_add(pair=True)
-    the = pieces(tokenizer, "the")[0]
-    cat = pieces(tokenizer, "cat")[0]
+def test_the_longer_text_is_cut_until_the_pair_fits(either_tokenizer, first_part, second, limit):
+    (row,) = NLI.encode([pair("the " * first_part, "cat " * second)], either_tokenizer, limit=limit)
+    special = either_tokenizer.num_special_tokens_to_add(pair=True)
+    the = pieces(either_tokenizer, "the")[0]
+    cat = pieces(either_tokenizer, "cat")[0]
     kept_counts = row.subwords.count(the), row.subwords.count(cat)
     assert len(row.subwords) == min(limit, first_part + second + special)
     assert sum(kept_counts) == len(row.subwords) - special

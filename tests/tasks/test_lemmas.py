@@ -22,17 +22,17 @@ def scores_of(*ranked_value):
     return [scores]
 
 
-def test_rules_of_the_inventory_are_classes_and_all_others_one_class(tokenizer):
+def test_rules_of_the_inventory_are_classes_and_all_others_one_class(either_tokenizer):
     words = ("Dogs", "went", "Anna", "geese", "xyz", "the")
-    (row,) = LEMMAS.encode([make_tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], tokenizer)
+    (row,) = LEMMAS.encode([make_tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], either_tokenizer)
     assert [RULES[index] for index in row.gold] == ["lower | -1", "is go", "title |", "?", "?", "lower |"]
     assert LEMMAS.label_numbers([make_tagged(("a", "b"), ("a", ""))]) == [(1, UNTAGGED)]
     assert LEMMAS.label_numbers([make_tagged(("a", "b"))]) == [()]
 
 
-def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(tokenizer):
+def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(either_tokenizer):
     examples = [make_tagged(("Dogs", "cats", "Ann", "a"))]
-    rows = LEMMAS.encode(examples, tokenizer)
+    rows = LEMMAS.encode(examples, either_tokenizer)
     scores = scores_of((2,), (0, 5, 3), (5, 0, 2), (4,))
     assert LEMMAS.decode(examples, rows, scores) == [("dog", "Cats", "an", "go")]
     assert LEMMAS.apply_rules(examples, rows, scores) == [[(2, "dog"), (3, "Cats"), (2, "an"), (4, "go")]]
@@ -54,15 +54,15 @@ def test_the_baseline_is_the_most_frequent_rule_where_it_fits():
     assert LEMMAS.majority(train, test) == 2 / 3
 
 
-def test_perfect_scores_of_unlisted_rules_are_not_right(tokenizer):
+def test_perfect_scores_of_unlisted_rules_are_not_right(either_tokenizer):
     examples = [make_tagged(("geese", "cats"), ("goose", "cat"))]
-    rows = LEMMAS.encode(examples, tokenizer)
+    rows = LEMMAS.encode(examples, either_tokenizer)
     assert LEMMAS.decode(examples, rows, perfect(LEMMAS, rows, examples)) == [("geese", "cat")]
 
 
-def test_a_sentence_with_some_lemmas_alone_is_trained_on_and_not_scored(tokenizer):
+def test_a_sentence_with_some_lemmas_alone_is_trained_on_and_not_scored(either_tokenizer):
     examples = [make_tagged(("cats", "dogs"), ("cat", ""))]
-    rows = LEMMAS.encode(examples, tokenizer)
+    rows = LEMMAS.encode(examples, either_tokenizer)
     assert [row.words for row in rows] == [(0,)]
     with pytest.raises(DataError, match=r"2.*2.*tag"):
         LEMMAS.decode(examples, rows, scores_of((2,)))

@@ -77,12 +77,12 @@ def test_positions_and_slices_are_those_of_a_list(rows, index, step):
 
 
 @pytest.mark.parametrize("name", SMALL_TASKS)
-def test_rows_of_every_task_survive_and_blocks_change_nothing(name, tokenizer, monkeypatch):
+def test_rows_of_every_task_survive_and_blocks_change_nothing(name, either_tokenizer, monkeypatch):
     task, examples = SMALL_TASKS[name], examples_of(name)
-    rows = task.encode(examples, tokenizer)
+    rows = task.encode(examples, either_tokenizer)
     assert [as_tuples(row) for row in RowTable(rows)] == [as_tuples(row) for row in rows]
     monkeypatch.setattr(row_table, "BLOCK", 2)
-    in_blocks = encode_in_blocks(examples, lambda block: task.encode(block, tokenizer))
+    in_blocks = encode_in_blocks(examples, lambda block: task.encode(block, either_tokenizer))
     assert [as_tuples(row) for row in in_blocks] == [as_tuples(row) for row in rows]
 
 

@@ -88,9 +88,9 @@ def test_transformers_is_imported_inside_functions_only():
 
 @every_task
 @pytest.mark.parametrize(("limit", "overlap"), [(384, 64), (26, 8)])
-def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer, limit, overlap):
+def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, either_tokenizer, limit, overlap):
     examples = examples_of(task.name)
-    rows = task.encode(examples, tokenizer, limit=limit, overlap=overlap)
+    rows = task.encode(examples, either_tokenizer, limit=limit, overlap=overlap)
     random.Random(0).shuffle(rows)
     assert max(len(text.subwords) for row in rows for text in row.texts()) <= limit
     assert {row.example for row in rows} == set(range(8))
@@ -115,18 +115,18 @@ def test_perfect_scores_decode_to_the_gold_answers_in_any_order(task, tokenizer,
 
 
 @every_task
-def test_unlabelled_examples_have_rows_without_labels_and_no_examples_no_rows(task, tokenizer):
+def test_unlabelled_examples_have_rows_without_labels_and_no_examples_no_rows(task, either_tokenizer):
     single_labelled_text = LabelledText(id="t", text="a cat", label="")
     example = single_labelled_text if getattr(task, "texts", ()) == TEXT else UNLABELLED[task.labels_are]
-    (row,) = task.encode([example], tokenizer)
+    (row,) = task.encode([example], either_tokenizer)
     assert (tuple(row.gold), row.heads, row.soft) == ((), (), None)
-    assert task.encode([], tokenizer) == task.decode([], [], []) == []
+    assert task.encode([], either_tokenizer) == task.decode([], [], []) == []
 
 
 @every_task
-def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
+def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, either_tokenizer):
     examples = examples_of(task.name)
-    rows = task.encode(examples, tokenizer)
+    rows = task.encode(examples, either_tokenizer)
     scores = perfect(task, rows, examples)
     with pytest.raises(ValueError, match="decode"):
         task.decode(examples, rows[1:], scores[1:])
@@ -153,9 +153,9 @@ def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
         ),
     ],
 )
-def test_labels_outside_the_inventory_are_named(tokenizer, name, example, message):
+def test_labels_outside_the_inventory_are_named(either_tokenizer, name, example, message):
     with pytest.raises(DataError) as error:
-        TASKS[name].encode([example], tokenizer)
+        TASKS[name].encode([example], either_tokenizer)
     assert str(error.value) == message
 
 
@@ -164,8 +164,8 @@ def test_labels_outside_the_inventory_are_named(tokenizer, name, example, messag
 
 @pytest.mark.each_value
 @every_task
-def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
-    models = [task.head(folder, seed=seed) for seed in (1, 1, 2)]
+def test_heads_follow_their_seed_and_carry_the_labels(task, either_folder):
+    models = [task.head(either_folder, seed=seed) for seed in (1, 1, 2)]
     parameters, again, other_parameters = (dict(model.named_parameters()) for model in models)
     assert all(torch.equal(weight, again[name]) for name, weight in parameters.items())
     prefix = f"{models[0].base_model_prefix}."
@@ -181,22 +181,22 @@ def test_heads_follow_their_seed_and_carry_the_labels(task, folder):
 
 @pytest.mark.each_value
 @every_task
-def test_padding_and_other_rows_change_no_score(task, folder, tokenizer):
-    model = task.head(folder, seed=0)
-    rows = task.encode([*examples_of(task.name, size=9)[:2], *examples_of(task.name)[2:4]], tokenizer)
-    joint_parts = scores_of(task, model, rows, tokenizer)
+def test_padding_and_other_rows_change_no_score(task, either_folder, either_tokenizer):
+    model = task.head(either_folder, seed=0)
+    rows = task.encode([*examples_of(task.name, size=9)[:2], *examples_of(task.name)[2:4]], either_tokenizer)
+    joint_parts = scores_of(task, model, rows, either_tokenizer)
     assert len(joint_parts) == 4
     for row, joint_part in zip(rows, joint_parts, strict=True):
-        (single_part,) = scores_of(task, model, [row], tokenizer)
+        (single_part,) = scores_of(task, model, [row], either_tokenizer)
         torch.testing.assert_close(joint_part[:, : single_part.size(1)], single_part, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("name", names_of_kinds("word", "example", "span"))
-def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attention):
+def test_scores_are_the_logits_of_hugging_face(name, either_folder, either_tokenizer, attention):
     task = SMALL_TASKS[name]
-    model = task.head(folder, seed=0, attention=attention)
-    batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
+    model = task.head(either_folder, seed=0, attention=attention)
+    batch = collate(task.encode(examples_of(name), either_tokenizer), padding=either_tokenizer.pad_token_id)
     with torch.no_grad():
         output = model(**batch.inputs())
         scores = task.scores(model, batch)
@@ -209,10 +209,10 @@ def test_scores_are_the_logits_of_hugging_face(name, folder, tokenizer, attentio
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", names_of_kinds("word", "example"))
-def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
+def test_the_loss_is_that_of_hugging_face(name, either_folder, either_tokenizer):
     task = SMALL_TASKS[name]
-    model = task.head(folder, seed=0)
-    batch = collate(task.encode(examples_of(name), tokenizer), padding=tokenizer.pad_token_id)
+    model = task.head(either_folder, seed=0)
+    batch = collate(task.encode(examples_of(name), either_tokenizer), padding=either_tokenizer.pad_token_id)
     labels = batch.gold if batch.soft is None else batch.soft
     if task.labels_are == "word":
         labels = torch.full_like(batch.subwords, -100)
@@ -223,11 +223,11 @@ def test_the_loss_is_that_of_hugging_face(name, folder, tokenizer):
 
 @pytest.mark.slow
 @every_task
-def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
+def test_eight_examples_are_learned_by_heart(task, either_folder, either_tokenizer):
     examples = examples_of(task.name)
-    rows = task.encode(examples, tokenizer)
-    batch = collate(rows, padding=tokenizer.pad_token_id)
-    model = task.head(folder, seed=0)
+    rows = task.encode(examples, either_tokenizer)
+    batch = collate(rows, padding=either_tokenizer.pad_token_id)
+    model = task.head(either_folder, seed=0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     gold = task.gold(examples)
     fields = {"": 0.0}
@@ -236,7 +236,7 @@ def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
         task.loss(model, batch).backward()
         optimizer.step()
         if step % 10 == 9:
-            predicted_text = task.decode(examples, rows, scores_of(task, model, rows, tokenizer))
+            predicted_text = task.decode(examples, rows, scores_of(task, model, rows, either_tokenizer))
             fields = all_measures(task, gold, predicted_text)
             if all(value > 0.9999 for value in fields.values()):
                 return
@@ -245,11 +245,11 @@ def test_eight_examples_are_learned_by_heart(task, folder, tokenizer):
 
 @pytest.mark.each_value
 @every_task
-def test_the_loss_of_a_batch_is_that_of_its_parts(task, folder, tokenizer):
+def test_the_loss_of_a_batch_is_that_of_its_parts(task, either_folder, either_tokenizer):
     """Rows have unequal numbers of labels, and some words' heads are outside their row."""
-    model = task.head(folder, seed=0)
-    rows = task.encode(examples_of(task.name), tokenizer, limit=26, overlap=8)
-    batch = collate(rows, padding=tokenizer.pad_token_id, languages=("en", *("de",) * (len(rows) - 1)))
+    model = task.head(either_folder, seed=0)
+    rows = task.encode(examples_of(task.name), either_tokenizer, limit=26, overlap=8)
+    batch = collate(rows, padding=either_tokenizer.pad_token_id, languages=("en", *("de",) * (len(rows) - 1)))
     parts = batch.parts(3)
     assert sum(part.items for part, _ in parts) == len(rows)
     assert sum(len(part.subwords) for part, _ in parts) == len(batch.subwords)

@@ -144,6 +144,7 @@ def test_an_aggregate_of_tasks_takes_one_test_set_of_each_and_never_mixes_two_of
     }
 
 
+@pytest.mark.draws
 @pytest.mark.slow
 def test_every_path_of_another_end_has_its_own_panel() -> None:
     drawn_figure = figure(
@@ -162,6 +163,7 @@ def test_a_curve_is_divided_by_its_own_end_and_spread_over_its_seeds() -> None:
     assert table.loc[("source", 0.0), "normalised_mean"] == pytest.approx(1.5)
 
 
+@pytest.mark.draws
 @pytest.mark.slow
 def test_planes_through_other_models_are_figures_of_their_own_that_name_their_corners() -> None:
     rows = [*plane(), *plane("few-shot", "translate-train", score=0.1)]

@@ -16,7 +16,7 @@ from isogloss.features.landscapes.point_records import path_sentence
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.opening import write_opening
 from isogloss.reports.page import Page, render, run_table
-from reports.moving_studies import ALPHAS, moving_study
+from moving_studies import ALPHAS, moving_study
 
 pytestmark = pytest.mark.slow
 

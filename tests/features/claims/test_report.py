@@ -30,6 +30,8 @@ from isogloss.reports.tables import Number, Summary, plain_table
 from isogloss.reports.verdicts import Claim
 from made_up_runs import adjust, measure, model, scores, small_study, write, write_plan
 
+pytestmark = pytest.mark.draws  # The study is drawn once, for the test that comes first.
+
 EVIL = "<script>alert('$x$ & _y_')</script>"
 VOID = {"meta", "img", "br", "link", "input", "source"}
 SCORES = Summary(

@@ -221,6 +221,6 @@ def test_runs_of_a_study_are_told_apart_by_method_language_and_seed(study):
 def test_trackers_with_an_extra_are_named_by_it():
     import tomllib
 
-    project = Path(__file__).parents[2] / "pyproject.toml"
+    project = Path(__file__).parents[3] / "pyproject.toml"
     extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(EXTRAS) == TRACKERS.keys() & extras.keys()

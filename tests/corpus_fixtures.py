@@ -1,4 +1,4 @@
-"""Fixtures of the readers' tests: the small native files, and a way to write one and read it."""
+"""Fixtures of tests that read corpora: the small native files, and a way to write one and read it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ from isogloss.data.files import DiskFolder
 from isogloss.features.described_corpora.corpus import DescribedCorpus
 from isogloss.features.described_corpora.descriptions import describe_corpus
 
-FIXTURES = Path(__file__).parent / "fixtures"
+NATIVE = Path(__file__).parent / "data" / "fixtures"
 
 
 @pytest.fixture(scope="session")
-def fixtures() -> DiskFolder:
-    return DiskFolder(FIXTURES)
+def native_files() -> DiskFolder:
+    return DiskFolder(NATIVE)
 
 
 @pytest.fixture
@@ -77,17 +77,17 @@ def parquet(rows: list[dict[str, object]]) -> bytes:
 
 
 @pytest.fixture
-def message(put_files: Callable[..., DiskFolder]) -> Callable[..., str]:
+def reading_error(put_files: Callable[..., DiskFolder]) -> Callable[..., str]:
     """Give the message of the error that reading these files raises."""
 
-    def message(
+    def find_message(
         corpus: Corpus, files: dict[str, str | bytes], language: str = "en", split: str = "train"
     ) -> str:
         with pytest.raises(InputError) as error:
             list(corpus.read(put_files(files), language, split))
         return str(error.value)
 
-    return message
+    return find_message
 
 
 @pytest.fixture

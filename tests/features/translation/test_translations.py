@@ -44,7 +44,7 @@ methods = ["source-only"]
 """
 BUILT_IN = {"name": "built-in"}
 TRAIN = {"bitext": "bitext", "pairs": ["qaa-qab", "qaa-qad"]}
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def test_without_the_table_translations_are_read_from_files_and_ids_say_nothing_of_them(plan):

@@ -17,7 +17,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.features.choosing.source_choice import describe_doubt, trigram_cosine, trigram_counts
 from isogloss.metrics.estimates import mean_std
 
-CHOOSING = Path(__file__).parents[2] / "docs" / "results" / "choosing"
+CHOOSING = Path(__file__).parents[3] / "docs" / "results" / "choosing"
 
 
 def test_trigrams_are_counted_with_the_edges_of_texts():

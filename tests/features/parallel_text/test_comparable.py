@@ -1,9 +1,8 @@
 """BUCC: two sides with ids and a gold file of translations, or one table."""
 
-from pathlib import Path
-
 import pytest
 
+from corpus_fixtures import NATIVE
 from isogloss.data.examples import ComparableText, Translation
 from isogloss.features.built_in_languages import BuiltInLanguages
 from isogloss.features.built_in_languages.corpora import split_translations
@@ -11,8 +10,7 @@ from isogloss.features.parallel_text.comparable import Bucc
 
 PLACE = "bucc2018/de-en/de-en.sample"
 OFFICIAL = {
-    f"{PLACE}.{end}": Path(__file__).with_name("fixtures").joinpath(f"{PLACE}.{end}").read_text("utf-8")
-    for end in ("de", "en", "gold")
+    f"{PLACE}.{end}": NATIVE.joinpath(f"{PLACE}.{end}").read_text("utf-8") for end in ("de", "en", "gold")
 }
 EXPECTED = [
     ("de-000000002 en-000000003", "Es regnet.", "It is raining."),
@@ -27,12 +25,14 @@ def read(folder, language="de-en", split="dev"):
     return [(example.id, example.first, example.second) for example in Bucc().read(folder, language, split)]
 
 
-def test_a_pair_is_found_in_either_order_under_the_same_ids(fixtures):
-    assert read(fixtures, "en-de") == [(name, second, first_part) for name, first_part, second in EXPECTED]
-    turned_names = [
-        (name, second, first_example) for name, first_example, second in read(fixtures, "fr-en", "test")
+def test_a_pair_is_found_in_either_order_under_the_same_ids(native_files):
+    assert read(native_files, "en-de") == [
+        (name, second, first_part) for name, first_part, second in EXPECTED
     ]
-    assert read(fixtures, "en-fr", "test") == turned_names
+    turned_names = [
+        (name, second, first_example) for name, first_example, second in read(native_files, "fr-en", "test")
+    ]
+    assert read(native_files, "en-fr", "test") == turned_names
 
 
 @pytest.mark.parametrize(
@@ -82,30 +82,30 @@ def test_many_to_many_translations_are_a_text_each(put_files):
         ("gold", "de-000000001", "gold:3: 'de-000000001'; expected two ids"),
     ],
 )
-def test_a_broken_line_is_said_with_its_place(message, end, line, messages):
+def test_a_broken_line_is_said_with_its_place(reading_error, end, line, messages):
     name = f"{PLACE}.{end}"
     facts = f"{name[: -len(end)]}{messages}".split(" … ")
-    result = message(Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev")
+    result = reading_error(Bucc(), {**OFFICIAL, name: f"{OFFICIAL[name]}{line}\n"}, "de-en", "dev")
     assert [fact for fact in facts if fact not in result] == []
 
 
-def test_texts_without_gold_are_an_error_that_says_where_it_is(message):
+def test_texts_without_gold_are_an_error_that_says_where_it_is(reading_error):
     files = {name.replace("/de-en/", "/").replace("sample", "test"): text for name, text in OFFICIAL.items()}
     del files["bucc2018/de-en.test.gold"]
-    messages = message(Bucc(), files, "de-en", "test")
+    messages = reading_error(Bucc(), files, "de-en", "test")
     assert "no bucc2018/de-en.test.gold" in messages
     assert "XTREME" in messages
 
 
 @pytest.mark.parametrize(("language", "split"), [("ru-en", "dev"), ("de-en", "train")])
-def test_what_there_is_instead_is_said(message, language, split):
-    messages = message(Bucc(), OFFICIAL, language, split)
+def test_what_there_is_instead_is_said(reading_error, language, split):
+    messages = reading_error(Bucc(), OFFICIAL, language, split)
     assert f"no {split} split of corpus 'bucc2018' for language {language!r}" in messages
     assert ("bucc2018 has dev for: de-en" if language == "ru-en" else "For 'de-en' it has: dev") in messages
 
 
-def test_a_single_language_is_no_pair(message):
-    assert "corpus bucc2018: 'de'" in message(Bucc(), OFFICIAL, "de", "dev")
+def test_a_single_language_is_no_pair(reading_error):
+    assert "corpus bucc2018: 'de'" in reading_error(Bucc(), OFFICIAL, "de", "dev")
 
 
 def test_of_three_translations_one_stays_a_pair_and_two_lose_a_side():

@@ -33,9 +33,9 @@ def examples():
     return examples_of("qa")
 
 
-def test_the_answer_is_the_best_span_of_all_windows(tokenizer, examples):
+def test_the_answer_is_the_best_span_of_all_windows(either_tokenizer, examples):
     generator = torch.Generator().manual_seed(0)
-    rows = QA.encode(examples, tokenizer, limit=20, overlap=6)
+    rows = QA.encode(examples, either_tokenizer, limit=20, overlap=6)
     scores = [torch.randn(len(row.positions), 2, generator=generator) for row in rows]
     sums = {}
     for row, row_scores in zip(rows, scores, strict=True):
@@ -48,17 +48,17 @@ def test_the_answer_is_the_best_span_of_all_windows(tokenizer, examples):
     assert QA.decode(examples, rows, scores) == [max(sums[number])[1] for number in range(len(examples))]
 
 
-def test_a_question_that_is_too_long_is_cut(tokenizer):
+def test_a_question_that_is_too_long_is_cut(either_tokenizer):
     long_question = question("sat", asked="the " * 200)
-    (row,) = QA.encode([long_question], tokenizer)
-    the = tokenizer("the", add_special_tokens=False)["input_ids"][0]
+    (row,) = QA.encode([long_question], either_tokenizer)
+    the = either_tokenizer("the", add_special_tokens=False)["input_ids"][0]
     assert list(row.subwords).count(the) == MAX_QUESTION_SUBWORDS + PASSAGE.split().count("the")
 
 
-def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
-    (whole_row,) = QA.encode([question("sat")], tokenizer)
+def test_rows_are_windows_of_the_passage_behind_the_question(either_tokenizer):
+    (whole_row,) = QA.encode([question("sat")], either_tokenizer)
     for limit, overlap in ((30, 8), (14, 100), (8, 0)):
-        rows = QA.encode([question("sat")], tokenizer, limit=limit, overlap=overlap)
+        rows = QA.encode([question("sat")], either_tokenizer, limit=limit, overlap=overlap)
         assert all(len(row.subwords) <= limit for row in rows)
         spans = {
             (row.characters[2 * place], row.characters[2 * place + 1])
@@ -80,42 +80,42 @@ def test_rows_are_windows_of_the_passage_behind_the_question(tokenizer):
             )
 
 
-def test_an_answer_no_longer_than_the_overlap_is_whole_in_some_window(tokenizer):
+def test_an_answer_no_longer_than_the_overlap_is_whole_in_some_window(either_tokenizer):
     words = PASSAGE.split()
     questions = [question(" ".join(words[i : i + 3]), number=i) for i in range(len(words) - 3)]
     longest = max(
-        len(row) for row in tokenizer([example.answers[0][1] for example in questions])["input_ids"]
+        len(row) for row in either_tokenizer([example.answers[0][1] for example in questions])["input_ids"]
     )
-    rows = QA.encode(questions, tokenizer, limit=4 * longest + 20, overlap=longest)
+    rows = QA.encode(questions, either_tokenizer, limit=4 * longest + 20, overlap=longest)
     inside = {row.example for row in rows if not row.gold[0]}
     assert inside == set(range(len(questions)))
 
 
-def test_the_first_of_several_answers_is_learned(tokenizer):
+def test_the_first_of_several_answers_is_learned(either_tokenizer):
     example = Question(id="1", passage=PASSAGE, question="?", answers=((8, "sat"), (0, "the cat")))
-    (row,) = QA.encode([example], tokenizer)
+    (row,) = QA.encode([example], either_tokenizer)
     assert QA.decode([example], [row], [span_scores(row)]) == ["sat"]
     assert QA.gold([example])[0].texts == ("sat", "the cat")
 
 
-def test_questions_without_answers_and_empty_passages_are_encoded(tokenizer):
+def test_questions_without_answers_and_empty_passages_are_encoded(either_tokenizer):
     questions = [question(), question(passage=" \n"), question(passage="")]
-    rows = QA.encode(questions, tokenizer)
+    rows = QA.encode(questions, either_tokenizer)
     assert [len(row.gold) for row in rows] == [0, 0, 0]
     assert QA.decode(questions, rows, [torch.zeros(len(row.positions), 2) for row in rows])[1:] == ["", ""]
 
 
-def test_an_answer_that_is_not_at_its_offset_is_named(tokenizer):
+def test_an_answer_that_is_not_at_its_offset_is_named(either_tokenizer):
     wrong = Question(id="56be", passage=PASSAGE, question="?", answers=((5, "sat"),))
     with pytest.raises(DataError, match=r"question '56be': .*'sat'.*5"):
-        QA.encode([wrong], tokenizer)
+        QA.encode([wrong], either_tokenizer)
 
 
-def test_rows_without_room_are_refused(tokenizer):
+def test_rows_without_room_are_refused(either_tokenizer):
     with pytest.raises(ValueError, match="least"):
-        QA.encode([question("sat")], tokenizer, limit=4)
+        QA.encode([question("sat")], either_tokenizer, limit=4)
     with pytest.raises(ValueError, match="overlap by -1"):
-        QA.encode([question("sat")], tokenizer, overlap=-1)
+        QA.encode([question("sat")], either_tokenizer, overlap=-1)
 
 
 @given(st.data())
@@ -132,22 +132,22 @@ def test_the_best_span_is_that_of_all_spans(data):
     assert best_span(np.array(start), np.array(end), longest=longest) == expected
 
 
-def test_scores_that_are_no_numbers_end_in_some_answer(tokenizer):
-    (row,) = QA.encode([question("sat")], tokenizer)
+def test_scores_that_are_no_numbers_end_in_some_answer(either_tokenizer):
+    (row,) = QA.encode([question("sat")], either_tokenizer)
     (answer,) = QA.decode([question("sat")], [row], [torch.full((len(row.positions), 2), float("nan"))])
     assert answer in PASSAGE
 
 
-def test_rows_are_small(tokenizer):
+def test_rows_are_small(either_tokenizer):
     passage = " ".join([PASSAGE] * 12)
-    (row,) = QA.encode([question("sat", passage=passage)], tokenizer, limit=1000)
+    (row,) = QA.encode([question("sat", passage=passage)], either_tokenizer, limit=1000)
     bytes_each = sum(map(getsizeof, (row.subwords, row.positions, row.characters, row.gold))) / len(
         row.subwords
     )
     assert bytes_each < 24  # a tuple of numbers takes 36 a subword, once
 
 
-def test_mlqas_languages_are_scored_by_its_own_rules(tokenizer):
+def test_mlqas_languages_are_scored_by_its_own_rules(either_tokenizer):
     german = replace(question("the mat"), language="de")
     assert all_measures(QA, QA.gold([german]), ["Das the mat"]) == {"f1": 1.0, "em": 1.0}
     assert QA.score(QA.gold([question("the mat")]), ["Das the mat"]) == pytest.approx(2 / 3)
@@ -210,11 +210,11 @@ def test_gold_answers_come_back_from_mberts_subwords(real_data, corpus, split, l
 
 
 def test_the_loss_is_the_mean_over_rows_of_start_and_end_among_the_rows_positions(
-    folder, tokenizer, examples
+    either_folder, either_tokenizer, examples
 ):
-    model = QA.head(folder, seed=0)
-    rows = QA.encode(examples, tokenizer, limit=26, overlap=6)
-    batch = collate(rows, padding=tokenizer.pad_token_id)
+    model = QA.head(either_folder, seed=0)
+    rows = QA.encode(examples, either_tokenizer, limit=26, overlap=6)
+    batch = collate(rows, padding=either_tokenizer.pad_token_id)
     with torch.no_grad():
         scores = QA.scores(model, batch).split([len(row.positions) for row in rows])
         expected = [

@@ -46,10 +46,10 @@ def test_an_answer_beside_its_offset_is_found_again_and_told_of(put_files, passa
 
 
 @pytest.mark.parametrize(("passage", "start"), [("b a b", 2), ("b b b", 40), ("x b b b b", 5)])
-def test_an_answer_that_may_be_meant_in_two_places_is_refused(message, passage, start):
+def test_an_answer_that_may_be_meant_in_two_places_is_refused(reading_error, passage, start):
     content = document(answers=[{"text": "b", "answer_start": start}])
     get_paragraph(content)["context"] = passage
-    messages = message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
+    messages = reading_error(SQUAD, {"squad/train-v1.1.json": json.dumps(content)})
     assert "(question 1): answer 'b' at" in messages
     assert f" {passage.count('b')} times, " in messages
 
@@ -104,16 +104,16 @@ def document(**change):
         ('{"data": ' + "9" * 5000 + "}", "(Exceeds the limit"),
     ],
 )
-def test_broken_file_names_the_place(message, content, messages):
+def test_broken_file_names_the_place(reading_error, content, messages):
     text = content if isinstance(content, str) else json.dumps(content)
-    assert messages in message(SQUAD, {"squad/train-v1.1.json": text})
+    assert messages in reading_error(SQUAD, {"squad/train-v1.1.json": text})
 
 
 @pytest.mark.parametrize(
     ("content", "place"), [({"data": []}, "train-v1.1.json:1:"), (document(id="2"), "question 2:")]
 )
-def test_a_file_without_questions_and_an_id_that_is_there_twice_are_named(message, content, place):
-    check_wording(message(SQUAD, {"squad/train-v1.1.json": json.dumps(content)}), place)
+def test_a_file_without_questions_and_an_id_that_is_there_twice_are_named(reading_error, content, place):
+    check_wording(reading_error(SQUAD, {"squad/train-v1.1.json": json.dumps(content)}), place)
 
 
 def test_articles_and_paragraphs_are_written_back_as_they_stood(put_files):

@@ -9,7 +9,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.features.result_formats.exchange import write_results
 from made_up_rows import make_measurements, score
 
-SCHEMA = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "every_eval_ever-0.3.0.json"
+SCHEMA = Path(__file__).parents[4] / "shared" / "data" / "schemas" / "every_eval_ever-0.3.0.json"
 
 BUILT_IN = [score(0.75, language="qad", corpus="xnli", task="nli", seed=seed) for seed in (0, 1)]
 REAL = [

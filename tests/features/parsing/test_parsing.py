@@ -33,15 +33,18 @@ treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
 
 
 @given(treebanks, st.integers(6, 60), st.integers(1, 12))
-def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, examples, limit, words):
-    rows = replace(PARSING, words=words).encode(examples, tokenizer, limit=limit)
+def test_a_row_holds_the_first_words_that_fit_and_their_heads(either_tokenizer, examples, limit, words):
+    rows = replace(PARSING, words=words).encode(examples, either_tokenizer, limit=limit)
     assert [row.example for row in rows] == [n for n, sentence in enumerate(examples) if sentence.words]
     for row in rows:
         example = examples[row.example]
         count = len(row.words)
-        (whole_encoding,) = UPOS.encode([example], tokenizer, limit=10_000, overlap=0)
+        (whole_encoding,) = UPOS.encode([example], either_tokenizer, limit=10_000, overlap=0)
         assert row.subwords[:-1] == whole_encoding.subwords[: len(row.subwords) - 1]
-        assert (row.subwords[0], row.subwords[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
+        assert (row.subwords[0], row.subwords[-1]) == (
+            either_tokenizer.cls_token_id,
+            either_tokenizer.sep_token_id,
+        )
         assert list(row.words) == list(range(count))
         assert row.positions == whole_encoding.positions[:count]
         assert row.positions[-1] < len(row.subwords) - 1
@@ -52,19 +55,19 @@ def test_a_row_holds_the_first_words_that_fit_and_their_heads(tokenizer, example
         assert row.heads == tuple(h if h <= count else -1 for h in example.heads[:count])
 
 
-def test_sentences_without_trees_have_rows_without_labels(tokenizer):
+def test_sentences_without_trees_have_rows_without_labels(either_tokenizer):
     for example in (make_tagged(["a", "cat"], ["DET", "NOUN"]), make_parsed(["a", "cat"])):
-        (row,) = PARSING.encode([example], tokenizer)
+        (row,) = PARSING.encode([example], either_tokenizer)
         assert (row.gold, row.heads, list(row.words)) == ((), (), [0, 1])
         assert PARSING.gold([example]) == [Tree((), ())]
-    assert PARSING.encode([make_parsed([])], tokenizer) == []
+    assert PARSING.encode([make_parsed([])], either_tokenizer) == []
 
 
-def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
+def test_subtypes_are_dropped_unless_the_inventory_has_them(either_tokenizer):
     example = make_parsed(["my", "cat"], [2, 0], ["nmod:poss", "root"])
     finer = Parsing(name="finer", labels=("nmod", "nmod:poss", "root"))
     for task, expected in ((PARSING, "nmod"), (finer, "nmod:poss")):
-        (row,) = task.encode([example], tokenizer)
+        (row,) = task.encode([example], either_tokenizer)
         assert task.labels[row.gold[0]] == expected
 
 
@@ -79,36 +82,36 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
         ("nsubjpass", "version 2 has 'nsubj:pass'"),
     ],
 )
-def test_relations_outside_the_inventory_are_named(tokenizer, relation, message):
+def test_relations_outside_the_inventory_are_named(either_tokenizer, relation, message):
     with pytest.raises(DataError) as error:
-        PARSING.encode([make_parsed(["a", "b"], [0, 1], ["root", relation], number=7)], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], [0, 1], ["root", relation], number=7)], either_tokenizer)
     assert str(error.value).startswith("example 's7', word 2: ")
     assert message in str(error.value)
 
 
-def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer):
+def test_a_relation_outside_the_inventory_is_named_with_file_and_line(either_tokenizer):
     lines = ["# text = a b", "1-2\tab" + "\t_" * 8, "1\ta\t_\tX\t_\t_\t0\troot\t_\t_"]
     wrong = "2\tb\t_\tX\t_\t_\t1\tnusbj\t_\t_"
     text = [*lines[2:], "", *lines, wrong, ""]
     file = File("en.conllu", lambda: iter(text), str)
     with pytest.raises(DataError, match=r"^en\.conllu:6: .*parsing.*'nusbj'"):
-        PARSING.encode(list(read_conllu(file)), tokenizer)
+        PARSING.encode(list(read_conllu(file)), either_tokenizer)
 
 
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
-def test_heads_that_are_no_tree_are_named(tokenizer, heads):
+def test_heads_that_are_no_tree_are_named(either_tokenizer, heads):
     with pytest.raises(DataError, match=rf"example 's0': the heads {re.escape(str(list(heads)))} .*tree"):
-        PARSING.encode([make_parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], heads, ["root", "dep"])], either_tokenizer)
 
 
-def test_a_tree_of_another_length_is_named(tokenizer):
+def test_a_tree_of_another_length_is_named(either_tokenizer):
     with pytest.raises(DataError, match=r"example 's0': .*1 heads, 2.*0.*2"):
-        PARSING.encode([make_parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
+        PARSING.encode([make_parsed(["a", "b"], [0], ["root", "dep"])], either_tokenizer)
 
 
-def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(tokenizer):
+def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(either_tokenizer):
     with pytest.raises(ValueError, match=r"rows of 2 subwords .* at least 3"):
-        PARSING.encode([make_parsed(["a"])], tokenizer, limit=2)
+        PARSING.encode([make_parsed(["a"])], either_tokenizer, limit=2)
     with pytest.raises(ConfigError, match=r"x: .*'root'"):
         Parsing(name="x", labels=("dep",))
 
@@ -116,10 +119,10 @@ def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(tok
 # Decoding
 
 
-def test_words_that_were_cut_off_hang_on_the_word_before(tokenizer):
+def test_words_that_were_cut_off_hang_on_the_word_before(either_tokenizer):
     examples = [random_parsed(9)]
     task = replace(PARSING, words=4)
-    rows = task.encode(examples, tokenizer)
+    rows = task.encode(examples, either_tokenizer)
     (tree,) = task.decode(examples, rows, [torch.zeros(4, 5, 2)])
     assert tree.heads[4:] == (4, 5, 6, 7, 8)
     assert tree.relations[4:] == ("dep",) * 5
@@ -135,13 +138,15 @@ def examples():
 
 
 @pytest.fixture(scope="module")
-def batch(tokenizer, examples):
-    return collate(PARSING.encode(examples, tokenizer, limit=500), padding=tokenizer.pad_token_id)
+def batch(either_tokenizer, examples):
+    return collate(
+        PARSING.encode(examples, either_tokenizer, limit=500), padding=either_tokenizer.pad_token_id
+    )
 
 
 @pytest.fixture(scope="module")
-def model(folder):
-    return SMALL.head(folder, seed=0)
+def model(either_folder):
+    return SMALL.head(either_folder, seed=0)
 
 
 def test_only_the_root_and_other_words_of_the_row_can_be_heads(model, batch, examples):
@@ -158,11 +163,11 @@ def test_only_the_root_and_other_words_of_the_row_can_be_heads(model, batch, exa
         assert all(word[0] == "root" and "root" not in word[1:] for word in names)
 
 
-def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokenizer, examples):
+def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, either_tokenizer, examples):
     terms = []
     with torch.no_grad():
         for example in examples:
-            (row,) = SMALL.encode([example], tokenizer)
+            (row,) = SMALL.encode([example], either_tokenizer)
             states = model.base_model(torch.tensor([row.subwords])).last_hidden_state[0, list(row.positions)]
             arcs = model.head.arcs(states[None])[0]
             relations = model.head.relations(states[None])[0]
@@ -174,12 +179,12 @@ def test_loss_is_that_of_each_word_alone_root_arcs_included(model, batch, tokeni
         torch.testing.assert_close(SMALL.loss(model, batch), torch.stack(terms).mean())
 
 
-def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
+def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, either_tokenizer):
     example = make_parsed(["the", "cat", "Anna", "slowly"], [4, 1, 2, 0], ["det", "obj", "iobj", "root"])
-    (whole_encoding,) = with_fields(SMALL, words=3).encode([example], tokenizer)
+    (whole_encoding,) = with_fields(SMALL, words=3).encode([example], either_tokenizer)
     assert whole_encoding.heads == (-1, 1, 2)
     other_item = replace(whole_encoding, gold=(SMALL.labels.index("xcomp"), *whole_encoding.gold[1:]))
-    pad = tokenizer.pad_token_id
+    pad = either_tokenizer.pad_token_id
     with torch.no_grad():
         loss = SMALL.loss(model, collate([whole_encoding], padding=pad))
         assert torch.equal(loss, SMALL.loss(model, collate([other_item], padding=pad)))
@@ -188,21 +193,21 @@ def test_words_whose_head_was_cut_off_add_nothing_to_the_loss(model, tokenizer):
     assert nothing == 0
 
 
-def test_a_saved_model_scores_the_same_to_the_bit(model, batch, tokenizer, tmp_path):
-    save_model(model, tokenizer, tmp_path / "model")
+def test_a_saved_model_scores_the_same_to_the_bit(model, batch, either_tokenizer, tmp_path):
+    save_model(model, either_tokenizer, tmp_path / "model")
     back = SMALL.head(tmp_path / "model", seed=9)
     with torch.no_grad():
         assert torch.equal(SMALL.scores(back, batch), SMALL.scores(model, batch))
 
 
-def test_the_head_has_the_papers_sizes(folder):
-    model = PARSING.head(folder, seed=1)
+def test_the_head_has_the_papers_sizes(either_folder):
+    model = PARSING.head(either_folder, seed=1)
     assert (model.head.arc.shape, model.head.relation.shape) == ((513, 512), (37, 129, 129))
     assert {part.p for part in model.head.modules() if isinstance(part, torch.nn.Dropout)} == {0.33}
 
 
-def test_bfloat16_gives_nearly_the_same_scores_and_finite_gradients(folder, batch):
-    model = SMALL.head(folder, seed=0)
+def test_bfloat16_gives_nearly_the_same_scores_and_finite_gradients(either_folder, batch):
+    model = SMALL.head(either_folder, seed=0)
     with torch.no_grad():
         full_scores = SMALL.scores(model, batch)[..., 0]
     with torch.autocast("cpu", torch.bfloat16):
@@ -217,8 +222,8 @@ def test_bfloat16_gives_nearly_the_same_scores_and_finite_gradients(folder, batc
     assert all(torch.isfinite(grad).all() and grad.any() for grad in grads)
 
 
-def test_quick_dropout_finds_the_heads_dropout(folder, batch):
-    model = SMALL.head(folder, seed=0).train()
+def test_quick_dropout_finds_the_heads_dropout(either_folder, batch):
+    model = SMALL.head(either_folder, seed=0).train()
     with quick_dropout(model) as names:
         assert sum(name.startswith("head.") for name in names) == 4
         losses = {SMALL.loss(model, batch).item() for _ in range(3)}
@@ -262,19 +267,19 @@ def test_the_baseline_is_the_better_chain_of_the_training_trees():
 # Evaluation
 
 
-def test_scored_rows_are_whole_whatever_the_limit_of_training(folder, tokenizer):
+def test_scored_rows_are_whole_whatever_the_limit_of_training(either_folder, either_tokenizer):
     long_random_parsed = replace(
         random_parsed(120), words=("casings",) * 120
     )  # Longer than the encoder takes.
     examples = [*(random_parsed(size, number=size) for size in (3, 40)), long_random_parsed]
-    model = SMALL.head(folder, seed=0)
+    model = SMALL.head(either_folder, seed=0)
     optimization = with_fields(Optimization(), limit=12, overlap=2, precision="float32")
-    record = evaluation(SMALL, examples, tokenizer, optimization)
+    record = evaluation(SMALL, examples, either_tokenizer, optimization)
     assert [len(row.words) for row in record.rows[:2]] == [3, 40]
     assert len(record.rows[2].words) < 120
-    assert max(len(row.subwords) for row in record.rows) == tokenizer.model_max_length == 160
+    assert max(len(row.subwords) for row in record.rows) == either_tokenizer.model_max_length == 160
     trees = record.predict(model)
     assert [len(tree.heads) for tree in trees] == [3, 40, 120]
     assert all(is_tree(tree.heads) for tree in trees)
-    tagged_evaluation = evaluation(UPOS, examples, tokenizer, Optimization(limit=12, overlap=2))
+    tagged_evaluation = evaluation(UPOS, examples, either_tokenizer, Optimization(limit=12, overlap=2))
     assert max(len(row.subwords) for row in tagged_evaluation.rows) <= 12

@@ -53,18 +53,18 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put_files, s
     assert [example.words for example in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
-def test_splits_part_the_verses(fixtures):
-    verses = {split: [v.id for v in Bible().read(fixtures, "en", split)] for split in SPLITS}
+def test_splits_part_the_verses(native_files):
+    verses = {split: [v.id for v in Bible().read(native_files, "en", split)] for split in SPLITS}
     everything = [f"GEN 1:{i}" for i in range(1, 81)]
     assert sorted(chain.from_iterable(verses.values())) == sorted(everything)
     assert len(verses["train"]) > 60
     assert verses["dev"] and verses["test"]
 
 
-def test_held_out_verses_are_the_same_in_every_language_and_in_bitext(fixtures):
-    test = {line.id for line in Bible().read(fixtures, "en", "test")}
-    assert {line.id for line in Bible().read(fixtures, "fr", "test")} == test
-    assert {pair.id for pair in Bitext(collection="bible").read(fixtures, "en-fr", "test")} == test
+def test_held_out_verses_are_the_same_in_every_language_and_in_bitext(native_files):
+    test = {line.id for line in Bible().read(native_files, "en", "test")}
+    assert {line.id for line in Bible().read(native_files, "fr", "test")} == test
+    assert {pair.id for pair in Bitext(collection="bible").read(native_files, "en-fr", "test")} == test
 
 
 def test_verse_split_is_what_it_always_was():
@@ -78,8 +78,8 @@ def test_verse_split_is_what_it_always_was():
     assert verse_split("GEN 1:1") == "train"
 
 
-def test_verses_a_language_does_not_have_are_left_out(fixtures):
-    read = [int(v.id.partition(":")[2]) for split in SPLITS for v in Bible().read(fixtures, "sw", split)]
+def test_verses_a_language_does_not_have_are_left_out(native_files):
+    read = [int(v.id.partition(":")[2]) for split in SPLITS for v in Bible().read(native_files, "sw", split)]
     assert sorted(read) == list(range(2, 81, 2))
 
 
@@ -137,8 +137,8 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     ],
     ids=lambda value: str(getattr(value, "name", value)),
 )
-def test_what_is_broken_is_named_with_its_line(message, corpus, file, line, messages):
+def test_what_is_broken_is_named_with_its_line(reading_error, corpus, file, line, messages):
     text_before = "verse\ten\tfr\nGEN 1:1\ta\tb\n" if file.startswith("bible") else "\n\n"
-    text = message(corpus, {file: f"{text_before}{line}\n"})
+    text = reading_error(corpus, {file: f"{text_before}{line}\n"})
     assert f"{file}:3: " in text
     assert messages in text

@@ -14,7 +14,7 @@ from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.features.described_corpora.contents import inspect_splits
 from says import says
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 def pair(name, first_text, second, label):
