@@ -60,6 +60,31 @@ STUDIES = {
         command="isogloss quickstart",
         corpora={"upos": "ud"},
     ),
+    "lottery": Study(
+        folder="real_weights/lottery",
+        title="Does adjusting the encoder end the seed lottery of a decoder?",
+        command="isogloss run docs/results/real_weights/lottery/recipe.toml --data DIR --threads 1 --jobs 1",
+        corpora={"upos": "ud"},
+        labels={"f5317f25d8b7": "causal"}
+        | dict.fromkeys(
+            (
+                *("b27d6f3a6ef9", "4dd00725709a", "9b43037a96ac", "bf3d9bcbb945"),
+                *("0fda3e8d11bc", "f6512987db78", "54f0ea7319e1", "581c28213ef7"),
+            ),
+            "adjusted",
+        )
+        | dict.fromkeys(
+            (
+                *("3dd03cafd908", "c5e8804c13b9", "1c1486e51b44", "738e02f9f6dd"),
+                *("c1ef214160c4", "b8ed07c6427d", "4df662006a87", "398ce17d6ad8"),
+            ),
+            "shuffled",
+        ),
+        methods={
+            "source-only": ["d4f8ac5586c2", "98dfeb1343d2", "601908f0a277"],
+            "source-only, 3 epochs": ["a9113870d2ba"],
+        },
+    ),
     "seeds": Study(
         folder="real_weights/pos",
         title="How reliably does a decoder transfer POS tagging from English?",

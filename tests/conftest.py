@@ -118,7 +118,7 @@ def _skip_drawing(figure: Figure, layout: FigureLayout, *formats: str) -> dict[s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Draw the figures of reports only in tests that look at them, because it takes longest."""
+    """Draw the figures of reports only in tests marked so, because drawing takes longest."""
     Figure.drawn = DRAWN if item.get_closest_marker("draws") else _skip_drawing
 
 

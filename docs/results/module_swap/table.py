@@ -7,14 +7,12 @@ target score in points over all targets and seeds, with a 95 % interval in which
 
 import sys
 from collections.abc import Mapping
-from math import sqrt
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from isogloss.metrics.estimates import t_quantile
+from isogloss.metrics.estimates import two_way_estimate
 
 HERE = Path(__file__).parent
 KEYS = ["task", "target", "seed", "end", "changed", "part", "change", "language"]
@@ -54,34 +52,10 @@ def estimate(values: pd.Series) -> tuple[int, float, float, float]:
     """Return count and mean over targets and seeds, and the mean's 95 % interval if both are samples.
 
     Where a pair is missing, its seed is not used.
-
-    The variance of the mean of a crossed design with both random: (MS_seed + MS_target − MS_rest) / n, at
-    least each of the first two without the others, with Satterthwaite's degrees of freedom.
     """
-    frame = pd.DataFrame(values.unstack("seed"))
-    frame = frame.dropna(axis=1)
-    grid: npt.NDArray[np.float64] = frame.to_numpy(dtype=np.float64)
-    targets, seeds = grid.shape
-    mean = float(grid.mean())
-    if min(grid.shape) < 2:
-        return grid.size, mean, np.nan, np.nan
-    by_target = grid.mean(axis=1, keepdims=True)
-    by_seed = grid.mean(axis=0, keepdims=True)
-    squares = {
-        "target": float(seeds * ((by_target - mean) ** 2).sum() / (targets - 1)),
-        "seed": float(targets * ((by_seed - mean) ** 2).sum() / (seeds - 1)),
-    }
-    residual = float(((grid - by_target - by_seed + mean) ** 2).sum() / ((targets - 1) * (seeds - 1)))
-    total = max(squares["target"] + squares["seed"] - residual, squares["target"], squares["seed"])
-    if total == 0:
-        return grid.size, mean, mean, mean
-    freedom = total**2 / (
-        squares["target"] ** 2 / (targets - 1)
-        + squares["seed"] ** 2 / (seeds - 1)
-        + residual**2 / ((targets - 1) * (seeds - 1))
-    )
-    margin = t_quantile(0.975, max(1.0, freedom)) * sqrt(total / grid.size)
-    return grid.size, mean, mean - margin, mean + margin
+    grid = pd.DataFrame(values.unstack("seed")).dropna(axis=1).to_numpy(dtype=np.float64)
+    result = two_way_estimate(grid)
+    return grid.size, result.mean, result.low, result.high
 
 
 def read_changes() -> pd.DataFrame:
