@@ -172,6 +172,7 @@ def test_one_size_of_bitext_makes_no_curve_and_a_size_of_all_is_what_was_read() 
     }
 
 
+@pytest.mark.draws
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_thousand_runs_are_drawn_as_averages_in_a_figure_of_few_panels() -> None:

@@ -126,6 +126,7 @@ def test_names_of_parts_and_modules_are_accepted(part):
     assert ModuleSwap(parts=(part,)).parts == (part,)
 
 
+@pytest.mark.draws
 @pytest.mark.slow
 def test_a_recipe_swaps_parts_and_its_report_shows_them(tmp_path):
     path = tmp_path / "recipe.toml"
