@@ -46,6 +46,27 @@ def test_heads_begin_the_same_for_one_seed_whatever_the_languages(make_setting, 
     assert not equal(item[0], third[0])
 
 
+def test_a_seed_of_the_head_draws_the_head_and_nothing_else(make_setting, monkeypatch):
+    plain, of_two = (first_heads(make_setting(seed=seed), ("en",), monkeypatch) for seed in (1, 2))
+    (head, encoder) = first_heads(make_setting(seed=1, head_seed=2), ("en",), monkeypatch)
+    assert equal(head, of_two[0])
+    assert not equal(head, plain[0])
+    assert equal(encoder, plain[1])
+    same, again = (
+        fine_tune(make_setting(seed=1, folder=make_setting().folder / name, **options), on("en"))
+        for name, options in {"same": {}, "again": {"head_seed": 1}}.items()
+    )
+    assert equal(weights(same.model), weights(again.model))
+
+
+def test_runs_with_one_seed_of_the_head_differ_in_order_and_dropout(make_setting, monkeypatch):
+    first, second = (
+        make_setting(seed=seed, head_seed=0, folder=make_setting().folder / str(seed)) for seed in (1, 2)
+    )
+    assert equal(*(first_heads(setting, ("en",), monkeypatch)[0] for setting in (first, second)))
+    assert not equal(*(weights(fine_tune(setting, on("en")).model) for setting in (first, second)))
+
+
 def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):
     calls = []
 

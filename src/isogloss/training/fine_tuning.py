@@ -267,7 +267,8 @@ def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineT
     updates = with_fields(updates, precision=precision_of(updates.precision, checkpoints))
     setting = replace(setting, optimization=replace(optimization, updates=updates))
     tokenizer = load_tokenizer(setting.start)
-    model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
+    head_seed = derive(setting.head_seed, "head")
+    model = setting.task.head(setting.start, seed=head_seed, attention=fastest_attention())
     check_languages(model, (*data_read.train, *data_read.dev))
     train = {language: setting.train(language) for language in data_read.train}
     parameters = sum(weight.numel() for weight in model.parameters())

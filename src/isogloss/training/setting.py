@@ -264,6 +264,12 @@ class Setting(RunSetting):
     further: tuple[FurtherTask, ...] = ()
     """The tasks that the method or its auxiliary loss learns in addition, if any."""
 
+    @property
+    def head_seed(self) -> int:
+        """The seed of new heads."""
+        seed = self.optimization.head_seed
+        return self.seed if seed is None else seed
+
 
 class DataReader(Named, Protocol):
     """A method or a loss that reads data. Its fields are its hyper-parameters."""

@@ -174,7 +174,7 @@ def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
     """Return a model of a further task that shares the encoder of ``model``, except the pooler."""
     from isogloss.encoders.computation import fastest_attention
 
-    seed = derive(setting.seed, "head", task.name)
+    seed = derive(setting.head_seed, "head", task.name)
     further_model = task.head(setting.start, seed=seed, attention=fastest_attention())
     encoder = copy(model.base_model)
     encoder._modules = {**encoder._modules}
