@@ -130,7 +130,22 @@ def test_chunks_are_those_of_seqeval(tags):
     expected = [
         Span(kind, first_item, last_value + 1) for kind, first_item, last_value in quiet(get_entities, tags)
     ]
-    assert list(chunks(tags)) == expected
+    assert chunks(tags) == expected
+
+
+@given(corpora(ANYTHING))
+def test_each_chunk_counts_in_the_sentence_that_it_ends_in(corpus):
+    contributions = chunk_contributions(*corpus)
+    gold, guessed = (set(chunks(side)) for side in corpus)
+    stop = 0
+    for index, tags in enumerate(corpus[0]):
+        start, stop = stop, stop + len(tags) + 1
+        right, of_gold, of_guessed = (
+            len([chunk for chunk in group if start < chunk.stop <= stop])
+            for group in (gold & guessed, gold, guessed)
+        )
+        assert contributions.part[index] == 2 * right
+        assert contributions.whole[index] == of_gold + of_guessed
 
 
 @given(sentences(HYPHENED))

@@ -16,16 +16,16 @@ be invalid; as in the CoNLL-2000 scorer, an I- tag that continues no span begins
   words. Here gold and predicted words are the same, because the words are given.
 """
 
-from bisect import bisect_right
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.rows.models import ByMeasure, Contributions
-from isogloss.core.tag_schemes import OUTSIDE, Span, find_spans, find_spans_of_marks
+from isogloss.core.tag_schemes import OUTSIDE, Span, find_spans
 from isogloss.metrics.ranks import normalized_influences
 
 Tags = Sequence[Sequence[str]]
@@ -155,13 +155,18 @@ def chunk_contributions(gold: Tags, predictions: Tags) -> Contributions:
     sentence it ends in: seqeval lets a few begin in the one before.
     """
     _check(gold, predictions)
-    ends = list(accumulate(len(tags) + 1 for tags in gold))
-    counts = [[0, 0] for _ in gold]
-    gold_chunks, predicted_chunks = set(chunks(gold)), set(chunks(predictions))
-    for column, group in ((0, gold_chunks & predicted_chunks), (1, gold_chunks), (1, predicted_chunks)):
-        for chunk in group:
-            counts[bisect_right(ends, chunk.stop - 1)][column] += 1
-    return _f1_parts((right, both_sides) for right, both_sides in counts)
+    sentence = np.repeat(np.arange(len(gold)), [len(tags) + 1 for tags in gold])
+    types = dict[str, int]()
+    first, second = _chunks(gold, types), _chunks(predictions, types)
+    same = first.ends & second.ends & (first.begin == second.begin) & (first.type == second.type)
+    right, of_gold, of_predictions = (
+        np.bincount(sentence[places], minlength=len(gold)).tolist()
+        for places in (same, first.ends, second.ends)
+    )
+    return _f1_parts(
+        (number, expected + guessed)
+        for number, expected, guessed in zip(right, of_gold, of_predictions, strict=True)
+    )
 
 
 def repair(tags: Sequence[str]) -> tuple[str, ...]:
@@ -184,10 +189,50 @@ def spans(tags: Sequence[str]) -> list[Span]:
     return find_spans(tags)
 
 
-def chunks(sentences: Tags) -> Iterator[Span]:
+def chunks(sentences: Tags) -> list[Span]:
     """List the chunks that seqeval sees in sentences joined by O. Two chunks may begin at the same word."""
-    tags = (tag for sentence in sentences for tag in (*sentence, OUTSIDE))
-    return find_spans_of_marks((tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_") for tag in tags)
+    types = dict[str, int]()
+    found = _chunks(sentences, types)
+    names = list(types)
+    return [
+        Span(names[found.type[word]], int(found.begin[word]), int(word) + 1)
+        for word in np.flatnonzero(found.ends)
+    ]
+
+
+class _Chunks(NamedTuple):
+    """The chunks that seqeval sees in joined sentences, at their last words."""
+
+    ends: npt.NDArray[np.bool_]
+    """Whether a chunk ends here. Two may begin at the same word, but no two end there."""
+    begin: npt.NDArray[np.intp]
+    type: npt.NDArray[np.intp]
+
+
+def _chunks(sentences: Tags, types: dict[str, int]) -> _Chunks:
+    """Find the chunks of sentences joined by O, by the rules of ``find_spans_of_marks``.
+
+    ``types`` numbers the types of chunks, and receives new ones.
+    """
+    marks = dict[str, tuple[int, int]]()
+    for tag in {OUTSIDE}.union(*sentences):
+        type_name = tag[1:].split("-", maxsplit=1)[-1] or "_"
+        marks[tag] = ord(tag[0]), types.setdefault(type_name, len(types))
+    joined = [marks[tag] for sentence in sentences for tag in (*sentence, OUTSIDE)]
+    letters, kinds = np.array(joined, dtype=np.intp).reshape(-1, 2).T
+    last_letters = np.concatenate(([ord(OUTSIDE)], letters))[:-1]
+    changes = kinds != np.concatenate(([-1], kinds))[:-1]
+    ends = _is_any(last_letters, "ES") | (_is_any(last_letters, "BI") & _is_any(letters, "BSO"))
+    ends |= ~_is_any(last_letters, "O.") & changes
+    begins = _is_any(letters, "BS") | (_is_any(last_letters, "ESO") & _is_any(letters, "EI"))
+    begins |= ~_is_any(letters, "O.") & changes
+    begin = np.maximum.accumulate(np.where(begins, np.arange(len(letters)), 0))
+    return _Chunks(np.append(ends, values=False)[1:], begin, kinds)
+
+
+def _is_any(letters: npt.NDArray[np.intp], of_these: str) -> npt.NDArray[np.bool_]:
+    """Return which letters are any of these."""
+    return np.isin(letters, [ord(letter) for letter in of_these])
 
 
 def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
