@@ -1,9 +1,9 @@
 """Write the tests of the plan: `python docs/results/real_weights/lottery/table.py`.
 
-arms.csv has the accuracy of each arm in each language, over seeds, in percent. tests.csv compares each arm
-with the original encoder: the difference of the means in points, Welch's interval and test, by language with
-Holm's correction, and the ratio of the standard deviations with a permutation test of the absolute deviations
-from the arms' medians (Brown & Forsythe), over all ways to divide the seeds.
+arms.csv has the accuracy of each arm in each task and language, over seeds, in percent. tests.csv compares
+each arm with the original encoder: the difference of the means in points, Welch's interval and test, by
+language with Holm's correction, and the ratio of the standard deviations with a permutation test of the
+absolute deviations from the arms' medians (Brown & Forsythe), over all ways to divide the seeds.
 """
 
 from itertools import combinations
@@ -21,9 +21,8 @@ MEAN = "mean of four targets"
 ORIGINAL = "original"
 
 
-def read_scores() -> pd.DataFrame:
+def scores_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy in percent by arm and seed, with a column for each language."""
-    rows = pd.read_csv(HERE / "rows.csv")
     arms = rows["encoder"].replace("causal", ORIGINAL)
     arms = arms.mask(rows["method"].str.contains("3 epochs"), "three epochs")
     scores = 100 * rows.assign(arm=arms).pivot(index=["arm", "seed"], columns="language", values="score")
@@ -64,13 +63,18 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
 
 def main() -> None:
     """Write both tables."""
-    scores = read_scores()
-    long = scores.reset_index().melt(["arm", "seed"], var_name="language")
-    arms = long.groupby(["arm", "language"])["value"].agg(["size", "mean", "std", "min", "max"])
-    arms = arms.rename(columns={"size": "seeds"})
+    rows = pd.read_csv(HERE / "rows.csv")
+    arms_of_tasks, tests_of_tasks = {}, {}
+    for task in rows["task"].unique():
+        scores = scores_of(rows[rows["task"] == task])
+        long = scores.reset_index().melt(["arm", "seed"], var_name="language")
+        arms = long.groupby(["arm", "language"])["value"].agg(["size", "mean", "std", "min", "max"])
+        arms_of_tasks[task] = arms.rename(columns={"size": "seeds"})
+        others = [arm for arm in scores.index.unique("arm") if arm != ORIGINAL]
+        tests_of_tasks[task] = pd.concat([compare_with_original(scores, arm) for arm in others])
+    arms = pd.concat(arms_of_tasks, names=["task"])
     arms.round(4).to_csv(HERE / "arms.csv")
-    others = [arm for arm in scores.index.unique("arm") if arm != ORIGINAL]
-    tests = pd.concat([compare_with_original(scores, arm) for arm in others])
+    tests = pd.concat(tests_of_tasks, names=["task"]).droplevel(1).reset_index()
     tests.round(6).to_csv(HERE / "tests.csv", index=False)
     print(arms.round(1).to_string(), tests.round(4).to_string(index=False), sep="\n\n")
 
