@@ -91,13 +91,13 @@ def reading_error(put_files: Callable[..., DiskFolder]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def again(put_files: Callable[..., DiskFolder]) -> Callable[..., list[Example]]:
+def read_back(put_files: Callable[..., DiskFolder]) -> Callable[..., list[Example]]:
     """Write examples in the native format and read them back."""
 
-    def again(
+    def write_and_read(
         corpus: Corpus, examples: list[Example], language: str = "en", split: str = "train"
     ) -> list[Example]:
         text = "".join(line + "\n" for line in corpus.write(examples, language))
         return list(corpus.read(put_files({corpus.path(language, split): text}), language, split))
 
-    return again
+    return write_and_read

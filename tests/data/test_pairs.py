@@ -32,13 +32,13 @@ def test_training_data_may_have_a_blank_text(put_files):
     assert len(list(XNLI.read(put_files({"xnli/train-en.tsv": rows}), "en", "train"))) == 2
 
 
-def test_first_pair_that_looks_like_a_header_is_written_below_one(again):
+def test_first_pair_that_looks_like_a_header_is_written_below_one(read_back):
     pairs = [SentencePair(id="1", first="premise", second="hypothesis", label="neutral")]
     assert list(XNLI.write(pairs, "en")) == [
         "sentence1\tsentence2\tgold_label",
         "premise\thypothesis\tneutral",
     ]
-    assert again(XNLI, pairs) == pairs
+    assert read_back(XNLI, pairs) == pairs
 
 
 def read(folder, corpus, split, language="en"):
@@ -59,9 +59,9 @@ def test_pairs_without_an_agreed_label_are_left_out_and_counted(native_files, na
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])
-def test_ids_of_the_corpus_are_kept(again, name):
+def test_ids_of_the_corpus_are_kept(read_back, name):
     example = SentencePair(id="1.jpg#0r1n", first="a", second="b", label="neutral")
-    assert again(CORPORA[name], [example], language="sw") == [example]
+    assert read_back(CORPORA[name], [example], language="sw") == [example]
 
 
 @pytest.mark.parametrize("name", ["multinli", "sick", "snli"])

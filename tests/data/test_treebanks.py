@@ -71,9 +71,9 @@ def test_treebanks_are_part_of_the_identity():
     assert identity(Ud()) != identity(Ud(treebanks=(("fr", "Sequoia"),)))
 
 
-def test_treebank_that_is_a_folder_is_written_where_it_is_read(again):
+def test_treebank_that_is_a_folder_is_written_where_it_is_read(read_back):
     corpus = Ud(treebanks=(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),))
     assert corpus.path("vi", "dev") == "ud-legacy/v2.5_UD_Vietnamese-VTB/vi-ud-dev.conllu"
     parsed_sentence = ParsedSentence(id="1", words=("a",), tags=("X",), heads=(0,), relations=("root",))
-    (back,) = again(corpus, [parsed_sentence], "vi", "dev")
+    (back,) = read_back(corpus, [parsed_sentence], "vi", "dev")
     assert back.words == parsed_sentence.words
