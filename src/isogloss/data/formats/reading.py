@@ -15,7 +15,7 @@ from isogloss.data.column_names import TEXT_KEYS
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conll import ConllLayout
-from isogloss.data.formats.formats import MARKS, AnyOf, ExampleColumns
+from isogloss.data.formats.formats import MARKS, TAGS_COLUMN, AnyOf, ExampleColumns
 from isogloss.data.formats.label_cells import (
     MISSING,
     NUMBER,
@@ -195,6 +195,11 @@ class CorpusRow:
             if "words" in table.columns and part == "words" and has_text:
                 advice = 'If spans are marked by offsets in a text, write annotated = "offsets"'
                 raise no_column(self.file, self.row.line, "'words'", self.row.columns, advice)
+            if names == [TAGS_COLUMN]:
+                advice = "Give it an empty list where the text has no span, or remove the row"
+                raise self.broken(
+                    "a text without a key for its spans", "the key that other rows have", advice
+                )
             is_label = self.reading.official and part == "label"
             advice = OFFICIAL if is_label else f"Add it, or name a column: columns = {{ {part} = … }}"
             raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)

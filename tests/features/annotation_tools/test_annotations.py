@@ -182,3 +182,77 @@ def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpu
     file, _ = write_annotated(tmp_path, "webanno", MARKED)
     with pytest.raises(DataError, match=r'texts\.tsv:1: .*"webanno"'):
         list(corpus(file, 'format = "conll"\n').read(None, "en", "test"))
+
+
+LATIN = (TEXTS["Latin"][0], offsets_of("Latin"))
+WITHDRAWN = (TEXTS["Latin"][0], [(0, 6, "ORG")])
+
+
+def task_of(*annotations, cancelled=()):
+    """Return a task of Label Studio with the annotations of several people, some of them withdrawn."""
+    bodies = [body_of(annotation, "label-studio") for annotation in annotations]
+    results = [body["annotations"][0] for body in bodies]
+    for index in cancelled:
+        results[index]["was_cancelled"] = True
+    return bodies[0] | {"annotations": results}
+
+
+ODD_TEXTS = {
+    "several annotations": ("json", [task_of(LATIN, WITHDRAWN)], [2], "1 texts with several annotations"),
+    "a withdrawn one first": ("json", [task_of(WITHDRAWN, LATIN, cancelled=[0])], [2], None),
+    "one and a withdrawn one": ("json", [task_of(LATIN, WITHDRAWN, cancelled=[1])], [2], None),
+    "rejected": (
+        "jsonl",
+        [body_of(LATIN, "prodigy"), body_of(WITHDRAWN, "prodigy") | {"answer": "reject"}],
+        [2],
+        "1 rejected texts skipped",
+    ),
+    "without spans, first": (
+        "jsonl",
+        [body_of((TEXTS["Nothing"][0], []), "spacy"), body_of(LATIN, "spacy")],
+        [0, 2],
+        None,
+    ),
+}
+"""Form of the file, texts, the spans that are read of each, and what is remarked on them."""
+
+
+def write_texts(folder, form, bodies):
+    """Write a file of texts, and return it with the fields of its description."""
+    file = folder / f"texts.{form}"
+    lines = [json.dumps(bodies)] if form == "json" else [json.dumps(body) for body in bodies]
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file, f'annotated = "offsets"\nformat = "{form}"\n'
+
+
+@pytest.mark.parametrize(("form", "bodies", "counts", "remark"), ODD_TEXTS.values(), ids=ODD_TEXTS)
+def test_texts_with_several_withdrawn_or_no_annotations_are_read(
+    tmp_path, corpus, form, bodies, counts, remark
+):
+    described_corpus = corpus(*write_texts(tmp_path, form, bodies))
+    spans = [find_spans(example.tags or ()) for example in described_corpus.read(None, "en", "test")]
+    assert [len(found) for found in spans] == counts
+    (contents,) = inspect_splits(described_corpus)
+    assert not contents.errors
+    assert "ORG" not in contents.labels
+    remarks = " ".join(contents.remarks)
+    assert (remark or "") in remarks
+    assert remark or ("several" not in remarks and "rejected" not in remarks)
+
+
+@pytest.mark.parametrize("key", ["entities", "spans", "labels"])
+@pytest.mark.parametrize("value", ["Ana Li", 7, [["Ana Li", "PER"]], {"PER": "Ana Li"}])
+def test_spans_without_offsets_are_errors_with_their_line(tmp_path, corpus, key, value):
+    file, body = write_texts(tmp_path, "jsonl", [body_of(LATIN, "spacy"), {"text": LATIN[0], key: value}])
+    with pytest.raises(DataError, match=rf"jsonl:2: .*{key}.*offsets"):
+        list(corpus(file, body).read(None, "en", "test"))
+
+
+@pytest.mark.parametrize("tool", ["doccano", "spacy", "prodigy"])
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_text_without_a_key_for_spans_was_not_annotated(tmp_path, corpus, tool, position):
+    bodies = [body_of(LATIN, tool)]
+    bodies.insert(position, {"text": LATIN[0]})
+    file, body = write_texts(tmp_path, "jsonl", bodies)
+    with pytest.raises(DataError, match=f"jsonl:{position + 1}: a text without a key for its spans"):
+        list(corpus(file, body).read(None, "en", "test"))
