@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.estimates import two_way_estimate
+from isogloss.features.comparing.two_ways import two_way_estimate
 
 HERE = Path(__file__).parent
 KEYS = ["task", "target", "seed", "end", "changed", "part", "change", "language"]
