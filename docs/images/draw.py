@@ -94,7 +94,8 @@ def lottery(axes: Axes) -> None:
     """Gemma 3 270M: parts of speech from English labels, with and without an adjustment; a dot per seed."""
     axes.figure.set_figheight(3.1)
     rows = pd.read_csv(RESULTS / "real_weights/lottery/rows.csv")
-    rows = rows[rows.method == "source-only"].assign(encoder=rows.encoder.replace("causal", "original"))
+    rows = rows[(rows.task == "upos") & (rows.method == "source-only")]
+    rows = rows.assign(encoder=rows.encoder.replace("causal", "original"))
     languages = ["en", "de", "es", "ru", "vi"]
     for arm, (label, color, shift) in LOTTERY.items():
         points = [
@@ -210,6 +211,60 @@ def distance_dial(axes: Axes) -> None:
     panels[0].set_ylabel("accuracy in the target")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=7)
+
+
+def baselines(axes: Axes) -> None:
+    """Gain of each baseline over source-only training, in two tasks."""
+    rows = pd.read_csv(RESULTS / "baselines/gains.csv").dropna(subset=["gain"])
+    for offset, (study, color) in enumerate({"tags": BLUE, "names": ORANGE}.items()):
+        of_study = rows[rows.study == study].reset_index(drop=True)
+        heights = [0.12 - 0.24 * offset - index for index in of_study.index]
+        errors = [of_study.gain - of_study.low, of_study.high - of_study.gain]
+        label = {"tags": "parts of speech", "names": "named entities"}[study]
+        axes.errorbar(of_study.gain, heights, xerr=errors, fmt="o", ms=4, lw=1.2, color=color, label=label)
+        axes.set_yticks([-index for index in of_study.index], list(of_study.arm))
+    axes.axvline(0, color=GREY, lw=0.8)
+    axes.set_xlabel("points over source-only in the target, 95 % interval over targets and seeds")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def seed_parts(axes: Axes) -> None:
+    """Mean target score of each head with each order of examples, in two tasks."""
+    rows = pd.read_csv(RESULTS / "seed_parts/rows.csv")
+    rows = rows[rows.language != "qaa"]
+    figure = axes.figure
+    axes.remove()
+    figure.set_size_inches(6.4, 2.9)
+    titles = {"tags": "parts of speech (accuracy)", "names": "named entities (F1)"}
+    for panel, (study, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        of_study = rows[rows.study == study]
+        grid = of_study.pivot_table(index="head", columns="order", values="score")
+        image = panel.imshow(grid.to_numpy(), cmap="viridis")
+        panel.set_xlabel("seed of the order")
+        panel.set_ylabel("seed of the head")
+        panel.set_title(title, fontsize=9)
+        figure.colorbar(image, ax=panel, shrink=0.8)
+
+
+def head_first(axes: Axes) -> None:
+    """Mean target score of each seed, with a random head and with one that was trained first."""
+    rows = pd.read_csv(RESULTS / "seed_parts/first-rows.csv")
+    rows = rows[rows.language != "qaa"]
+    scores = rows.groupby(["study", "arm", "seed"]).score.mean()
+    figure = axes.figure
+    axes.remove()
+    figure.set_size_inches(6.4, 2.0)
+    titles = {"tags": "parts of speech (accuracy)", "names": "named entities (F1)"}
+    arms = ["source-only", "six epochs", "head alone", "head first"]
+    panels = figure.subplots(1, 2, sharey=True)
+    for panel, (study, title) in zip(panels, titles.items(), strict=True):
+        for height, arm in enumerate(reversed(arms)):
+            of_arm = scores.loc[study, arm]
+            color = ORANGE if arm == "head first" else BLUE
+            panel.plot(of_arm, [height] * len(of_arm), "o", ms=5, alpha=0.6, mec="none", color=color)
+        panel.set_yticks(range(len(arms)), list(reversed(arms)))
+        panel.set_title(title, fontsize=9)
+        panel.set_xlabel("mean of four targets, a dot per seed")
 
 
 def module_swap(axes: Axes) -> None:
@@ -527,7 +582,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, baselines, seed_parts, head_first, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

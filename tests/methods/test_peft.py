@@ -33,6 +33,7 @@ from isogloss.methods import PEFT
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
+from isogloss.training.memory import shape_of
 from isogloss.training.parallel_text import BitextSentences
 from isogloss.training.setting import PeftSetting
 from says import says
@@ -253,6 +254,16 @@ def test_only_learned_parts_and_the_head_move(encoder_folder, tmp_path):
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     names = [part for part in parts if part == "layer 1 attention" or part.endswith(" norms")]
     assert trained == {name for part in (*names, "head") for name in parts[part]}
+
+
+@pytest.mark.parametrize("fields", [{"learned": ("head",)}, {"frozen": ("encoder",)}])
+def test_a_probe_trains_the_head_alone(encoder_folder, tmp_path, fields):
+    model = TASKS["upos"].head(encoder_folder, seed=0)
+    head = set(isogloss.list_parts(model)["head"])
+    probe = PartFreezing(**fields)
+    put_into(probe, model, tmp_path)
+    assert {name for name, parameter in model.named_parameters() if parameter.requires_grad} == head
+    assert probe.trained(shape_of(model.config)) == 0
 
 
 WRONG_PARTS = {

@@ -19,7 +19,10 @@ from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
 
 @dataclass(frozen=True, kw_only=True)
 class PartFreezing(Peft):
-    """Freeze named parts of the encoder, or train only named parts. The head is always trained."""
+    """Freeze named parts of the encoder, or train only named parts. The head is always trained.
+
+    ``learned`` ("head",) trains nothing else: a probe of the encoder as it is.
+    """
 
     name: ClassVar[str] = "part-freezing"
 
@@ -39,15 +42,17 @@ class PartFreezing(Peft):
                 raise ConfigError(f"peft {self.name}: {field}: found an empty list. Name one part or more.")
             for part in parts or ():
                 check_part_name(part, f"peft {self.name}: {field}")
-                if part in (HEAD, ALL) or (field == "frozen" and part == ENCODER):
+                if part == ALL or (field == "frozen" and part == HEAD):
                     raise ConfigError(
-                        f"peft {self.name}: {field}: found {part!r}; the head is always trained, with a part "
-                        f'of the encoder. Name parts such as "embeddings" or "layer 1".'
+                        f"peft {self.name}: {field}: found {part!r}; the head is always trained. Name "
+                        f'parts such as "embeddings" or "layer 1", or learned = ["head"] for no other.'
                     )
 
     def trained(self, shape: Shape) -> int:
         """Return the encoder's parameters, without embeddings where they are frozen, as an upper bound."""
-        unions = {EMBEDDINGS, ENCODER, ALL}
+        if self.learned == (HEAD,) or ENCODER in (self.frozen or ()):
+            return 0
+        unions = {EMBEDDINGS, ENCODER}
         if self.learned is not None:
             has_embeddings = bool(unions & set(self.learned))
         else:
