@@ -13,6 +13,7 @@ from pandas.testing import assert_frame_equal
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 WRITING = {
     "averaging/table.py": ["averaging/averages.csv"],
+    "baselines/table.py": ["baselines/gains.csv", "baselines/findings.csv"],
     "claims/from_rows.py": ["claims/checks-rows.csv"],
     "claims/paper_1.py": ["claims/checks-paper-1.csv"],
     "claims/table.py": ["claims/README.md", "claims/verdicts.csv"],

@@ -224,7 +224,7 @@ def baselines(axes: Axes) -> None:
         axes.errorbar(of_study.gain, heights, xerr=errors, fmt="o", ms=4, lw=1.2, color=color, label=label)
         axes.set_yticks([-index for index in of_study.index], list(of_study.arm))
     axes.axvline(0, color=GREY, lw=0.8)
-    axes.set_xlabel("points over source-only in the target, 95 % interval over targets and seeds")
+    axes.set_xlabel("points over source-only, 95 % intervals")
     axes.legend(frameon=False, fontsize=7)
 
 
