@@ -255,7 +255,7 @@ def head_first(axes: Axes) -> None:
     axes.remove()
     figure.set_size_inches(6.4, 2.0)
     titles = {"tags": "parts of speech (accuracy)", "names": "named entities (F1)"}
-    arms = ["source-only", "six epochs", "head alone", "head first"]
+    arms = ["source-only", "six epochs", "probe", "head first"]
     panels = figure.subplots(1, 2, sharey=True)
     for panel, (study, title) in zip(panels, titles.items(), strict=True):
         for height, arm in enumerate(reversed(arms)):

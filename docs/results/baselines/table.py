@@ -108,8 +108,8 @@ def find_differences(study: str, values: pd.Series) -> list[dict[str, object]]:
         "FLARE − LoRA on translations": (FUSED, UNFUSED),
     }
     return [
-        row(study, name, two_way_estimate(as_grid(values[first] - values[second])))
-        for name, (first, second) in pairs.items()
+        row(study, name, two_way_estimate(as_grid(values[arm] - values[other_arm])))
+        for name, (arm, other_arm) in pairs.items()
     ]
 
 
@@ -121,8 +121,8 @@ def find_fusion(study: str, rows: pd.DataFrame) -> list[dict[str, object]]:
         "fusion: own − none": ("fused", "alone"),
     }
     return [
-        row(study, name, two_way_estimate(as_grid(100 * (values[first] - values[second]))))
-        for name, (first, second) in differences.items()
+        row(study, name, two_way_estimate(as_grid(100 * (values[reading] - values[other_reading]))))
+        for name, (reading, other_reading) in differences.items()
     ]
 
 

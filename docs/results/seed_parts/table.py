@@ -1,7 +1,7 @@
 """Divide the variance over seeds into head, order and rest: `python docs/results/seed_parts/table.py [RUNS]`.
 
 With RUNS, the folder of tags/ and names/, rows.csv is written from their records first. It gives parts.csv:
-for the mean of the targets, each language alone and the source, the standard deviation over all pairs of a
+for each language and the mean of the targets, the standard deviation over all pairs of a
 head and an order, and the share of the variance that each factor explains.
 """
 
@@ -85,7 +85,7 @@ def permutation_p(table: Floats, factor: int, rounds: int, rng: np.random.Genera
 
 
 def rejected_tables(table: Floats, factor: int, rng: np.random.Generator) -> float:
-    """Return how often a table with permuted values, which has no factor, is rejected at 5 %."""
+    """Return the share of tables without a factor, whose values are permuted, that are rejected at 5 %."""
     nulls = rng.permuted(np.broadcast_to(table.ravel(), (NULL_TABLES, table.size)), axis=1)
     p_values = [permutation_p(null.reshape(table.shape), factor, NULL_ROUNDS, rng) for null in nulls]
     return float(np.mean(np.array(p_values) <= 0.05))

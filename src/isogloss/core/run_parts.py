@@ -352,8 +352,8 @@ class Optimization:
     """Peak learning rate of the head (and a pooler), such as 1e-3 for a new head on an encoder that learns at
     2e-5. Default: learning_rate."""
     head_seed: Count | None = None
-    """Seed of a new head's first weights alone, to tell their influence from that of the order of examples
-    and of dropout, which the run's seed draws. Default: the run's seed."""
+    """Seed of a new head's first weights, to tell their influence from the order of examples and dropout,
+    which the run's seed draws. Default: the run's seed."""
     averaged_epochs: Positive | None = None
     """Number of last epochs whose weights are averaged (stochastic weight averaging, Izmailov et al. 2018).
     Default: the epoch with the best dev score."""

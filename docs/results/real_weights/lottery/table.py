@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 TARGETS = ["de", "es", "ru", "vi"]
 MEAN = "mean of four targets"
 ORIGINAL = "original"
-HEADS = ("head alone", "head first")
+HEADS = ("probe", "head first")
 """Arms by the label of their method, paired with the original by seed."""
 
 
