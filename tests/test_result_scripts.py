@@ -22,7 +22,7 @@ WRITING = {
     "distance_dial/table.py": ["distance_dial/gains.csv"],
     "combinations/table.py ner": ["combinations/ner/effects.csv", "combinations/ner/correlations.csv"],
     "real_weights/lottery/table.py": ["real_weights/lottery/arms.csv", "real_weights/lottery/tests.csv"],
-    "seed_parts/first.py": ["seed_parts/first.csv"],
+    "seed_parts/first.py": ["seed_parts/arms.csv", "seed_parts/first.csv"],
     "seed_parts/table.py": ["seed_parts/parts.csv"],
     "x_mixup/mixing.py": ["x_mixup/mixing/effects.csv"],
     "x_mixup/topics/table.py": ["x_mixup/topics/differences.csv"],

@@ -1,8 +1,9 @@
-"""Compare models whose head was trained first with others: `python docs/results/seed_parts/first.py [RUNS]`.
+"""Compare models whose head was trained first, or began with zeros.
 
-With RUNS, the folder of first_tags/ and first_names/, first-rows.csv is written from their records first. It
-gives first.csv: mean and standard deviation over seeds of each arm, and the tests of the plan for head first
-against two other arms, corrected over arms and tasks, separately for means and spreads.
+`python docs/results/seed_parts/first.py [RUNS]` makes arms.csv from first-rows.csv, the mean and standard
+deviation over seeds of each arm, and first.csv, the tests of the second and the third plan. With RUNS, the
+folder of first_tags/, first_names/, zero_tags/ and zero_names/, first-rows.csv is written from their records
+first. Holm's correction is over the arms and tasks of a plan, separately for means and spreads.
 """
 
 import sys
@@ -19,9 +20,16 @@ HERE = Path(__file__).parent
 STUDIES = ("tags", "names")
 SOURCE = "qaa"
 TARGETS = "mean of targets"
-ARMS = ("source-only", "six epochs", "probe", "head first")
-TREATED = "head first"
-AGAINST = ("source-only", "six epochs")
+NAMES = {"targets": TARGETS, "source": SOURCE}
+LABELS = {"zero source-only": "zero head", "zero six epochs": "zero head, six epochs"}
+"""Arms of the third plan by their method, on an encoder with a head of zeros."""
+
+COMPARISONS = {
+    "second": (("head first", "source-only"), ("head first", "six epochs")),
+    "third": (("zero head", "source-only"), ("zero head, six epochs", "six epochs")),
+}
+"""Arms that the plans compare."""
+
 ROUNDS = 10_000
 
 
@@ -31,12 +39,16 @@ def write_rows(folder: Path) -> None:
 
     tables = []
     for study in STUDIES:
-        measurements = isogloss.read(folder / f"first_{study}").measurements
-        labels = {key: label for label, ids in measurements.methods.items() for key in ids}
-        rows = measurements.frame("scores")
-        rows = rows[rows["main"].eq(True)]
-        rows = rows.assign(study=study, arm=rows["model"].map(labels), score=(100 * rows["score"]).round(4))
-        tables.append(rows[["study", "arm", "seed", "language", "score"]])
+        for prefix in ("first", "zero"):
+            measurements = isogloss.read(folder / f"{prefix}_{study}").measurements
+            labels = {key: label for label, ids in measurements.methods.items() for key in ids}
+            rows = measurements.frame("scores")
+            rows = rows[rows["main"].eq(True)]
+            arms = rows["model"].map(labels)
+            if prefix == "zero":
+                arms = ("zero " + arms).map(LABELS)
+            rows = rows.assign(study=study, arm=arms, score=(100 * rows["score"]).round(4))
+            tables.append(rows[["study", "arm", "seed", "language", "score"]])
     keys = ["study", "arm", "seed", "language"]
     pd.concat(tables).sort_values(keys).to_csv(HERE / "first-rows.csv", index=False)
 
@@ -52,38 +64,43 @@ def compare_spreads(first: npt.NDArray[np.float64], second: npt.NDArray[np.float
     return float((1 + (drawn >= observed - 1e-12).sum()) / (ROUNDS + 1))
 
 
-def compare_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each arm: mean and spread in targets and source, and the tests against it."""
+def scores_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each study, arm and seed, a column for each language, and the mean of the targets."""
+    scores = rows.pivot_table(index=["study", "arm", "seed"], columns="language", values="score")
+    return scores.assign(**{TARGETS: scores.drop(columns=SOURCE).mean(axis=1)})
+
+
+def list_arms(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and standard deviation over seeds of each arm, in targets and source."""
+    groups = scores.groupby(["study", "arm"])
+    columns = {f"{name}_{kind}": (column, kind) for name, column in NAMES.items() for kind in ("mean", "std")}
+    return groups.agg(seeds=(SOURCE, "size"), **columns).round(4)
+
+
+def compare_arms(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the tests of both plans, paired by seed."""
     table = []
-    for study in rows["study"].unique():
-        scores = rows[rows["study"] == study].pivot_table(
-            index=["arm", "seed"], columns="language", values="score"
-        )
-        scores[TARGETS] = scores.drop(columns=SOURCE).mean(axis=1)
-        treated = scores.loc[TREATED]
-        for arm in ARMS:
-            of_arm = scores.loc[arm]
-            row = {"study": study, "arm": arm, "seeds": len(of_arm)}
-            row |= {"targets": of_arm[TARGETS].mean(), "std": of_arm[TARGETS].std()}
-            row |= {"source": of_arm[SOURCE].mean(), "source_std": of_arm[SOURCE].std()}
-            if arm in AGAINST:
-                gain = crossed_estimate(list(treated[TARGETS] - of_arm[TARGETS]))
-                row |= {"gain": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
-                row |= {"ratio": treated[TARGETS].std() / of_arm[TARGETS].std()}
-                row |= {
-                    "p_spread": compare_spreads(*(side[TARGETS].to_numpy() for side in (treated, of_arm)))
-                }
-                source = crossed_estimate(list(treated[SOURCE] - of_arm[SOURCE]))
-                row |= {"source_gain": source.mean, "source_low": source.low, "source_high": source.high}
-            table.append(row)
+    for plan, pairs in COMPARISONS.items():
+        for study in STUDIES:
+            for arm, other_arm in pairs:
+                own, others = (pd.DataFrame(scores.loc[study, name]) for name in (arm, other_arm))
+                row: dict[str, object] = {"plan": plan, "study": study, "arm": arm, "against": other_arm}
+                for name, column in NAMES.items():
+                    gain = crossed_estimate(list(own[column] - others[column]))
+                    row |= {f"{name}_gain": gain.mean, f"{name}_low": gain.low, f"{name}_high": gain.high}
+                    row |= {f"{name}_p": gain.p_value()}
+                row["ratio"] = own[TARGETS].std() / others[TARGETS].std()
+                row["spread_p"] = compare_spreads(own[TARGETS].to_numpy(), others[TARGETS].to_numpy())
+                table.append(row)
     frame = pd.DataFrame(table)
-    is_tested = frame["p"].notna()
-    for name in ("p", "p_spread"):
-        frame.loc[is_tested, f"{name}_holm"] = holm(list(frame.loc[is_tested, name]))
+    for name in ("targets_p", "spread_p"):
+        frame[f"{name}_holm"] = frame.groupby("plan")[name].transform(lambda values: holm(list(values)))
     return frame.round(4)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         write_rows(Path(sys.argv[1]))
-    compare_arms(pd.read_csv(HERE / "first-rows.csv")).to_csv(HERE / "first.csv", index=False)
+    all_scores = scores_of(pd.read_csv(HERE / "first-rows.csv"))
+    list_arms(all_scores).to_csv(HERE / "arms.csv")
+    compare_arms(all_scores).to_csv(HERE / "first.csv", index=False)
