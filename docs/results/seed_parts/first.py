@@ -83,14 +83,14 @@ def compare_arms(scores: pd.DataFrame) -> pd.DataFrame:
     for plan, pairs in COMPARISONS.items():
         for study in STUDIES:
             for arm, other_arm in pairs:
-                own, others = (pd.DataFrame(scores.loc[study, name]) for name in (arm, other_arm))
+                arm_scores, others = (pd.DataFrame(scores.loc[study, name]) for name in (arm, other_arm))
                 row: dict[str, object] = {"plan": plan, "study": study, "arm": arm, "against": other_arm}
                 for name, column in NAMES.items():
-                    gain = crossed_estimate(list(own[column] - others[column]))
+                    gain = crossed_estimate(list(arm_scores[column] - others[column]))
                     row |= {f"{name}_gain": gain.mean, f"{name}_low": gain.low, f"{name}_high": gain.high}
                     row |= {f"{name}_p": gain.p_value()}
-                row["ratio"] = own[TARGETS].std() / others[TARGETS].std()
-                row["spread_p"] = compare_spreads(own[TARGETS].to_numpy(), others[TARGETS].to_numpy())
+                row["ratio"] = arm_scores[TARGETS].std() / others[TARGETS].std()
+                row["spread_p"] = compare_spreads(arm_scores[TARGETS].to_numpy(), others[TARGETS].to_numpy())
                 table.append(row)
     frame = pd.DataFrame(table)
     for name in ("targets_p", "spread_p"):

@@ -3,8 +3,8 @@
 arms.csv has the accuracy of each arm in each task and language, over seeds, in percent. tests.csv compares
 each arm with the original encoder: the difference of the means in points, Welch's interval and test, by
 language with Holm's correction, and the ratio of the standard deviations with a permutation test of the
-absolute deviations from the arms' medians (Brown & Forsythe), over all ways to divide the seeds. The arm of
-the third plan, head first, is paired by seed, with Holm's correction over its two tests of the mean.
+absolute deviations from the arms' medians (Brown & Forsythe), over all ways to divide the seeds. Arms of
+the third and fourth plan are paired by seed, with Holm's correction over their two tests of the mean.
 """
 
 from itertools import combinations
@@ -21,7 +21,10 @@ TARGETS = ["de", "es", "ru", "vi"]
 MEAN = "mean of four targets"
 ORIGINAL = "original"
 HEADS = ("probe", "head first")
-"""Arms by the label of their method, paired with the original by seed."""
+"""Arms by the label of their method."""
+
+PAIRED = (*HEADS, "zero head")
+"""Arms that are paired with the original by seed."""
 
 
 def scores_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +53,7 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
     for column in [MEAN, *TARGETS, "en"]:
         difference = (
             crossed_estimate(list(x[column] - y[column].reindex(x.index)))
-            if arm in HEADS
+            if arm in PAIRED
             else independent_estimate(list(x[column]), list(y[column]))
         )
         rows.append(
@@ -66,7 +69,7 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     in_targets = table["language"].isin(TARGETS)
     table.loc[in_targets, "p"] = holm(list(table.loc[in_targets, "p"]))
-    if arm in HEADS:
+    if arm in PAIRED:
         table.loc[0, ["p", "p of spread"]] = holm(list(table.loc[0, ["p", "p of spread"]]))
     return table
 
