@@ -83,9 +83,10 @@ def seeds(axes: Axes) -> None:
 
 
 LOTTERY = {
-    "original": ("encoder as it is", ORANGE, 0.2),
-    "adjusted": ("adjusted on verses", BLUE, 0.0),
-    "shuffled": ("on verses wrongly paired", "#7fb2da", -0.2),
+    "original": ("encoder as it is", ORANGE, 0.3),
+    "zero head": ("head of zeros", "#1c7a45", 0.1),
+    "adjusted": ("adjusted on verses", BLUE, -0.1),
+    "shuffled": ("wrongly paired", "#7fb2da", -0.3),
 }
 """Label, colour and height of the encoders in the figure of the lottery."""
 
