@@ -324,7 +324,7 @@ def align_pairs(path: Path) -> int:
     from isogloss.aligners.setting import AlignSetting
     from isogloss.data.files import disk_file
     from isogloss.features.parallel_text.forms import read_texts
-    from isogloss.data.formats.word_links import write_pharaoh
+    from isogloss.features.alignment.run import write_pharaoh
 
     pairs = list(read_texts([disk_file(path)], "en", "fr", min_margin=0))
     alignments = FastAlign().align(AlignSetting(pairs=pairs, languages=("en", "fr")))

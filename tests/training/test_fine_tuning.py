@@ -1,13 +1,21 @@
+from dataclasses import replace
+
 import pytest
 from torch import nn
 
+from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
+from isogloss.core.run_parts import Optimization
+from isogloss.encoders.family import head_parameters
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.tasks import find_task
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import fine_tune
 from made_up import on, tagged_sentences
+from says import says
 from trained import equal, weights
 
 
@@ -65,6 +73,41 @@ def test_runs_with_one_seed_of_the_head_differ_in_order_and_dropout(make_setting
     )
     assert equal(*(first_heads(setting, ("en",), monkeypatch)[0] for setting in (first, second)))
     assert not equal(*(weights(fine_tune(setting, on("en")).model) for setting in (first, second)))
+
+
+def test_a_new_head_may_begin_with_zeros_whatever_the_seed(make_setting, monkeypatch):
+    first, second = (
+        first_heads(make_setting(seed=seed, head_weights="zeros"), ("en",), monkeypatch) for seed in (1, 2)
+    )
+    plain = first_heads(make_setting(seed=1), ("en",), monkeypatch)
+    assert all(not weight.any() for weight in first[0].values())
+    assert equal(first[0], second[0])
+    assert equal(first[1], plain[1])
+
+
+@pytest.mark.parametrize("task", ["upos", "text-classification"])
+def test_a_head_of_zeros_says_nothing_before_it_learns(any_folder, make_setting, task):
+    """Only the last layer is 0, so that the others of a deeper head receive gradients."""
+    setting = replace(make_setting(encoder=any_folder), task=find_task(task, ("sports", "politics", "art")))
+    model = setting.task.head(any_folder, seed=derive(0, "head"), attention="eager")
+    fine_tuning._begin_with_zeros(model, setting)
+    head = {name: weight for name, weight in head_parameters(model).items() if weight.ndim > 1}
+    assert [bool(weight.any()) for weight in head.values()][-1] is False
+    assert len([name for name, weight in head.items() if not weight.any()]) == 1
+
+
+@pytest.mark.slow
+def test_a_head_that_was_read_does_not_begin_with_zeros(make_setting, tmp_path, monkeypatch):
+    trained_setting = make_setting(folder=tmp_path / "trained")
+    training = fine_tune(trained_setting, on("en"))
+    save_model(training.model, training.tokenizer, tmp_path / "model")
+    setting = make_setting(encoder=tmp_path / "model", head_weights="zeros")
+    assert equal(first_heads(setting, ("en",), monkeypatch)[0], weights(training.model.classifier))
+
+
+def test_zeros_with_a_seed_of_the_head_are_refused():
+    with says(ConfigError, "head_seed", "head_weights"):
+        Optimization(head_seed=1, head_weights="zeros")
 
 
 def test_the_encoders_own_dropout_is_active_in_training(make_setting, monkeypatch):

@@ -354,6 +354,9 @@ class Optimization:
     head_seed: Count | None = None
     """Seed of a new head's first weights, to tell their influence from the order of examples and dropout,
     which the run's seed draws. Default: the run's seed."""
+    head_weights: Literal["zeros"] | None = None
+    """First weights of the last layer of a new head. zeros: other languages' states meet no random weights
+    that the source never trained. Default: drawn by the seed."""
     averaged_epochs: Positive | None = None
     """Number of last epochs whose weights are averaged (stochastic weight averaging, Izmailov et al. 2018).
     Default: the epoch with the best dev score."""
@@ -373,3 +376,5 @@ class Optimization:
         """Treat a patience of 0, which lists in a grid may contain, like the default."""
         if self.patience == 0:
             object.__setattr__(self, "patience", None)
+        if self.head_weights and self.head_seed is not None:
+            raise ConfigError("head_seed: found with head_weights, which leaves nothing to draw. Remove one.")

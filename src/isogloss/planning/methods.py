@@ -285,6 +285,11 @@ def optimization_of(changes: Table, encoder: Encoder, task: str, sources: Source
     limit = optimization.limit
     overlap = optimization.overlap
     _check_averaged(optimization)
+    if optimization.head_weights and find_task(task).labels_are == "tree":
+        raise ConfigError(
+            f"head_weights: task {task} multiplies the outputs of several layers, which learn nothing from "
+            f"zeros. Remove it."
+        )
     if overlap >= limit - SPECIAL:
         raise ConfigError(
             f"overlap: windows of {limit} subwords cannot overlap by {overlap}. "

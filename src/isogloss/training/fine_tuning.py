@@ -269,6 +269,8 @@ def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineT
     tokenizer = load_tokenizer(setting.start)
     head_seed = derive(setting.head_seed, "head")
     model = setting.task.head(setting.start, seed=head_seed, attention=fastest_attention())
+    if optimization.head_weights == "zeros":
+        _begin_with_zeros(model, setting)
     check_languages(model, (*data_read.train, *data_read.dev))
     train = {language: setting.train(language) for language in data_read.train}
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -287,6 +289,19 @@ def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineT
         parameters=parameters,
         prepared=preparation,
     )
+
+
+def _begin_with_zeros(model: Model, setting: Setting) -> None:
+    """Set the last layer of a new head to zeros. A head that was read, whatever the seed, stays."""
+    other_seed = derive(setting.head_seed, "other head")
+    other_weights = dict(setting.task.head(setting.start, seed=other_seed).named_parameters())
+    drawn = [
+        weight
+        for name, weight in head_parameters(model).items()
+        if weight.ndim > 1 and not torch.equal(weight, other_weights[name])
+    ]
+    for weight in drawn[-1:]:
+        weight.data.zero_()
 
 
 def _apply_peft(

@@ -10,6 +10,7 @@ from isogloss.features.built_in_languages import LANGUAGES, BuiltInLanguages
 from isogloss.features.parsing.dependency_trees import is_tree
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
+from says import check_wording
 from tiny import select_kind
 
 RECIPE = """
@@ -104,3 +105,8 @@ def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
                 head for head, name in zip(sentence.heads, sentence.relations, strict=True) if name == "root"
             ]
             assert roots == [0]
+
+
+def test_trees_cannot_begin_with_a_head_of_zeros(get_refusal):
+    with_zeros = get_refusal(RECIPE, grid__optimization__head_weights="zeros")
+    check_wording(with_zeros, "head_weights", "parsing")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.formats.word_links import SYMMETRIZATIONS, Aligned, read_pharaoh, write_pharaoh
+from isogloss.data.formats.word_links import SYMMETRIZATIONS, Aligned, read_pharaoh
+from isogloss.features.alignment.run import write_pharaoh
 from isogloss.features.statistical_alignment.symmetrizing import symmetrize
 
 PAIRS = [

@@ -62,15 +62,6 @@ def parse_links(
     return tuple(sure_links), tuple(possible_links)
 
 
-def write_pharaoh(alignments: Iterable[Aligned]) -> Iterator[str]:
-    """Yield a line for each pair, with scores (six significant digits) if the pair has them."""
-    for alignment in alignments:
-        links = [f"{i}-{j}" for i, j in alignment.links]
-        if alignment.scores:
-            links = [f"{link}:{score:.6g}" for link, score in zip(links, alignment.scores, strict=True)]
-        yield " ".join(links)
-
-
 def read_pharaoh(file: File, pairs: Iterable[Translation]) -> Iterator[Aligned]:
     """Yield the sorted links of these pairs from a file with a line for each.
 

@@ -1,5 +1,6 @@
 """The run that aligns the words of bitext."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, cast
 
@@ -10,7 +11,7 @@ from isogloss.core.run_parts import Count, Whole
 from isogloss.data.corpus import Split, two_languages
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
-from isogloss.data.formats.word_links import Aligned, read_pharaoh, write_pharaoh
+from isogloss.data.formats.word_links import Aligned, read_pharaoh
 from isogloss.features.alignment.bitext_report import check_bitext
 from isogloss.features.alignment.given_links import GivenLinks, Unlinked
 from isogloss.features.alignment.rows import AlignmentRow
@@ -150,3 +151,12 @@ def _row(pairs: list[Translation], alignments: list[Aligned]) -> AlignmentRow:
 def counts_words(aligner: Aligner) -> bool:
     """Return whether an aligner learns from the words that co-occur in the bitext."""
     return not (aligner.needs_encoder or isinstance(aligner, GivenLinks))
+
+
+def write_pharaoh(alignments: Iterable[Aligned]) -> Iterator[str]:
+    """Yield a line for each pair, with scores (six significant digits) if the pair has them."""
+    for alignment in alignments:
+        links = [f"{i}-{j}" for i, j in alignment.links]
+        if alignment.scores:
+            links = [f"{link}:{score:.6g}" for link, score in zip(links, alignment.scores, strict=True)]
+        yield " ".join(links)
