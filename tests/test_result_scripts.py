@@ -48,7 +48,6 @@ FROM_RUNS = {
     "own_corpora/make_files.py",
     "real_weights/lottery/shuffled_verses.py",
     "rows.py",
-    "seed_parts/zero_head.py",
     "shared_direction/make_files.py",
     "shared_direction/make_runs.py",
     "shared_direction/table.py",

@@ -95,8 +95,9 @@ def lottery(axes: Axes) -> None:
     """Gemma 3 270M: parts of speech from English labels, with and without an adjustment; a dot per seed."""
     axes.figure.set_figheight(3.1)
     rows = pd.read_csv(RESULTS / "real_weights/lottery/rows.csv")
-    rows = rows[(rows.task == "upos") & (rows.method == "source-only")]
-    rows = rows.assign(encoder=rows.encoder.replace("causal", "original"))
+    rows = rows[(rows.task == "upos") & rows.method.isin(["source-only", "zero head"])]
+    arms = rows.encoder.replace("causal", "original")
+    rows = rows.assign(encoder=arms.where(rows.method == "source-only", rows.method))
     languages = ["en", "de", "es", "ru", "vi"]
     for arm, (label, color, shift) in LOTTERY.items():
         points = [

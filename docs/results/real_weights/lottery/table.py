@@ -20,11 +20,8 @@ HERE = Path(__file__).parent
 TARGETS = ["de", "es", "ru", "vi"]
 MEAN = "mean of four targets"
 ORIGINAL = "original"
-HEADS = ("probe", "head first")
-"""Arms by the label of their method."""
-
-PAIRED = (*HEADS, "zero head")
-"""Arms that are paired with the original by seed."""
+HEADS = ("probe", "head first", "zero head")
+"""Arms by the label of their method, paired with the original by seed."""
 
 
 def scores_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +50,7 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
     for column in [MEAN, *TARGETS, "en"]:
         difference = (
             crossed_estimate(list(x[column] - y[column].reindex(x.index)))
-            if arm in PAIRED
+            if arm in HEADS
             else independent_estimate(list(x[column]), list(y[column]))
         )
         rows.append(
@@ -69,7 +66,7 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
     table = pd.DataFrame(rows)
     in_targets = table["language"].isin(TARGETS)
     table.loc[in_targets, "p"] = holm(list(table.loc[in_targets, "p"]))
-    if arm in PAIRED:
+    if arm in HEADS:
         table.loc[0, ["p", "p of spread"]] = holm(list(table.loc[0, ["p", "p of spread"]]))
     return table
 
