@@ -34,6 +34,7 @@ gc.disable()  # Until all is imported and collected, which drops nothing.
 pytest_plugins = (
     "browser_fixtures",
     "clones",
+    "cluster_fixtures",
     "command_line",
     "corpus_fixtures",
     "known_skips",
