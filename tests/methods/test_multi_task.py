@@ -12,7 +12,7 @@ from isogloss.core.identity import derive
 from isogloss.core.run_parts import with_fields
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.features.multi_task.term import HEADS, MultiTask, task_of_steps
+from isogloss.features.multi_task.term import HEADS, MultiTask, _with_shared_encoder, task_of_steps
 from isogloss.features.peft.methods import LoRA
 from isogloss.features.x_mixup.method import XMixup
 from isogloss.methods.plain import SourceOnly
@@ -153,3 +153,12 @@ def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_fol
 def test_tasks_that_cannot_be_learned_beside_are_refused(tasks, message):
     with pytest.raises(ConfigError, match=message):
         MultiTask(tasks=tasks).check(TASKS["nli"], None)
+
+
+def test_heads_of_further_tasks_begin_with_zeros_too(make_setting):
+    setting = make_setting(head_weights="zeros")
+    model = TASKS["upos"].head(setting.start, seed=0)
+    further_model = _with_shared_encoder(setting, TASKS["ner"], model)
+    assert not further_model.classifier.weight.any()
+    plain = _with_shared_encoder(make_setting(), TASKS["ner"], model)
+    assert plain.classifier.weight.any()

@@ -90,7 +90,7 @@ def test_a_head_of_zeros_says_nothing_before_it_learns(any_folder, make_setting,
     """Only the last layer is 0, so that the others of a deeper head receive gradients."""
     setting = replace(make_setting(encoder=any_folder), task=find_task(task, ("sports", "politics", "art")))
     model = setting.task.head(any_folder, seed=derive(0, "head"), attention="eager")
-    fine_tuning._begin_with_zeros(model, setting)
+    fine_tuning.begin_with_zeros(model, setting, setting.task)
     head = {name: weight for name, weight in head_parameters(model).items() if weight.ndim > 1}
     assert [bool(weight.any()) for weight in head.values()][-1] is False
     assert len([name for name, weight in head.items() if not weight.any()]) == 1

@@ -157,7 +157,8 @@ def chunk_contributions(gold: Tags, predictions: Tags) -> Contributions:
     _check(gold, predictions)
     sentence = np.repeat(np.arange(len(gold)), [len(tags) + 1 for tags in gold])
     types = dict[str, int]()
-    first, second = _chunks(gold, types), _chunks(predictions, types)
+    first = _find_chunks(gold, types)
+    second = _find_chunks(predictions, types)
     same = first.ends & second.ends & (first.begin == second.begin) & (first.type == second.type)
     right, of_gold, of_predictions = (
         np.bincount(sentence[places], minlength=len(gold)).tolist()
@@ -192,7 +193,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
 def chunks(sentences: Tags) -> list[Span]:
     """List the chunks that seqeval sees in sentences joined by O. Two chunks may begin at the same word."""
     types = dict[str, int]()
-    found = _chunks(sentences, types)
+    found = _find_chunks(sentences, types)
     names = list(types)
     return [
         Span(names[found.type[word]], int(found.begin[word]), int(word) + 1)
@@ -209,7 +210,7 @@ class _Chunks(NamedTuple):
     type: npt.NDArray[np.intp]
 
 
-def _chunks(sentences: Tags, types: dict[str, int]) -> _Chunks:
+def _find_chunks(sentences: Tags, types: dict[str, int]) -> _Chunks:
     """Find the chunks of sentences joined by O, by the rules of ``find_spans_of_marks``.
 
     ``types`` numbers the types of chunks, and receives new ones.

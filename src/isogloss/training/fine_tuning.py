@@ -270,7 +270,7 @@ def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineT
     head_seed = derive(setting.head_seed, "head")
     model = setting.task.head(setting.start, seed=head_seed, attention=fastest_attention())
     if optimization.head_weights == "zeros":
-        _begin_with_zeros(model, setting)
+        begin_with_zeros(model, setting, setting.task)
     check_languages(model, (*data_read.train, *data_read.dev))
     train = {language: setting.train(language) for language in data_read.train}
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -291,10 +291,10 @@ def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineT
     )
 
 
-def _begin_with_zeros(model: Model, setting: Setting) -> None:
+def begin_with_zeros(model: Model, setting: Setting, task: Task) -> None:
     """Set the last layer of a new head to zeros. A head that was read, whatever the seed, stays."""
     other_seed = derive(setting.head_seed, "other head")
-    other_weights = dict(setting.task.head(setting.start, seed=other_seed).named_parameters())
+    other_weights = dict(task.head(setting.start, seed=other_seed).named_parameters())
     drawn = [
         weight
         for name, weight in head_parameters(model).items()

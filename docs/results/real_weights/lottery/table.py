@@ -74,7 +74,8 @@ def compare_with_original(scores: pd.DataFrame, arm: str) -> pd.DataFrame:
 def main() -> None:
     """Write both tables."""
     rows = pd.read_csv(HERE / "rows.csv")
-    arms_of_tasks, tests_of_tasks = {}, {}
+    arms_of_tasks = dict[str, pd.DataFrame]()
+    tests_of_tasks = dict[str, pd.DataFrame]()
     for task in rows["task"].unique():
         scores = scores_of(rows[rows["task"] == task])
         long = scores.reset_index().melt(["arm", "seed"], var_name="language")

@@ -10,11 +10,11 @@ from isogloss.metrics.estimates import Estimate
 
 
 def two_way_estimate(grid: npt.ArrayLike) -> Estimate:
-    """Estimate a mean over two kinds of units, each with each: rows such as targets, columns such as seeds.
+    """Estimate the mean of a table whose rows (such as targets) and columns (such as seeds) are both samples.
 
-    Both are samples, so the sentence is about other targets and other seeds. The variance of the mean is
-    (MS_rows + MS_columns − MS_rest) / n, at least either of the first two without the others, with
-    Satterthwaite's degrees of freedom. ``units`` is the smaller of both numbers.
+    The interval is for other rows and other columns. The variance of the mean is (MS_rows + MS_columns −
+    MS_rest) / n, but at least MS_rows / n and MS_columns / n, with Satterthwaite's degrees of freedom.
+    ``units`` is the smaller number of both.
     """
     values = np.asarray(grid, dtype=np.float64)
     if values.ndim != 2 or not values.size or np.isnan(values).any():

@@ -173,9 +173,12 @@ def task_of_steps(sizes: Sequence[int], steps: int, *, temperature: float, seed:
 def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
     """Return a model of a further task that shares the encoder of ``model``, except the pooler."""
     from isogloss.encoders.computation import fastest_attention
+    from isogloss.training.fine_tuning import begin_with_zeros
 
     seed = derive(setting.head_seed, "head", task.name)
     further_model = task.head(setting.start, seed=seed, attention=fastest_attention())
+    if setting.optimization.head_weights == "zeros":
+        begin_with_zeros(further_model, setting, task)
     encoder = copy(model.base_model)
     encoder._modules = {**encoder._modules}
     encoder.pooler = getattr(further_model.base_model, POOLER, None)
