@@ -1,7 +1,8 @@
 """In which directions do seeds differ? `python docs/results/seed_axes/axes.py RUNS`.
 
-RUNS has the folders tags/ and names/ (the commands are in README.md). Four tables are written: scores.csv, gram.csv (inner
-products of the models' deviations from their mean), walk.csv and fisher.csv. table.py reads them.
+RUNS has the folders tags/ and names/ (the commands are in README.md). Four tables are written: scores.csv,
+gram.csv (inner products of the models' deviations from their mean), walk.csv and fisher.csv. table.py reads
+them.
 """
 
 import sys
