@@ -12,7 +12,7 @@ import pytest
 
 LONGEST = (
     *("engine/test_together.py", "engine/test_killed.py", "features/buckets/test_in_a_bucket.py"),
-    *("reports/test_claims_strangers.py", "methods/test_method_laws.py", "data/test_real_data.py"),
+    *("features/claims/test_claims_strangers.py", "methods/test_method_laws.py", "data/test_real_data.py"),
     *("data/test_golden_readings.py", "planning/test_plan.py", "browser/test_site.py"),
     *("engine/test_paused.py", "engine/test_devices.py", "test_compositions.py"),
     *("features/publishing/test_exporting.py", "features/cluster/test_ray_workers.py", "test_notebooks.py"),

@@ -370,7 +370,7 @@ def requests() -> Iterator[Door]:
     """Yield bodies of requests to the explorer."""
     if find_spec("starlette") is None:
         return
-    sys.path.insert(0, str(TESTS / "using"))
+    sys.path.insert(0, str(TESTS / "features/explorer"))
     from test_explorer_bodies import send_body
 
     def ask(folder: Path) -> object:
