@@ -269,6 +269,25 @@ def head_first(axes: Axes) -> None:
         panel.set_xlabel("mean of four targets, a dot per seed")
 
 
+def shared_direction(axes: Axes) -> None:
+    """Difference of the direction from each control, in two tasks."""
+    table = pd.read_csv(RESULTS / "shared_direction/differences.csv")
+    arms = ["source", "longer", "soup of source seeds", "soup of longer sources", "random", "joint"]
+    titles = {
+        "upos": ("parts of speech", ORANGE, 0.12),
+        "text-classification": ("class of the subject", BLUE, -0.12),
+    }
+    for task, (title, color, offset) in titles.items():
+        rows = table[table.task == task].set_index("what").loc[arms]
+        heights = [-index + offset for index in range(len(arms))]
+        errors = [rows.points - rows.low, rows.high - rows.points]
+        axes.errorbar(rows.points, heights, xerr=errors, fmt="o", ms=5, lw=1.4, color=color, label=title)
+    axes.set_yticks([-index for index in range(len(arms))], arms)
+    axes.axvline(0, color=GREY, lw=0.8)
+    axes.set_xlabel("the direction minus this arm, points of accuracy")
+    axes.legend(frameon=False, fontsize=7, loc="lower right")
+
+
 def module_swap(axes: Axes) -> None:
     """Change of the target's accuracy by part: gains of the source-only model, losses of the bilingual one."""
     rows = pd.read_csv(RESULTS / "module_swap/rows.csv")
@@ -584,7 +603,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, baselines, seed_parts, head_first, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 
