@@ -12,7 +12,7 @@ server restart, a lost mount) the process waits. Runs resume from their last che
 never created again.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -66,6 +66,9 @@ GONE = (
     "The folder of runs cannot be used. See whether its disk or mount is there, then run the same command "
     "again: finished runs are kept."
 )
+_BY_OTHERS = "that other processes make"
+_ALONE = "whose process died, to be made alone once no other run is made on this machine"
+_FULL = "for which other runs leave no memory"
 _DIED = "ended without giving the run back"
 _WAITING = "waiting until the folder of runs can be used again"
 
@@ -147,9 +150,9 @@ class Agenda:
         self._add_ready()
 
     @property
-    def open(self) -> int:
-        """Number of runs that are ready, including runs that a different process computes."""
-        return len(self._ready) + len(self._set_aside)
+    def set_aside(self) -> list[str]:
+        """The ids of runs that had a lease."""
+        return [key for _, _, key in self._set_aside]
 
     def next(self) -> Run | None:
         """Return the next run to try, runs without a lease first, or None if all were tried in this pass."""
@@ -236,6 +239,8 @@ class Work:
     """Ids of runs that this process never makes. It waits for them if its own runs need them."""
     agenda: Agenda = field(init=False)
     _failed: set[str] = field(default_factory=set)
+    _reasons: dict[str, str] = field(default_factory=dict)
+    """Why runs that could be made wait, by id."""
     _report_error: Exception | None = None
 
     def work(self) -> None:
@@ -268,7 +273,10 @@ class Work:
             raise Interrupted
         run = self.agenda.next()
         event = self._settle(run) if run else None
+        if event:
+            self._reasons[event.run] = event.message
         if event and event.is_settled:
+            del self._reasons[event.run]
             self.agenda.settle()
             return 0.0
         if event and event.state == "elsewhere":
@@ -300,10 +308,11 @@ class Work:
         return event
 
     def _wait(self, seconds: float) -> None:
-        """Wait for runs that other processes make."""
-        count = self.agenda.open
-        message = f"waiting for {count} run{'s' if count > 1 else ''} that other processes make"
-        self._say(RunEvent("", "waiting", message))
+        """Wait, and say for what."""
+        reasons = dict.fromkeys(self.agenda.set_aside, "") | self._reasons
+        counts = Counter(reason or _BY_OTHERS for reason in reasons.values())
+        parts = [f"{count} run{'s' if count > 1 else ''} {reason}" for reason, count in counts.items()]
+        self._say(RunEvent("", "waiting", f"waiting for {' and '.join(parts)}"))
         Flag().wait(seconds)
 
     def _say(self, event: RunEvent) -> None:
@@ -379,7 +388,7 @@ class Work:
         is_exclusive = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
         with self.room.reserve(run, store.leases, is_exclusive=is_exclusive) as seat:
             if not seat:
-                return RunEvent(key, "elsewhere" if is_exclusive else "full")
+                return RunEvent(key, "elsewhere", _ALONE) if is_exclusive else RunEvent(key, "full", _FULL)
             with store.leases.lease_run(key, resume_point, is_first=not has_lease) as lease:
                 return self._make_leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
 

@@ -27,6 +27,9 @@ OWN_TEXT_KEYS = ("text", "name", "word", "mention")
 BOTH_KEYS = ("span", "offsets", "offset")
 """Usual keys of texts, spans, and the parts of a span."""
 
+MARKING_KEYS = frozenset((*START_KEYS, *STOP_KEYS, "labels"))
+"""Keys of a value of Label Studio that marks a span."""
+
 TASK_KEYS = ("annotations", "completions", "predictions")
 """Keys of Label Studio's annotations, the preferred one first."""
 
@@ -38,6 +41,9 @@ _PART = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}])\X)+")
 _EDGE = regex.compile(r"[\p{P}\p{S}]")
 
 MAX_SHOWN = 40
+
+SPAN_PARTS = 3
+"""A span's start, end and label."""
 
 LAST_NARROW = 0xFFFF
 """Last character of one unit in UTF-16, in which JavaScript programs count."""
@@ -328,18 +334,30 @@ def _has_its_text(text: str, span: MarkedSpan) -> bool:
 
 def is_rejected(body: Mapping[str, Any]) -> bool:
     """Return whether an annotator rejected a text."""
-    return body.get("answer") in REJECTED
+    answer = body.get("answer")
+    return isinstance(answer, str) and answer in REJECTED
 
 
 def count_annotators(body: Mapping[str, Any]) -> int:
     """Return the number of annotators of a text in Label Studio, or 1 for other tools."""
     key = next((key for key in TASK_KEYS if body.get(key)), "")
-    is_task = isinstance(body.get("data"), Mapping) and key
-    return len(_list_finished(body[key])) if is_task else 1
+    if key and isinstance(body.get("data"), Mapping):
+        with suppress(OffsetError):  # Reading its spans says what is wrong.
+            return len(_list_finished(body[key], key))
+    return 1
 
 
-def _list_finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [annotation for annotation in annotations if not annotation.get("was_cancelled")]
+def _list_finished(annotations: object, key: str) -> list[Mapping[str, Any]]:
+    return [item for item in _list_objects(annotations, key) if not item.get("was_cancelled")]
+
+
+def _list_objects(items: object, key: str) -> list[Mapping[str, Any]]:
+    if not isinstance(items, list):
+        raise OffsetError(f"{key} is {str(items)[:MAX_SHOWN]!r}", "a list of objects")
+    for item in items:
+        if not isinstance(item, Mapping):
+            raise OffsetError(f"{str(item)[:MAX_SHOWN]!r} in {key}", "a list of objects")
+    return items
 
 
 def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
@@ -349,13 +367,46 @@ def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
     """
     value: Any = body.get(style.key) or []
     if style.form == "tasks":
-        results = [annotation.get("result", []) for annotation in _list_finished(value)[:1]]
-        items = [item["value"] for result in results for item in result if "value" in item]
-        return [_read_span(item) for item in items if _find_span_keys(item)]
+        annotations = _list_finished(value, style.key)[:1]
+        results = [item for part in annotations for item in _list_objects(part.get("result"), "result")]
+        return [_read_span(item) for item in _list_marks(results)]
     if style.form == "columns":
-        columns = (value[style.start], value[style.stop], value.get(style.type, []))
-        return [_check_span(*parts) for parts in zip(*columns, strict=False)]
-    return [_read_span(item) if isinstance(item, Mapping) else _check_span(*item[:3]) for item in value]
+        return [_check_span(*parts) for parts in _list_columns(value, style)]
+    if not isinstance(value, list):
+        raise OffsetError(f"{style.key} is {str(value)[:MAX_SHOWN]!r}", "a list, as in other texts")
+    return [_read_span(item) if isinstance(item, Mapping) else _read_triple(item) for item in value]
+
+
+def _list_marks(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the values that mark spans in Label Studio. Others are of relations, choices and comments."""
+    values = _list_objects([result["value"] for result in results if "value" in result], "value")
+    if missing := [item for item in results if item.get("type") == "labels" and "value" not in item]:
+        raise OffsetError(f"{str(missing[0])[:MAX_SHOWN]!r}", "its value")
+    return [value for value in values if value.keys() & MARKING_KEYS]
+
+
+def _list_columns(columns: object, style: Style) -> list[tuple[object, object, object]]:
+    """Return start, stop and type of each span of an object of lists."""
+    if not columns:
+        return []
+    lists = (
+        [columns.get(name) for name in (style.start, style.stop, style.type)]
+        if isinstance(columns, Mapping)
+        else []
+    )
+    lengths = {len(values) for values in lists if isinstance(values, list)}
+    if not lists or len(lengths) > 1 or not all(isinstance(values, list) for values in lists):
+        raise OffsetError(
+            f"{style.key} is {str(columns)[:MAX_SHOWN]!r}",
+            f"lists of equal length for {style.start}, {style.stop} and {style.type}",
+        )
+    return list(zip(*lists, strict=True))
+
+
+def _read_triple(item: object) -> MarkedSpan:
+    if not isinstance(item, list | tuple) or len(item) < SPAN_PARTS:
+        raise OffsetError(f"span {str(item)[:MAX_SHOWN]!r}", "its start, end and label")
+    return _check_span(*item[:3])
 
 
 def _read_span(item: Mapping[str, Any]) -> MarkedSpan:
