@@ -22,7 +22,8 @@ TEXTS = {
 Marked = tuple[str, list[tuple[int, int, str]]]
 """A text, and the offsets and type of each of its spans."""
 
-TOOLS = ("doccano", "spacy", "objects", "prodigy", "datasets", "label-studio", "brat", "webanno")
+JSON_TOOLS = ("doccano", "spacy", "objects", "prodigy", "datasets", "label-studio")
+TOOLS = (*JSON_TOOLS, "brat", "webanno")
 
 
 def offsets_of(script: str) -> list[tuple[int, int, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 MODULES = {path.stem: path for path in sorted(TESTS.rglob("*.py")) if path.name != "conftest.py"}
-ADDED = re.compile(r'sys\.path\.insert\(0, str\(TESTS / "([^"]+)"\)\)')
+ADDED = re.compile(r'sys\.path.*?str\(TESTS / "([^"]+)"\)')
 
 
 def imported_names(text: str) -> set[str]:

@@ -25,7 +25,9 @@ from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.corpus_kinds import KINDS, list_columns
 
 TESTS = Path(__file__).parents[1]
-sys.path.insert(0, str(TESTS / "data"))
+sys.path[:0] = [str(TESTS), str(TESTS / "data")]
+
+from annotated_files import JSON_TOOLS, body_of  # noqa: E402
 
 Files = Mapping[str, bytes]
 Variants = tuple[tuple[Files, str, Callable[[Path], object]], ...]
@@ -165,6 +167,7 @@ def descriptions() -> Iterator[Door]:
         yield Door(f"description {kind} {form}", ((files, data, read),), binary=form == "parquet", cost=5.0)
         if form == "jsonl":
             yield Door(f"description {kind} itself", ((files, "own.toml", read),), cost=5.0)
+    yield from _annotations(read)
     languages = 'languages = ["sw"]\n'
     parallel = f'kind = "text"\nfiles = {{ test = "a.txt" }}\nlabel_files = {{ test = "b.txt" }}\n{languages}'
     files = {"a.txt": b"a b\nc d\n", "b.txt": b"x\ny\n", "own.toml": parallel.encode()}
@@ -175,6 +178,20 @@ def descriptions() -> Iterator[Door]:
     files = {"test.csv": b"s,w,t\n1,Anna,B-PER\n,in,O\n2,Oslo,B-LOC\n"}
     files["own.toml"] = (table + columns + languages).encode()
     yield Door("description lines of words", ((files, "test.csv", read),), cost=5.0)
+
+
+def _annotations(read: Callable[[Path], object]) -> Iterator[Door]:
+    """Yield what each annotation tool writes as JSON."""
+    text = "Anna in Oslo"
+    for tool in JSON_TOOLS:
+        body = body_of((text, [(0, 4, "PER"), (8, 12, "LOC")]), tool)
+        form = "json" if tool == "label-studio" else "jsonl"
+        description = f'kind = "tagging"\nformat = "{form}"\nannotated = "offsets"\n'
+        files = {
+            "test.dat": json.dumps([body] if form == "json" else body).encode(),
+            "own.toml": f'{description}files = {{ test = "test.dat" }}\nlanguages = ["sw"]\n'.encode(),
+        }
+        yield Door(f"description of spans by {tool}", ((files, "test.dat", read),), cost=5.0)
 
 
 def predictions() -> Iterator[Door]:

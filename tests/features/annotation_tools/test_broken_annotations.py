@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from annotated_files import TEXTS, body_of, offsets_of, write_annotated
+from annotated_files import JSON_TOOLS, TEXTS, body_of, offsets_of, write_annotated
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.features.described_corpora.contents import inspect_splits
@@ -14,7 +14,6 @@ from isogloss.features.described_corpora.descriptions import describe_corpus
 from says import says
 
 LATIN = (TEXTS["Latin"][0], offsets_of("Latin"))
-JSON_TOOLS = ("doccano", "spacy", "objects", "prodigy", "datasets", "label-studio")
 
 WRONG = (None, 7, -1, 1.5, True, "x", "", [], {}, [1], {"a": 1})
 REMOVED = object()
@@ -109,6 +108,11 @@ BROKEN = {
     "brat, no tabs": ("brat", ("T1\t", "T1 "), ("texts.ann:1", "T1 PER 0 6")),
     "brat, a span in parts": ("brat", ("PER 0 6", "PER 0 3;4 6"), ("texts.ann:1", "T1", "several parts")),
     "brat, behind the text": ("brat", ("PER 0 6", "PER 900 906"), ("texts.ann:1", "PER at 900", "22")),
+    "brat, a number too long": (
+        "brat",
+        ("PER 0 6", f"PER 0 {'6' * 5000}"),
+        ("texts.ann:1", "T1", "PER 0 66"),
+    ),
     "brat, the wrong way round": ("brat", ("PER 0 6", "PER 6 0"), ("texts.ann:1", "6-0")),
     "brat, another text": ("brat", ("\tAna Li", "\tBob Li"), ("texts.ann:1", "Bob Li")),
     "webanno, another file": ("webanno", ("#FORMAT=WebAnno TSV 3.3", "word\ttag"), ("texts.tsv:1", "TSV 3")),
