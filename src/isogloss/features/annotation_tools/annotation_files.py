@@ -24,7 +24,7 @@ LABEL_COLUMN = 3
 
 NO_VALUE = "_"
 
-_ENTITY = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d+ \d+)*)\t?(.*)")
+_ENTITY = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d+ \d+)*)(?:\t(.*))?")
 _TOKEN = re.compile(r"\d+-\d+")
 _SUBTOKEN = re.compile(r"\d+-\d+\.\d+")
 _VALUE = re.compile(r"(.*?)(?:\[(\d+)\])?")
