@@ -116,10 +116,10 @@ BROKEN = {
     "brat, the wrong way round": ("brat", ("PER 0 6", "PER 6 0"), ("texts.ann:1", "6-0")),
     "brat, another text": ("brat", ("\tAna Li", "\tBob Li"), ("texts.ann:1", "Bob Li")),
     "webanno, another file": ("webanno", ("#FORMAT=WebAnno TSV 3.3", "word\ttag"), ("texts.tsv:1", "TSV 3")),
-    "webanno, a subword": ("webanno", ("\n1-2\t", "\n1-1.1\t"), ("texts.tsv:7", "PER[1]", "Li")),
+    "webanno, a subword": ("webanno", ("\n1-2\t", "\n1-1.1\t"), ("texts.tsv:7", "PER[1]", "1-1.1")),
     "webanno, no number": ("webanno", ("\n1-2\t", "\nx\t"), ("texts.tsv:7", "'x'", "1-1")),
     "webanno, no labels": ("webanno", ("\tPER[1]\t\n1-2", "\n1-2"), ("texts.tsv:6", "3 columns", "column 3")),
-    "webanno, no word": ("webanno", ("\tLi\t", "\t \t"), ("texts.tsv:7", "a word")),
+    "webanno, no word": ("webanno", ("\tLi\t", "\t \t"), ("texts.tsv:7", "' '", "a word")),
 }
 """Tool, a change of the text of its file, and the facts that the error has."""
 

@@ -19,6 +19,7 @@ WEBANNO_HEADER = "#FORMAT=WebAnno TSV"
 ANN = ".ann"
 TXT = ".txt"
 
+WORD_COLUMN = 2
 LABEL_COLUMN = 3
 """First column of annotations in WebAnno's TSV."""
 
@@ -124,22 +125,24 @@ def _read_webanno_sentence(
     for line_number, cells in rows:
         if _SUBTOKEN.fullmatch(cells[0]) and len(cells) > column and cells[column] not in (NO_VALUE, ""):
             return file.broken(
-                line_number, f"{cells[column]!r} on {cells[2]!r}, a part of a word", "spans of whole words"
+                line_number, f"{cells[column]!r} on {cells[0]}, a part of a word", "spans of whole words"
             )
         if not _TOKEN.fullmatch(cells[0]) and not _SUBTOKEN.fullmatch(cells[0]):
             return file.broken(line_number, f"{cells[0][:60]!r}", "the number of a word, as in 1-1")
     words = [(line_number, cells) for line_number, cells in rows if _TOKEN.fullmatch(cells[0])]
     for line_number, cells in words:
-        if len(cells) <= column or not cells[2].strip():
+        if len(cells) <= max(column, WORD_COLUMN):
             return file.broken(
                 line_number, f"{len(cells)} columns", f"a word, and its labels in column {column}"
             )
+        if not cells[WORD_COLUMN].strip():
+            return file.broken(line_number, f"{cells[WORD_COLUMN]!r}", "a word")
     tags, overlapping = read_webanno_tags([cells[column] for _, cells in words])
     return AnnotatedSentence(
         id=words[0][1][0].partition("-")[0] if words else "",
         line=rows[0][0],
         lines=tuple(line_number for line_number, _ in words),
-        tagged=TaggedText([cells[2] for _, cells in words], tags, overlapping),
+        tagged=TaggedText([cells[WORD_COLUMN] for _, cells in words], tags, overlapping),
     )
 
 
