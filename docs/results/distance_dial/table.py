@@ -3,7 +3,7 @@
 It writes gains.csv from rows.csv. With FOLDER, where make_runs.py wrote the rows of each draw, it writes
 rows.csv first. A gain is the score minus that of source-only in the same target and draw; intervals are 95 %
 t intervals over draws. Tests compare at distance 1 (Holm over methods and dials) and in each negative
-control (one-sided, Holm over its methods).
+control (one-sided, Holm over its methods). A method that lacks draws is described, not tested.
 """
 
 import sys
@@ -59,7 +59,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 def add_corrected(table: pd.DataFrame) -> pd.DataFrame:
     """Add p values corrected for all tests of a family. Rows that are described only have none."""
-    is_test = table["distance"].eq(1) & table["gain"].notna()
+    is_test = table["distance"].eq(1) & table["gain"].notna() & table["draws"].eq(table["draws"].max())
     families = {
         "distance 1": is_test & ~table["dial"].isin([WORLD, PERMUTED]),
         "permuted tags": is_test & table["dial"].eq(PERMUTED),
