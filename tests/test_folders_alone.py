@@ -1,4 +1,4 @@
-"""Each folder of tests runs alone: its modules import from it, from tests, or from a folder that they add."""
+"""Each folder of tests can be run by itself: modules import from it, from tests, or from added folders."""
 
 import ast
 import re

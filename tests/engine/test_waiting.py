@@ -68,6 +68,7 @@ def root(tmp_path):
 def test_memory_of_other_runs(root):
     room = BusyRoom(str(root))
     messages = waiting_messages(root, room, then=lambda: setattr(room, "is_free", True))
+    assert len(messages) == 3
     assert all("memory" in message and "process" not in message for message in messages)
 
 
@@ -78,10 +79,10 @@ def test_runs_of_other_processes(root):
     assert all("memory" not in message and "died" not in message for message in messages)
 
 
-@pytest.mark.parametrize("others", [0, 1])
-def test_a_run_whose_process_died_waits_for_a_machine_of_its_own(root, others):
+@pytest.mark.parametrize("held_runs", [0, 1])
+def test_a_run_whose_process_died_waits_for_a_machine_of_its_own(root, held_runs):
     hold(root, RUNS[0], f"{host()}-{NOBODY}-1")
-    files = [hold(root, run, "another-1-1") for run in RUNS[1 : 1 + others]]
+    files = [hold(root, run, "another-1-1") for run in RUNS[1 : 1 + held_runs]]
     room = BusyRoom(str(root))
 
     def free():
@@ -89,6 +90,6 @@ def test_a_run_whose_process_died_waits_for_a_machine_of_its_own(root, others):
         for file in files:
             file.unlink()
 
-    last = waiting_messages(root, room, then=free, runs=RUNS[: 1 + others])[-1]
-    assert "1 run whose process died" in last and "alone" in last
-    assert ("1 run that other processes make" in last) == bool(others)
+    message = waiting_messages(root, room, then=free, runs=RUNS[: 1 + held_runs])[-1]
+    assert "1 run whose process died" in message and "alone" in message
+    assert ("1 run that other processes make" in message) == bool(held_runs)

@@ -5,6 +5,7 @@ gram.csv (inner products of the models' deviations from their mean), walk.csv an
 them.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,14 +57,15 @@ class Models:
 def read_models(folder: Path, study: str, kind: str) -> Models:
     """Load the twenty models of a set."""
     task, corpus = STUDIES[study]
-    scores = isogloss.read(folder).frame("scores").drop_duplicates("model")
-    numbers = {
-        (int(row["optimization.head_seed"]), int(row["seed"])): str(row["model"])
-        for row in scores.to_dict("records")
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*/record.json")]
+    ids = {
+        (record["run"]["optimization"]["head_seed"], record["run"]["seed"]): record["id"]
+        for record in records
+        if record["kind"] == "fine-tune"
     }
     places = [(0, seed) if kind == "orders" else (seed, 0) for seed in SEEDS]
-    folders = [folder / numbers[place] / "model" for place in places]
-    tokenizer = load_tokenizer(folders[0])
+    folders = [folder / ids[place] for place in places]
+    tokenizer = load_tokenizer(folders[0] / "model")
     return Models(
         networks=[isogloss.load_model(path).network for path in folders],
         tests={
@@ -116,20 +118,24 @@ def write_gram(deviations: Sequence[Direction]) -> Iterator[dict[str, object]]:
         for column, value in enumerate(values):
             yield {"draw": "models", "row": row, "column": column, "value": value}
     for draw in range(NULL_DRAWS):
-        drawn = [random_like(each, "spectrum", draw, number) for number, each in enumerate(deviations)]
+        drawn = [
+            random_like(deviation, "spectrum", draw, index) for index, deviation in enumerate(deviations)
+        ]
         yield {"draw": draw, "value": first_share(gram_of(drawn))}
 
 
 def axes_of(deviations: Sequence[Direction]) -> list[dict[str, Tensor]]:
     """Return the principal axes, the first one first, each as long as a deviation on average."""
     values, vectors = torch.linalg.eigh(gram_of(deviations).double())
-    length = torch.stack([flat(each).norm() for each in deviations]).mean()
+    length = torch.stack([flat(deviation).norm() for deviation in deviations]).mean()
     axes = []
-    for number in range(len(deviations) - 1, 0, -1):  # The mean takes one dimension: the first value is 0.
-        weights = (vectors[:, number] / values[number].sqrt() * length).float()
+    for index in range(len(deviations) - 1, 0, -1):  # The mean takes one dimension: the first value is 0.
+        weights = (vectors[:, index] / values[index].sqrt() * length).float()
         axes.append(
             {
-                name: torch.einsum("m,m...->...", weights, torch.stack([each[name] for each in deviations]))
+                name: torch.einsum(
+                    "m,m...->...", weights, torch.stack([deviation[name] for deviation in deviations])
+                )
                 for name in deviations[0]
             }
         )
@@ -139,15 +145,15 @@ def axes_of(deviations: Sequence[Direction]) -> list[dict[str, Tensor]]:
 def walk(models: Models, centre: nn.Module, axes: Sequence[Direction]) -> Iterator[dict[str, object]]:
     """Yield the change of each score along each axis and its random direction, in both senses, in points."""
     starts = {language: models.tests[language].score(centre) for language in WALKED}
-    for number, axis in enumerate(axes):
-        for kind, direction in (("axis", axis), ("random", random_like(axis, "walk", number))):
+    for index, axis in enumerate(axes):
+        for kind, direction in (("axis", axis), ("random", random_like(axis, "walk", index))):
             for alpha in (-1.0, 1.0):
                 moved = isogloss.move(centre, direction, alpha)
                 for language in WALKED:
                     change = 100 * (models.tests[language].score(moved) - starts[language])
                     yield {
                         "kind": kind,
-                        "axis": number,
+                        "axis": index,
                         "alpha": alpha,
                         "language": language,
                         "change": round(change, 4),
@@ -156,10 +162,10 @@ def walk(models: Models, centre: nn.Module, axes: Sequence[Direction]) -> Iterat
 
 def fisher(model: nn.Module, direction: Direction, test: Evaluation, probabilities: Tensor) -> float:
     """Return δᵀFδ: the mean over words of the variance of J δ under the model's own probabilities."""
-    ahead, behind = (
+    ahead_scores, behind_scores = (
         torch.cat(test.scores(isogloss.move(model, direction, alpha))).double() for alpha in (STEP, -STEP)
     )
-    slope = (ahead - behind) / (2 * STEP)
+    slope = (ahead_scores - behind_scores) / (2 * STEP)
     mean = (probabilities * slope).sum(dim=-1, keepdim=True)
     return float((probabilities * (slope - mean) ** 2).sum(dim=-1).mean())
 
@@ -168,15 +174,15 @@ def measure_fisher(models: Models) -> Iterator[dict[str, object]]:
     """Yield δᵀFδ of each language along the deviations from the first model, and along random directions."""
     start = models.networks[0]
     directions = models.deviations(start)[1:]
-    randoms = [random_like(each, "fisher", number) for number, each in enumerate(directions)]
+    randoms = [random_like(direction, "fisher", index) for index, direction in enumerate(directions)]
     for language, test in models.tests.items():
         probabilities = torch.cat(test.scores(start)).double().softmax(dim=-1)
         entropy = float(torch.special.entr(probabilities).sum(dim=-1).mean())
         yield {"language": language, "what": "entropy", "number": 0, "value": entropy}
-        for what, chosen in (("seeds", directions), ("random", randoms)):
-            for number, direction in enumerate(chosen):
+        for kind, chosen_directions in (("seeds", directions), ("random", randoms)):
+            for index, direction in enumerate(chosen_directions):
                 value = fisher(start, direction, test, probabilities)
-                yield {"language": language, "what": what, "number": number, "value": value}
+                yield {"language": language, "what": kind, "number": index, "value": value}
 
 
 def main(runs: Path) -> None:

@@ -42,11 +42,11 @@ def left_out_predictions(gram: Floats) -> Floats:
     penalty = np.trace(gram) / (count - 1)
     predictions = np.zeros((count, count))
     for model in range(count):
-        others = np.delete(np.arange(count), model)
+        other_models = np.delete(np.arange(count), model)
         weights = np.linalg.solve(
-            gram[np.ix_(others, others)] + penalty * np.eye(count - 1), gram[others, model]
+            gram[np.ix_(other_models, other_models)] + penalty * np.eye(count - 1), gram[other_models, model]
         )
-        predictions[model, others] = weights + (1 - weights.sum()) / (count - 1)
+        predictions[model, other_models] = weights + (1 - weights.sum()) / (count - 1)
     return predictions
 
 
@@ -68,8 +68,7 @@ def difference_of_kinds(table: pd.DataFrame, generator: np.random.Generator) -> 
     """Return the mean change along axes and along random directions, and the null of their difference."""
     sizes = table["change"].abs().groupby([table["kind"], table["axis"]]).mean()
     axes, randoms = sizes["axis"].to_numpy(), sizes["random"].to_numpy()
-    both = np.concatenate([axes, randoms])
-    permuted = generator.permuted(np.tile(both, (ROUNDS, 1)), axis=1)
+    permuted = generator.permuted(np.tile(np.concatenate([axes, randoms]), (ROUNDS, 1)), axis=1)
     null = permuted[:, : len(axes)].mean(axis=1) - permuted[:, len(axes) :].mean(axis=1)
     return float(axes.mean()), float(randoms.mean()), null
 
@@ -77,17 +76,21 @@ def difference_of_kinds(table: pd.DataFrame, generator: np.random.Generator) -> 
 def rank_correlations(values: Floats, spreads: Floats) -> tuple[list[float], Floats]:
     """Return Spearman's correlation of each set, and the mean over sets under all permutations of targets."""
 
-    def standardized(table: Floats) -> Floats:
+    def standardize(table: Floats) -> Floats:
         ranks = rankdata(table, axis=1)
         ranks = ranks - ranks.mean(axis=1, keepdims=True)
         return np.asarray(ranks / np.linalg.norm(ranks, axis=1, keepdims=True))
 
-    left, right = standardized(values), standardized(spreads)
+    value_ranks, spread_ranks = standardize(values), standardize(spreads)
     orders = np.array(list(permutations(range(values.shape[1]))))
     null = np.mean(
-        [(row[orders] * other).sum(axis=1) for row, other in zip(left, right, strict=True)], axis=0
+        [
+            (row[orders] * spread_row).sum(axis=1)
+            for row, spread_row in zip(value_ranks, spread_ranks, strict=True)
+        ],
+        axis=0,
     )
-    return list((left * right).sum(axis=1)), null
+    return list((value_ranks * spread_ranks).sum(axis=1)), null
 
 
 def test_sets() -> Iterator[dict[str, object]]:
@@ -107,9 +110,9 @@ def test_sets() -> Iterator[dict[str, object]]:
             ("change of targets", steps[steps["language"] != SOURCE]),
             ("change of source", steps[steps["language"] == SOURCE]),
         ):
-            along, randomly, null = difference_of_kinds(part, generator)
-            test = {"p": p_of(along - randomly, null)} if name == "change of targets" else {}
-            yield row | {"what": name, "value": along, "null": randomly} | test
+            axis_change, random_change, null = difference_of_kinds(part, generator)
+            test = {"p": p_of(axis_change - random_change, null)} if name == "change of targets" else {}
+            yield row | {"what": name, "value": axis_change, "null": random_change} | test
 
 
 def test_fisher() -> Iterator[dict[str, object]]:
@@ -117,17 +120,23 @@ def test_fisher() -> Iterator[dict[str, object]]:
     scores, measured = (pd.read_csv(HERE / f"{name}.csv") for name in ("scores", "fisher"))
     spreads = scores.groupby([*KEYS, "language"], sort=False)["score"].std().unstack("language")
     spreads = spreads.drop(columns=SOURCE)
-    for what, part in measured.groupby("what", sort=False):
+    for predictor, part in measured.groupby("what", sort=False):
         values = part.groupby([*KEYS, "language"], sort=False)["value"].mean().unstack("language")
         values = values.loc[spreads.index, spreads.columns]
         correlations, null = rank_correlations(values.to_numpy(), spreads.to_numpy())
         for (task, kind), correlation in zip(spreads.index, correlations, strict=True):
-            yield {"task": task, "set": kind, "what": f"spread by {what}", "value": correlation, "null": 0.0}
+            yield {
+                "task": task,
+                "set": kind,
+                "what": f"spread by {predictor}",
+                "value": correlation,
+                "null": 0.0,
+            }
         value = float(np.mean(correlations))
         yield {
             "task": "all",
             "set": "all",
-            "what": f"spread by {what}",
+            "what": f"spread by {predictor}",
             "value": value,
             "null": null.mean(),
             "p": float((null >= value - 1e-12).mean()),

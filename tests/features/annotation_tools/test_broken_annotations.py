@@ -1,4 +1,4 @@
-"""Files of annotation tools that are wrong somewhere: an error says where, and no span is lost in silence."""
+"""Broken files of annotation tools: an error says where, or all spans are read."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ SPANS_OF = {
     "datasets": ("entities",),
     "label-studio": ("annotations", 0, "result"),
 }
-"""Where a tool writes the spans of a text."""
+"""The place of the spans of a text."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Steps after a study that tests differences, and after one whose seeds agree in the source alone."""
+"""Steps after a study that tests differences, and after one whose seeds differ only in the targets."""
 
 import shlex
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def suggest_comparison(measurements: Measurements, folder: str) -> list[NextStep
 
 
 def suggest_head_of_zeros(measurements: Measurements, folder: str) -> list[NextStep]:  # noqa: ARG001 (interface)
-    """Suggest a head that begins with zeros for the system whose seeds differ most in the targets alone."""
+    """Suggest a head that begins with zeros for the system whose seeds differ most, in the targets only."""
     lotteries = [
         spread
         for test_set in main_sets(measurements)
