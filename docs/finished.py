@@ -62,10 +62,10 @@ STUDIES = {
     ),
     "lottery": Study(
         folder="real_weights/lottery",
-        title="Does adjusting the encoder end the seed lottery of a decoder?",
+        title="What ends the seed lottery of a decoder: an adjustment, or a head of zeros?",
         command="isogloss run docs/results/real_weights/lottery/recipe.toml --data DIR --threads 1 --jobs 1",
         corpora={"upos": "ud"},
-        labels={"f5317f25d8b7": "causal"}
+        labels={"f5317f25d8b7": "causal", "ed02c78110ea": "zero head"}
         | dict.fromkeys(
             (
                 *("b27d6f3a6ef9", "4dd00725709a", "9b43037a96ac", "bf3d9bcbb945"),
