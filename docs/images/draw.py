@@ -288,6 +288,24 @@ def shared_direction(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=7, loc="lower right")
 
 
+def seed_axes(axes: Axes) -> None:
+    """Mean change of the targets along each axis of twenty seeds, and along random directions as long."""
+    rows = pd.read_csv(RESULTS / "seed_axes/walk.csv")
+    rows = rows[rows.language != "qaa"].assign(change=rows.change.abs())
+    changes = rows.groupby(["task", "set", "kind", "axis"]).change.mean()
+    titles = {"tags": "parts of speech", "names": "named entities"}
+    places = [(task, kind) for task in titles for kind in ("orders", "heads")]
+    for height, (task, kind) in enumerate(reversed(places)):
+        for name, color, offset in (("axis", ORANGE, 0.14), ("random", BLUE, -0.14)):
+            values = changes.loc[task, kind, name]
+            label = {"axis": "axes of the seeds", "random": "random, as long"}[name] if not height else None
+            axes.plot(values, [height + offset] * len(values), "o", ms=4, alpha=0.6, mec="none", color=color, label=label)  # fmt: skip
+    axes.set_yticks(range(len(places)), [f"{titles[task]}, {kind}" for task, kind in reversed(places)])
+    axes.set_xscale("log")
+    axes.set_xlabel("mean change of four targets, points; a dot per direction")
+    axes.legend(frameon=False, fontsize=7)
+
+
 def module_swap(axes: Axes) -> None:
     """Change of the target's accuracy by part: gains of the source-only model, losses of the bilingual one."""
     rows = pd.read_csv(RESULTS / "module_swap/rows.csv")
@@ -603,7 +621,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, seed_axes, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 
