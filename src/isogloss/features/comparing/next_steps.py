@@ -51,7 +51,8 @@ def suggest_head_of_zeros(measurements: Measurements, folder: str) -> list[NextS
             f"A lottery: over {count(worst.seeds, 'seed')} of {worst.system}, the standard deviation is "
             f"{percent(worst.targets)} points in the mean of targets, {percent(worst.source)} in the source. "
             "Measure a head that begins with zeros, which ended one of tags in Gemma 3 270M "
-            'but did nothing in a small encoder: add a [[grid.method]] with head_weights = "zeros" to the recipe.'
+            "but did nothing in a small encoder: add a [[grid.method]] with "
+            'head_weights = "zeros" to the recipe.'
         )
     ]
 
