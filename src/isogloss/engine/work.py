@@ -150,6 +150,11 @@ class Agenda:
         self._add_ready()
 
     @property
+    def open(self) -> int:
+        """Number of runs that are ready, including runs that a different process computes."""
+        return len(self._ready) + len(self._set_aside)
+
+    @property
     def set_aside(self) -> list[str]:
         """The ids of runs that had a lease."""
         return [key for _, _, key in self._set_aside]

@@ -35,10 +35,11 @@ def test_a_lottery_is_one_of_the_targets_alone(source, targets, seeds):
     "rows",
     [
         rows_of(0.0, 0.05, task="parsing"),
+        rows_of(0.0, 0.05, task="<script>not here</script>"),
         rows_of(0.0, 0.05, method="few-shot", target="qad"),
         rows_of(0.0, 0.05) + rows_of(0.0, 0.01, about={"optimization.head_weights": "zeros"}),
     ],
-    ids=["trees refuse it", "labels of a target", "measured"],
+    ids=["trees refuse it", "task of another package", "labels of a target", "measured"],
 )
 def test_it_is_not_suggested_where_it_says_nothing(rows):
     assert suggest_head_of_zeros(make_measurements(scores=rows), "runs") == []
