@@ -40,7 +40,7 @@ Direction = Mapping[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Twenty models that differ in their order or in their head, and the test sets."""
+    """Twenty models that differ only in the order of examples or in the head, and their test sets."""
 
     networks: Sequence[nn.Module]
     tests: Mapping[str, Evaluation]
@@ -82,7 +82,7 @@ def read_models(folder: Path, study: str, kind: str) -> Models:
 
 
 def flat(direction: Direction) -> Tensor:
-    """Return a direction as one vector."""
+    """Return all parameters of a direction as one vector."""
     return torch.cat([change.flatten() for change in direction.values()])
 
 

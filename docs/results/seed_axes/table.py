@@ -67,7 +67,8 @@ def regression(gram: Floats, scores: Floats, generator: np.random.Generator) -> 
 def difference_of_kinds(table: pd.DataFrame, generator: np.random.Generator) -> tuple[float, float, Floats]:
     """Return the mean change along axes and along random directions, and the null of their difference."""
     sizes = table["change"].abs().groupby([table["kind"], table["axis"]]).mean()
-    axes, randoms = sizes["axis"].to_numpy(), sizes["random"].to_numpy()
+    axes = sizes["axis"].to_numpy()
+    randoms = sizes["random"].to_numpy()
     permuted = generator.permuted(np.tile(np.concatenate([axes, randoms]), (ROUNDS, 1)), axis=1)
     null = permuted[:, : len(axes)].mean(axis=1) - permuted[:, len(axes) :].mean(axis=1)
     return float(axes.mean()), float(randoms.mean()), null
@@ -81,7 +82,8 @@ def rank_correlations(values: Floats, spreads: Floats) -> tuple[list[float], Flo
         ranks = ranks - ranks.mean(axis=1, keepdims=True)
         return np.asarray(ranks / np.linalg.norm(ranks, axis=1, keepdims=True))
 
-    value_ranks, spread_ranks = standardize(values), standardize(spreads)
+    value_ranks = standardize(values)
+    spread_ranks = standardize(spreads)
     orders = np.array(list(permutations(range(values.shape[1]))))
     null = np.mean(
         [

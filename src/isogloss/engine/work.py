@@ -155,8 +155,8 @@ class Agenda:
         return len(self._ready) + len(self._set_aside)
 
     @property
-    def set_aside(self) -> list[str]:
-        """The ids of runs that had a lease."""
+    def leased_ids(self) -> list[str]:
+        """Ids of the runs that had a lease when they were last checked."""
         return [key for _, _, key in self._set_aside]
 
     def next(self) -> Run | None:
@@ -245,7 +245,7 @@ class Work:
     agenda: Agenda = field(init=False)
     _failed: set[str] = field(default_factory=set)
     _reasons: dict[str, str] = field(default_factory=dict)
-    """Why runs that could be made wait, by id."""
+    """Reason why a run waits, by id. Empty for a run that another process makes."""
     _report_error: Exception | None = None
 
     def work(self) -> None:
@@ -313,8 +313,8 @@ class Work:
         return event
 
     def _wait(self, seconds: float) -> None:
-        """Wait, and say for what."""
-        reasons = dict.fromkeys(self.agenda.set_aside, "") | self._reasons
+        """Wait for some seconds, and report how many runs wait for which reason."""
+        reasons = dict.fromkeys(self.agenda.leased_ids, "") | self._reasons
         counts = Counter(reason or _BY_OTHERS for reason in reasons.values())
         parts = [f"{count} run{'s' if count > 1 else ''} {reason}" for reason, count in counts.items()]
         self._say(RunEvent("", "waiting", f"waiting for {' and '.join(parts)}"))

@@ -1,4 +1,4 @@
-"""Broken files of annotation tools: an error says where, or all spans are read."""
+"""A broken file of an annotation tool is an error with its place, or all of its spans are read."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def corpus(tmp_path):
 
 
 def places_in(value: object, place: Place = ()) -> Iterator[Place]:
-    """Yield the place of each value within a JSON value."""
+    """Yield the keys that lead to each value inside a JSON value."""
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         yield (*place, key)

@@ -43,7 +43,7 @@ _EDGE = regex.compile(r"[\p{P}\p{S}]")
 MAX_SHOWN = 40
 
 SPAN_PARTS = 3
-"""A span's start, end and label."""
+"""Number of parts of a span: start, end and label."""
 
 LAST_NARROW = 0xFFFF
 """Last character of one unit in UTF-16, in which JavaScript programs count."""
@@ -343,11 +343,11 @@ def count_annotators(body: Mapping[str, Any]) -> int:
     key = next((key for key in TASK_KEYS if body.get(key)), "")
     if key and isinstance(body.get("data"), Mapping):
         with suppress(OffsetError):  # Reading its spans says what is wrong.
-            return len(_list_finished(body[key], key))
+            return len(_list_finished_annotations(body[key], key))
     return 1
 
 
-def _list_finished(annotations: object, key: str) -> list[Mapping[str, Any]]:
+def _list_finished_annotations(annotations: object, key: str) -> list[Mapping[str, Any]]:
     return [item for item in _list_objects(annotations, key) if not item.get("was_cancelled")]
 
 
@@ -367,38 +367,35 @@ def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
     """
     value: Any = body.get(style.key) or []
     if style.form == "tasks":
-        annotations = _list_finished(value, style.key)[:1]
+        annotations = _list_finished_annotations(value, style.key)[:1]
         results = [item for part in annotations for item in _list_objects(part.get("result"), "result")]
-        return [_read_span(item) for item in _list_marks(results)]
+        return [_read_span(item) for item in _list_span_values(results)]
     if style.form == "columns":
-        return [_check_span(*parts) for parts in _list_columns(value, style)]
+        return [_check_span(*parts) for parts in _list_spans_of_columns(value, style)]
     if not isinstance(value, list):
         raise OffsetError(f"{style.key} is {str(value)[:MAX_SHOWN]!r}", "a list, as in other texts")
     return [_read_span(item) if isinstance(item, Mapping) else _read_triple(item) for item in value]
 
 
-def _list_marks(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the values that mark spans in Label Studio. Others are of relations, choices and comments."""
+def _list_span_values(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the values of Label Studio that mark spans. Relations, choices and comments are left out."""
     values = _list_objects([result["value"] for result in results if "value" in result], "value")
     if missing := [item for item in results if item.get("type") == "labels" and "value" not in item]:
         raise OffsetError(f"{str(missing[0])[:MAX_SHOWN]!r}", "its value")
     return [value for value in values if value.keys() & MARKING_KEYS]
 
 
-def _list_columns(columns: object, style: Style) -> list[tuple[object, object, object]]:
-    """Return start, stop and type of each span of an object of lists."""
+def _list_spans_of_columns(columns: object, style: Style) -> list[tuple[object, object, object]]:
+    """Return start, stop and type of each span, from an object that has a list of each."""
     if not columns:
         return []
-    lists = (
-        [columns.get(name) for name in (style.start, style.stop, style.type)]
-        if isinstance(columns, Mapping)
-        else []
-    )
-    lengths = {len(values) for values in lists if isinstance(values, list)}
-    if not lists or len(lengths) > 1 or not all(isinstance(values, list) for values in lists):
+    names = (style.start, style.stop, style.type)
+    lists = [columns.get(name) for name in names] if isinstance(columns, Mapping) else []
+    lengths = {len(values) if isinstance(values, list) else None for values in lists}
+    if len(lengths) != 1 or None in lengths:
         raise OffsetError(
             f"{style.key} is {str(columns)[:MAX_SHOWN]!r}",
-            f"lists of equal length for {style.start}, {style.stop} and {style.type}",
+            f"lists of equal length for {', '.join(names)}",
         )
     return list(zip(*lists, strict=True))
 
@@ -406,7 +403,7 @@ def _list_columns(columns: object, style: Style) -> list[tuple[object, object, o
 def _read_triple(item: object) -> MarkedSpan:
     if not isinstance(item, list | tuple) or len(item) < SPAN_PARTS:
         raise OffsetError(f"span {str(item)[:MAX_SHOWN]!r}", "its start, end and label")
-    return _check_span(*item[:3])
+    return _check_span(*item[:SPAN_PARTS])
 
 
 def _read_span(item: Mapping[str, Any]) -> MarkedSpan:

@@ -13,10 +13,10 @@ from isogloss.tasks import TASKS
 
 FEWEST_SEEDS = 3
 LEAST_SPREAD = 0.02
-"""A smaller standard deviation over seeds is no lottery."""
+"""Smallest standard deviation over seeds, of the mean of the targets, in a lottery."""
 
 LEAST_RATIO = 3.0
-"""As many times as the source's must the targets' standard deviation be, at least."""
+"""Smallest ratio of the standard deviation of the targets to that of the source in a lottery."""
 
 FIRST_WEIGHTS = "optimization.head_weights"
 
