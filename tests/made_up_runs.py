@@ -126,6 +126,7 @@ def write(
     *,
     title: str = "",
     warnings: Sequence[str] = (),
+    needs: Sequence[str] = (),
 ) -> str:
     """Write a finished run and return its id."""
     name = identity(content)
@@ -136,6 +137,7 @@ def write(
         run=content,
         rows=list(rows),
         warnings=tuple(warnings),
+        needs=tuple(needs),
     )
     (folder / name).mkdir(parents=True, exist_ok=True)
     write_text(folder / name, "made.json", json.dumps({"seconds": 1.5, "device": "cpu", "threads": 1}))

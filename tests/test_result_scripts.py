@@ -12,6 +12,7 @@ from pandas.testing import assert_frame_equal
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 WRITING = {
+    "advice/table.py": ["advice/gains.csv", "advice/regret.csv"],
     "averaging/table.py": ["averaging/averages.csv"],
     "baselines/table.py": ["baselines/gains.csv", "baselines/findings.csv"],
     "claims/from_rows.py": ["claims/checks-rows.csv"],
@@ -21,6 +22,10 @@ WRITING = {
     "combinations/table.py upos": ["combinations/upos/effects.csv", "combinations/upos/correlations.csv"],
     "distance_dial/table.py": ["distance_dial/gains.csv"],
     "combinations/table.py ner": ["combinations/ner/effects.csv", "combinations/ner/correlations.csv"],
+    "machine_translations/table.py": [
+        "machine_translations/signals.csv",
+        "machine_translations/intervals.csv",
+    ],
     "real_weights/lottery/table.py": ["real_weights/lottery/arms.csv", "real_weights/lottery/tests.csv"],
     "seed_axes/table.py": ["seed_axes/tests.csv"],
     "seed_parts/first.py": ["seed_parts/arms.csv", "seed_parts/first.csv"],
@@ -39,12 +44,14 @@ PRINTING = [
     "x_mixup/labels/labels.py",
 ]
 FROM_RUNS = {
+    "advice/make_files.py",
     "adjustment/apart.py",
     "adjustment/one_text/make_files.py",
     "choosing/frozen.py",
     "distance_dial/make_runs.py",
     "further_tasks/make_files.py",
     "interference/own_adapters/arms.py",
+    "machine_translations/predict.py",
     "module_swap/other_seed.py",
     "module_swap/table.py",
     "own_corpora/make_files.py",

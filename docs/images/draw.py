@@ -13,7 +13,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
+from isogloss import read_gains
 from isogloss.core.languages import language_name
+from isogloss.features.advising.advice import next_language_interval
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
@@ -288,6 +290,30 @@ def shared_direction(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=7, loc="lower right")
 
 
+def advice(axes: Axes) -> None:
+    """Gain of each option over source-only models, a dot per language, with the interval of the next one."""
+    gains = [
+        gain._replace(option=gain.option.partition(" (")[0])
+        for gain in read_gains()
+        if gain.encoder != "shipped" and gain.option != "source by rule"
+    ]
+    options = list(dict.fromkeys(gain.option for gain in sorted(gains, key=lambda gain: -gain.gain)))
+    colors = {"upos": ("tags", ORANGE, 0.22), "ner": ("names", BLUE, 0.0), "text-classification": ("topics", GREY, -0.22)}  # fmt: skip
+    for task, (title, color, offset) in colors.items():
+        for height, option in enumerate(reversed(options)):
+            values = [gain.gain for gain in gains if gain.task == task and gain.option == option]
+            axes.plot(
+                values, [height + offset] * len(values), "o", ms=3.5, alpha=0.7, mec="none", color=color
+            )
+            low, high = next_language_interval(values)
+            axes.plot([low, high], [height + offset] * 2, color=color, lw=1.2)
+        axes.plot([], [], "o-", ms=3.5, color=color, label=title)
+    axes.axvline(0, color="#bbb", lw=0.8)
+    axes.set_yticks(range(len(options)), options[::-1])
+    axes.set_xlabel("points over source-only; lines: the next language (80 %)")
+    axes.legend(frameon=False, fontsize=7)
+
+
 def seed_axes(axes: Axes) -> None:
     """Mean change of the targets along each axis of twenty seeds, and along random directions as long."""
     rows = pd.read_csv(RESULTS / "seed_axes/walk.csv")
@@ -307,35 +333,25 @@ def seed_axes(axes: Axes) -> None:
 
 
 def module_swap(axes: Axes) -> None:
-    """Change of the target's accuracy by part: gains of the source-only model, losses of the bilingual one."""
+    """Change of the target's score by part: gains of the source-only model, losses of the bilingual one."""
     rows = pd.read_csv(RESULTS / "module_swap/rows.csv")
     rows = rows[(rows.end == "bilingual") & (rows.change == "swap") & (rows.language == rows.target)]
     rows = rows.assign(points=100 * (rows.score - rows.before))
-    means = rows.groupby(["changed", "part"])["points"].mean()
-    parts = [
-        "all",
-        "feed-forward",
-        "attention",
-        "embeddings",
-        *(f"layer {index}" for index in (1, 2, 3, 4)),
-        "norms",
-        "head",
-    ]
-    axes.barh(
-        parts[::-1],
-        means["start"].reindex(parts[::-1]),
-        color=BLUE,
-        label="source-only, with the bilingual part",
-    )
-    axes.barh(
-        parts[::-1],
-        means["end"].reindex(parts[::-1]),
-        color=ORANGE,
-        label="bilingual, with the source-only part",
-    )
+    means = rows.groupby(["task", "changed", "part"])["points"].mean()
+    layers = [f"layer {index}" for index in (1, 2, 3, 4)]
+    parts = ["all", "feed-forward", "attention", "embeddings", *layers, "norms", "head"]
+    for task, title, offset, opacity in (("upos", "tags", 0.2, 1.0), ("ner", "names", -0.2, 0.55)):
+        heights = [offset - index for index in range(len(parts))]
+        for changed, color, title_of_bar in (
+            ("start", BLUE, "source-only, with the bilingual part"),
+            ("end", ORANGE, "bilingual, with the source-only part"),
+        ):
+            values = means[task, changed].reindex(parts)
+            axes.barh(heights, values, 0.4, color=color, alpha=opacity, label=f"{title_of_bar} ({title})")
+    axes.set_yticks([-index for index in range(len(parts))], parts)
     axes.axvline(0, color="#bbb", lw=0.8)
-    axes.set_xlabel("points of accuracy in the target (18 pairs of models)")
-    axes.legend(frameon=False, fontsize=7)
+    axes.set_xlabel("points in the target, accuracy and span F1 (20 pairs of models a task)")
+    axes.legend(frameon=False, fontsize=6.5, loc="lower right")
 
 
 def claims(axes: Axes) -> None:
@@ -621,7 +637,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, seed_axes, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, seed_axes, advice, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     )
     from isogloss.encoders.mixup import MixingTrace
     from isogloss.features.adjustment.functions import AlignmentLoss, adjust
+    from isogloss.features.advising.advice import Advice, AdvisedOption, advise
+    from isogloss.features.advising.evidence import Gain, read_gains
+    from isogloss.features.advising.measured_gains import measured_gains
+    from isogloss.features.advising.regret import Regret, held_out_regret
     from isogloss.features.alignment.functions import WordLinks, align, project_labels
     from isogloss.features.averaging.functions import average
     from isogloss.features.calibration.functions import calibration_error, fit_temperature
@@ -124,6 +128,8 @@ _HOMES = {name: f"isogloss.{module}" for module, names in _NAMES.items() for nam
 
 __all__ = [
     "AdjustTable",
+    "Advice",
+    "AdvisedOption",
     "AlignmentLoss",
     "Choice",
     "ComparableText",
@@ -134,6 +140,7 @@ __all__ = [
     "DivergedError",
     "EncoderTable",
     "ExpectedScore",
+    "Gain",
     "GridTable",
     "InputError",
     "IsoglossError",
@@ -157,6 +164,7 @@ __all__ = [
     "Question",
     "Recipe",
     "Record",
+    "Regret",
     "Report",
     "Result",
     "RunError",
@@ -175,6 +183,7 @@ __all__ = [
     "WordLinks",
     "__version__",
     "adjust",
+    "advise",
     "align",
     "anisotropy",
     "average",
@@ -191,11 +200,13 @@ __all__ = [
     "fit_temperature",
     "fusing",
     "gradient_conflict",
+    "held_out_regret",
     "language_gates",
     "list_parts",
     "load_corpus",
     "load_encoder",
     "load_model",
+    "measured_gains",
     "mine",
     "mix_language_adapters",
     "mixing",
@@ -208,6 +219,7 @@ __all__ = [
     "rank_sources",
     "rank_sources_by_states",
     "read",
+    "read_gains",
     "reorder_questions",
     "representation_map",
     "retrieval",

@@ -39,6 +39,10 @@ VERBS = {
         *("runs", "--against", "--predictions", "--by", "--gold"),
         *("--measure", "--split", "--points", "--margin", "--in", "--quiet -q", "--json", "--debug"),
     ],
+    "advise": [
+        *("runs", "--task", "--language", "--hours", "--minutes", "--encoder", "--corpus", "--data"),
+        *("--evidence", "--against", "--quiet -q", "--json", "--debug"),
+    ],
     "choose": [
         *("folder", "--language", "--source", "--corpus", "--data", "--encoder"),
         *("--quiet -q", "--json", "--debug"),

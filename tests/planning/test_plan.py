@@ -511,6 +511,10 @@ encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], archite
     "modernbert", heads = 256 } } } -> encoder.pretrain: architecture: … 256 … 1
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { positions = 64 } } }
     -> encoder.pretrain.method.block: … 128 … 64
+encoder = ["shipped", { pretrained = "shipped", label = "x", attention = "both" }] -> encoder[1].attention: …
+    'both'
+encoder = ["shipped", { label = "x", pretrain = { text = ["rawtxt"], languages = ["qaa", "qab"] } }] ->
+    encoder[1].pretrain.text: … 'rawtxt'
 measure.0 = { split = "dev" } -> measure[0]: name:
 grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind:
 measure.0.splt = "dev" -> measure[0]: splt: … 'split'

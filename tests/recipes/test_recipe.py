@@ -55,14 +55,14 @@ grid.sorce = "x" -> r.toml: grid.sorce: … 'source'
 grid = {} -> r.toml:
 grid = 3 -> r.toml: grid: … 3
 grid.seeds = 3 -> r.toml: grid.seeds: … 3
-grid.seeds = ["0"] -> r.toml: grid.seeds.0: … '0'
-grid.seeds = [true] -> r.toml: grid.seeds.0:
+grid.seeds = ["0"] -> r.toml: grid.seeds[0]: … '0'
+grid.seeds = [true] -> r.toml: grid.seeds[0]:
 grid.targets = "qab" -> r.toml: grid.targets: … 'qab'
 grid.examples = -1 -> r.toml: grid.examples: … -1 … 0
 grid.dev_examples = 0.5 -> r.toml: grid.dev_examples: … 0.5
 grid.treebanks = [] -> r.toml: grid.treebanks: … []
 grid.method = "source-only" -> r.toml: grid.method: … 'source-only'
-grid.method.0 = 1 -> r.toml: grid.method.0: … 1
+grid.method.0 = 1 -> r.toml: grid.method[0]: … 1
 measure = 1 -> r.toml: measure: … 1
 scale = [] -> r.toml: scale: … []
 encoder = 3 -> r.toml: encoder: … 3
@@ -75,7 +75,7 @@ encoder = { pretrain = { text = [], languages = [], architecture = { layer = 2 }
 encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 } } } -> r.toml:
     encoder.pretrain.architecture.layers: … 0 … 1
 encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
-    encoder.1.pretrain.seed: … 'x'
+    encoder[1].pretrain.seed: … 'x'
 encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.toml: encoder.pretrain.trained:
     … 'layer' … 'modules' … 'layers'
 encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->

@@ -10,7 +10,7 @@ from isogloss.core.run_parts import with_fields
 from isogloss.features.consistency.method import Consistency
 from isogloss.features.meta_learning.method import MetaLearning
 from isogloss.features.x_mixup.method import XMixup
-from isogloss.methods.plain import Bilingual, TranslateTrain
+from isogloss.methods.plain import Bilingual, FewShot, TargetOnly, TranslateTrain
 from isogloss.runs.estimates import ASSUMED_SHAPES
 from isogloss.runs.fine_tune import TRAIN_SIZES, assumed_sizes
 from isogloss.runs.pretrained import Pretrained
@@ -43,6 +43,16 @@ def test_fine_tuning_on_more_languages_takes_more():
     assert operations(longer) == pytest.approx(2 * operations(TUNED))
     ours = replace(TUNED, corpus="xnli", task="nli")
     assert assumed_sizes([ours, replace(ours, source=(), target=("qab",))]) == []
+
+
+def test_few_shots_take_as_many_examples_as_there_are_shots():
+    run = replace(TUNED, encoder=MBERT, corpus="xnli", task="nli", target=("en",), source=(), examples=1000)
+    whole = operations(replace(run, method=TargetOnly()))
+    for shots, share in ((0, 0), (20, 0.02), (1000, 1), (5000, 1)):
+        few = replace(run, method=FewShot(shots=shots), start=TUNED)
+        assert operations(few) == pytest.approx(share * whole), shots
+    by_label = replace(run, method=FewShot(shots=20, per="label"), start=TUNED)
+    assert operations(by_label) == pytest.approx(whole)  # At most, as the number of labels is not known.
 
 
 def test_methods_that_read_pairs_run_both_sides_of_each():

@@ -152,7 +152,7 @@ class Display:
             return
         has_cells = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
         heads = list(compress(heads, has_cells))
-        rows = [list(compress(row, has_cells)) for row in rows]
+        rows = [[cell for cell, is_shown in zip(row, has_cells, strict=True) if is_shown] for row in rows]
         from rich import box
         from rich.console import Console
         from rich.table import Table

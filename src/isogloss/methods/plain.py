@@ -133,8 +133,10 @@ class FewShot(Method):
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read the targets. The dev sets of one side, if any, choose the epoch."""
-        return Reads(train=target, dev={"target": target, "source": source}.get(self.dev, ()))
+        """Read the shots of the targets. The dev sets of one side, if any, choose the epoch."""
+        examples = self.shots if self.per == "all" else None  # The number of labels is not known here.
+        dev = {"target": target, "source": source}.get(self.dev, ())
+        return Reads(train=target, examples=examples, dev=dev)
 
     def train(self, setting: Setting) -> Trained:
         """Train on the chosen examples only. Without shots the model stays unchanged, bit for bit."""

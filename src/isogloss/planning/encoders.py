@@ -141,16 +141,20 @@ def dependencies_first(dependencies: Mapping[int, Collection[int]]) -> Iterator[
 def _entries(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
 
-    def part(entry: str | EncoderTable, label: str) -> _EncoderTable:
+    def part(index: int, entry: str | EncoderTable, label: str) -> _EncoderTable:
+        name = f"encoder[{index}]" if len(entries) > 1 else "encoder"
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
-            with add_location("encoder"):
+            with add_location(name):
                 return dict.fromkeys(_encoders(entry, existing, recipe.align, sources), label)
 
-        return _EncoderTable(table="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
+        return _EncoderTable(table=f"{name}.pretrain", labels=frozenset({label}), start=start, make=make)
 
-    return [part(entry, label) for entry, label in zip(entries, _labels(entries), strict=True)]
+    labels = _labels(entries)
+    return [
+        part(index, entry, label) for index, (entry, label) in enumerate(zip(entries, labels, strict=True))
+    ]
 
 
 def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:

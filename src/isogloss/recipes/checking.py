@@ -3,7 +3,7 @@
 Errors at unknown fields and names suggest the nearest match; those at wrong types and ranges quote the value.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -211,7 +211,7 @@ def _explain(error: ValidationError, kind: type[object]) -> str:
     keys = [part for part in outer if _is_of_recipes(part)]
     # An unknown field may have the name of a type or of a flattened field.
     keys += [field] if is_unknown or _is_of_recipes(field) else []
-    name = ".".join(key for key in keys if key) or kind.__name__
+    name = _join_fields(keys) or kind.__name__
     if is_unknown:
         known_fields = _fields_at(kind, details["loc"])
         places = [
@@ -222,6 +222,11 @@ def _explain(error: ValidationError, kind: type[object]) -> str:
     if details["type"] in {"missing", "missing_argument"}:
         return f"{name}: this field is missing. Add it to the recipe."
     return f"{name}: {describe_mismatch(details)} Correct it."
+
+
+def _join_fields(keys: Iterable[str]) -> str:
+    """Join fields and positions in lists, as in ``encoder[1].attention``."""
+    return "".join(f"[{key}]" if key.isdecimal() else f".{key}" for key in keys if key).removeprefix(".")
 
 
 def _is_of_recipes(part: str) -> bool:

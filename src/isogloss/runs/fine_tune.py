@@ -295,7 +295,10 @@ class FineTune(Run):
         optimization = self.optimization
         if shape is None or not all(sizes):
             return None
-        rows = method_reads.sides * sum(size or 0 for size in sizes)
+        numbers = [size or 0 for size in sizes]
+        if method_reads.examples is not None:
+            numbers = [min(size, method_reads.examples) for size in numbers]
+        rows = method_reads.sides * sum(numbers)
         gradients = count_gradients_per_update(optimization.updates)
         subwords = rows * optimization.epochs * optimization.limit * gradients
         return training_operations(shape, subwords, optimization.limit)

@@ -113,6 +113,8 @@ class Reads:
 
     train: tuple[str, ...] = ()
     """Languages whose training examples are trained on."""
+    examples: int | None = None
+    """Training examples of each language at most. None for all."""
     dev: tuple[str, ...] = ()
     """Languages whose development examples select the epoch."""
     unlabelled: tuple[str, ...] = ()

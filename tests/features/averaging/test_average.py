@@ -364,10 +364,10 @@ def test_outer_weights_are_planned_with_their_parts(tmp_path):
         fields = {f"grid__method__4__{name}": value for name, value in {"of": of, **fields}.items()}
         return [run for run in averages(plan_average(tmp_path, **fields).runs) if run.method.outer_weights]
 
-    first = plan_swap(["source-only", "qab"], swap)
-    second = plan_swap(["qab", "source-only"], turned)
-    assert [identity(run) for run in first] == [identity(run) for run in second]
-    for run in first:
+    swaps = plan_swap(["source-only", "qab"], swap)
+    turned_swaps = plan_swap(["qab", "source-only"], turned)
+    assert [identity(run) for run in swaps] == [identity(run) for run in turned_swaps]
+    for run in swaps:
         model = [part.name == "fine-tune" for part in run.parts]
         assert run.method.weights == tuple(float(is_model) for is_model in model)
         assert run.method.outer_weights == tuple(float(not is_model) for is_model in model)

@@ -70,7 +70,7 @@ def test_each_word_has_the_mean_of_its_own_and_its_links_probabilities(seed, lin
     translated = draw_probabilities(seed + 1, 5)
     found = isogloss.ensemble_projection(target, torch.tensor(translated), sorted(links), share=share)
     for word in range(4):
-        linked = [translated[other] for first, other in links if first == word]
+        linked = [translated[linked_word] for index, linked_word in links if index == word]
         expected = target[word]
         if linked:
             expected = (1 - share) * target[word] + share * sum(linked) / len(linked)
