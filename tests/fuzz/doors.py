@@ -348,6 +348,19 @@ def manifests() -> Iterator[Door]:
     yield Door("manifest", (({"files.json": json.dumps(sums).encode()}, "files.json", read),))
 
 
+def gains() -> Iterator[Door]:
+    """Yield a file of measured gains."""
+    from isogloss.features.advising.evidence import read_gains
+
+    lines = [
+        "task,encoder,option,language,gain,seeds,labels,hours,needs",
+        'upos,gemma,"annotate, 20",sw,37.8,3,20,0.08,"labels, 20"',
+        "upos,gemma,zero head,yo,22.6,3,0,0.07,",
+    ]
+    files = {"gains.csv": "\n".join(lines).encode()}
+    yield Door("gains", ((files, "gains.csv", lambda folder: read_gains(folder / "gains.csv")),))
+
+
 def leases() -> Iterator[Door]:
     """Yield a lease of a process of this machine, and a lease of a second machine."""
     from isogloss.core.processes import host, this_process
@@ -482,8 +495,8 @@ def adapters() -> Iterator[Door]:
 
 
 DOORS: tuple[Callable[[], Iterator[Door]], ...] = (
-    corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, leases,
-    names, requests, translations, models, adapters,
+    corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, gains,
+    leases, names, requests, translations, models, adapters,
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def test_the_table_has_every_option_and_the_lines_below_state_the_advice(command
         assert part in text
     assert "Measured in Swahili (sw) itself: many labels +20.0, few labels +12.0 and free +5.0" in text
     assert "with 5.1 hours: many labels (+20.8)" in text
-    assert "5 languages held out: advice 0.0" in text and "always free 7.0" in text
+    assert "best option in 5 of 5 languages" in text and "always free 7.0" in text
     assert "assumption" not in text
     assert "2 minutes to label an example, an assumption" in command("advise", "--evidence", evidence).out
 

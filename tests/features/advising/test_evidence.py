@@ -17,7 +17,7 @@ ROWS = [
 VALUES = ("upos", "made", "option", "sw", "1.5", "3", "20", "0.2", "labels")
 BROKEN = {
     "gain": ["", "much", "nan", "inf", "1,5", "--1"],
-    "seeds": ["", "0", "-1", "2.5", "three", "1e3"],
+    "seeds": ["", "0", "-1", "2.5", "three", "1e3", "9" * 5000, "٣"],
     "labels": ["", "-20", "many", "0.5"],
     "hours": ["", "-0.1", "nan", "inf", "an hour"],
     **{name: ["", "  "] for name in ("task", "encoder", "option", "language")},
@@ -51,6 +51,12 @@ def test_a_broken_cell_is_refused_with_file_and_line(column: str, value: str, tm
 def test_a_missing_column_is_named(column: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"gains\.csv:1: .*{column}"):
         read_gains(write(tmp_path, HEAD.replace(column, "other"), *ROWS))
+
+
+@pytest.mark.parametrize("line", ['upos,made,"option,sw,1,3,0,0.1,', f"{ROWS[0]},1,2", ROWS[0] + 'a"b"c\rd'])
+def test_a_line_that_is_no_csv_is_refused_with_its_number(line: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gains\.csv:3: "):
+        read_gains(write(tmp_path, HEAD, ROWS[1], line))
 
 
 def test_a_repeated_row_is_refused_with_both_lines(tmp_path):

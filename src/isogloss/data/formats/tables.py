@@ -232,14 +232,18 @@ def _check_header(file: File, line_number: int, header: Sequence[str], table: Ex
 
 def _lines_of_cells(file: File, table: ExampleColumns) -> Iterator[tuple[int, list[str]]]:
     if table.format == "csv":
-        return _read_csv(file, table.separator)
+        return read_csv(file, table.separator)
     lines = file.lines()
     return (
         (line_number, line.split("\t")) for line_number, line in lines if not table.skip_blank or line.strip()
     )
 
 
-def _read_csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
+def read_csv(file: File, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each line of a CSV file, with the number of its first line.
+
+    Raises DataError for wrong quotes.
+    """
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(file.read(), delimiter=separator, strict=True)
     begin = 1

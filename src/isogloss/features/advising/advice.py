@@ -79,8 +79,8 @@ class AdvisedOption:
     def doubt(self) -> str:
         """The reason why it is not known whether the option helps. Empty if it is known."""
         if len(self.languages) < FEWEST:
-            return f"{len(self.languages)} of {FEWEST} languages that an interval needs"
-        return "the interval of its mean holds 0" if self.verdict == "not known" else ""
+            return f"{len(self.languages)} of {FEWEST} languages"
+        return "its mean may be 0" if self.verdict == "not known" else ""
 
     @property
     def gain_per_hour(self) -> float:

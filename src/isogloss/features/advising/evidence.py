@@ -4,7 +4,6 @@ The shipped file, ``gains.csv``, is written by ``docs/results/advice/table.py``.
 columns.
 """
 
-import csv
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.data.files import File, disk_file
+from isogloss.data.formats.tables import read_csv
 
 SHIPPED = Path(__file__).with_name("gains.csv")
 
@@ -36,6 +36,9 @@ class Gain(NamedTuple):
 
 NUMBERS = {"gain": "a number", "seeds": "a whole number", "labels": "a whole number", "hours": "0 or more"}
 """Columns that hold numbers, and what is expected there."""
+
+MOST_DIGITS = 9
+"""Digits of a number of seeds or labels."""
 
 REQUIRED = tuple(name for name in Gain._fields if name not in Gain._field_defaults)
 
@@ -73,17 +76,23 @@ def read_gains(path: str | Path = "") -> list[Gain]:
 
 
 def _rows(file: File) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(line for _, line in file.lines())
-    missing = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
-    if missing:
+    """Yield the cells of each row by column. Cells of other columns are ignored."""
+    lines = read_csv(file)
+    line_number, header = next(lines, (1, list[str]()))
+    columns = [name.strip() for name in header]
+    wrong = [name for name in REQUIRED if columns.count(name) != 1]
+    if wrong:
         raise file.broken(
-            1,
-            f"no column {', '.join(missing)}",
+            line_number,
+            f"{columns.count(wrong[0])} columns {wrong[0]!r}",
             f"the columns {', '.join(REQUIRED)} and, if known, needs",
             "Name the columns in the first line",
         )
-    for row in reader:
-        yield reader.line_num, {name: (row.get(name) or "").strip() for name in Gain._fields}
+    for line_number, cells in lines:
+        if len(cells) > len(columns):
+            raise file.broken(line_number, f"{len(cells)} cells", f"{len(columns)}, as in the first line")
+        row = dict(zip(columns, cells, strict=False))
+        yield line_number, {name: row.get(name, "").strip() for name in Gain._fields}
 
 
 def _parse(file: File, line_number: int, row: dict[str, str]) -> Gain:
@@ -92,7 +101,8 @@ def _parse(file: File, line_number: int, row: dict[str, str]) -> Gain:
             raise file.broken(line_number, f"no {name}", "a value in each column")
     gain = _number(row["gain"])
     hours = _number(row["hours"])
-    seeds, labels = (int(row[name]) if row[name].isdecimal() else -1 for name in ("seeds", "labels"))
+    seeds = _count(row["seeds"])
+    labels = _count(row["labels"])
     checks = {"gain": not math.isnan(gain), "hours": hours >= 0, "seeds": seeds > 0, "labels": labels >= 0}
     for name, is_right in checks.items():
         if not is_right:
@@ -108,6 +118,11 @@ def _parse(file: File, line_number: int, row: dict[str, str]) -> Gain:
         hours=hours,
         needs=row["needs"],
     )
+
+
+def _count(text: str) -> int:
+    """Return a whole number of few digits, or -1."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else -1
 
 
 def _number(text: str) -> float:

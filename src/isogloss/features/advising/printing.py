@@ -1,7 +1,7 @@
 """Printing advice for a language without labels."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -63,8 +63,9 @@ def print_advice(request: AdviceRequest, *, output: OutputOptions) -> None:
     show_line(_title(advice, request, labelled))
     show_line(_describe_evidence(advice))
     Display().table(HEAD, _rows(advice))
-    for line in (*_conclude(advice), *_describe_regrets(regrets)):
+    for line in _conclude(advice):
         show_line(line)
+    _print_regrets(regrets)
 
 
 def _read_evidence(request: AdviceRequest, display: Display) -> Sequence[Gain]:
@@ -173,28 +174,29 @@ def _conclude(advice: Advice) -> list[str]:
     return lines
 
 
-def _describe_regrets(regrets: Sequence[Regret]) -> list[str]:
-    """Describe the regret of advice next to always the same option and nothing."""
-    by_rule: Mapping[str, Regret] = {regret.rule: regret for regret in regrets}
-    if ADVICE not in by_rule:
-        return ["Regret is not known: too few languages to hold one out."]
-    advice = by_rule[ADVICE]
-    others = sorted(
-        (regret for rule, regret in by_rule.items() if rule not in (ADVICE, NOTHING)),
-        key=lambda regret: regret.regret,
+def _print_regrets(regrets: Sequence[Regret]) -> None:
+    """Print the regret of advice, of always the same option and of nothing."""
+    if not regrets:
+        show_line("Regret is not known: too few languages to hold one out.")
+        return
+    advice, *others = sorted(regrets, key=lambda regret: (regret.rule != ADVICE, regret.regret))
+    show_line(
+        f"\nRegret in points, each language held out: what is lost to the best option there. Advice knew the "
+        f"best option in {advice.best} of {advice.languages} languages, and nothing in {advice.unknown}."
     )
-    texts = [
-        f"always {regret.rule} {regret.regret:.1f}"
-        + (f" (in {regret.languages})" if regret.languages < advice.languages else "")
-        for regret in others
-    ]
-    if NOTHING in by_rule:
-        texts.append(f"nothing {by_rule[NOTHING].regret:.1f}")
-    outcome = f'best option in {advice.best}, "don\'t know" in {advice.unknown}, at most {advice.worst:.1f}'
-    return [
-        f"Regret in points, each of {count(advice.languages, 'language')} held out: advice "
-        f"{advice.regret:.1f} [{advice.low:.1f}, {advice.high:.1f}] ({outcome}); {', '.join(texts)}"
-    ]
+    Display().table(
+        ("rule", "regret", "mean (95 %)", "worst", "languages"),
+        [
+            (
+                regret.rule if regret.rule in (ADVICE, NOTHING) else f"always {regret.rule}",
+                f"{regret.regret:.1f}",
+                _interval(regret.low, regret.high),
+                f"{regret.worst:.1f}",
+                regret.languages,
+            )
+            for regret in (advice, *others)
+        ],
+    )
 
 
 def _emit(advice: Advice, regrets: Sequence[Regret]) -> None:
