@@ -230,10 +230,16 @@ BYTES_OF_A_WEIGHT = 4
 
 
 def _model_bytes(run: "Run", plan: "Planned") -> int | None:
-    """Return the bytes of the weights of a run's model, including its encoder. None if unknown."""
+    """Return the bytes of the weights of a run's model, including its encoder. None if unknown.
+
+    With ``peft`` only the trained weights are stored.
+    """
     encoder = getattr(run, "encoder", run)
     shape = encoder.shape(plan.sources.encoders) if hasattr(encoder, "shape") else None
-    return BYTES_OF_A_WEIGHT * shape.parameters if shape else None
+    if shape is None:
+        return None
+    peft = getattr(run, "peft", None)
+    return BYTES_OF_A_WEIGHT * (peft.trained(shape) if peft else shape.parameters)
 
 
 def _print_totals(
