@@ -165,13 +165,17 @@ def _recipes(_: Path) -> Listing:
     return ("recipe", "question"), [(name, _tables(name)["title"]) for name in packaged_recipes()]
 
 
-@cache
 def _tables(name: str) -> Mapping[str, Any]:
     """Return the unchecked tables of a packaged recipe, merged with the tables of the recipe it extends."""
     from isogloss.recipes.recipe_text import EXTENDS, merge_tables, packaged_recipes
 
-    tables = tomllib.loads(packaged_recipes()[name].read_text(encoding="utf-8"))
+    tables = _parse(packaged_recipes()[name])
     return merge_tables(_tables(tables[EXTENDS]), tables) if EXTENDS in tables else tables
+
+
+@cache
+def _parse(path: Path) -> Mapping[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _papers(folder: Path) -> Listing:

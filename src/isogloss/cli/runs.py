@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isogloss.api import Result
     from isogloss.planning.plan import Planned
     from isogloss.runs.run import Run
+    from isogloss.training.setting import Peft
 
 
 def run_and_report(
@@ -238,8 +239,9 @@ def _model_bytes(run: "Run", plan: "Planned") -> int | None:
     shape = encoder.shape(plan.sources.encoders) if hasattr(encoder, "shape") else None
     if shape is None:
         return None
-    peft = getattr(run, "peft", None)
-    return BYTES_OF_A_WEIGHT * (peft.trained(shape) if peft else shape.parameters)
+    peft: "Peft | None" = getattr(run, "peft", None)
+    trained_parameters = peft.trained(shape) if peft else None
+    return BYTES_OF_A_WEIGHT * (shape.parameters if trained_parameters is None else trained_parameters)
 
 
 def _print_totals(

@@ -1,10 +1,11 @@
-"""The disk that a dry run plans for a model is what its weights take, for every way of training few of them."""
+"""The disk that a dry run plans for a model is what its weights take, for every kind of peft."""
 
 from pathlib import Path
 
 import pytest
 
 import isogloss
+from command_line import Command
 from tiny import TINY
 
 PEFT = {
@@ -35,7 +36,7 @@ def write_recipe(folder: Path, name: str) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PEFT)
-def test_planned_bytes_are_those_of_the_stored_weights(name, folder, command):
+def test_planned_bytes_are_those_of_the_stored_weights(name: str, folder: Path, command: Command) -> None:
     recipe = write_recipe(folder, name)
     runs = folder / recipe.stem
     *_, total = command("run", recipe, "--out", runs, "--dry-run", "--json").lines
