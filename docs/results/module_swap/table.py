@@ -1,8 +1,10 @@
-"""Write the effects of swapped parts: `python docs/results/module_swap/table.py [RUNS]`.
+"""Write the effects of swapped parts: `python docs/results/module_swap/table.py [RUNS [OTHER]]`.
 
-With RUNS, the folder of recipe.toml, rows.csv is written from its records first. effects.csv follows from
-rows.csv and, for the control of a different seed, other_seed.csv (`other_seed.py`): the mean change of the
-target score in points over all targets and seeds, with a 95 % interval in which both vary.
+With RUNS, the folder of recipe.toml, rows.csv is written from its records first; with OTHER, the folder of
+other_targets.toml, rows-other.csv. effects.csv follows from rows.csv and, for the control of a different
+seed, other_seed.csv (`other_seed.py`): the mean change of the target score in points over all targets and
+seeds, with a 95 % interval in which both vary. effects-other.csv is the same for the other targets.
+effects-all.csv has the intervals over all eight targets, seeds averaged.
 """
 
 import sys
@@ -13,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.features.comparing.two_ways import two_way_estimate
+from isogloss.metrics.estimates import mean_std
 
 HERE = Path(__file__).parent
 KEYS = ["task", "target", "seed", "end", "changed", "part", "change", "language"]
@@ -35,8 +38,8 @@ DIFFERENCES = {
 """Comparisons of the plan: sums of changes of parts, subtracted."""
 
 
-def write_rows(runs: str) -> None:
-    """Write the scores of all changes."""
+def write_rows(runs: str, file: str) -> None:
+    """Write the scores of all changes into a file."""
     import isogloss
 
     measurements = isogloss.read(runs).measurements
@@ -45,7 +48,7 @@ def write_rows(runs: str) -> None:
     target = rows["run"].map(rows[rows["role"] == "target"].groupby("run")["language"].first())
     rows = rows.assign(target=target, end=rows["end"].map(labels))
     rows = rows[[*KEYS, "before", "score"]].sort_values(KEYS)
-    rows.round(5).to_csv(HERE / "rows.csv", index=False)
+    rows.round(5).to_csv(HERE / file, index=False)
 
 
 def estimate(values: pd.Series) -> tuple[int, float, float, float]:
@@ -58,10 +61,9 @@ def estimate(values: pd.Series) -> tuple[int, float, float, float]:
     return grid.size, result.mean, result.low, result.high
 
 
-def read_changes() -> pd.DataFrame:
+def read_changes(*files: str) -> pd.DataFrame:
     """Return the change of each score in points, with its name and the role of the language."""
-    files = [path for path in (HERE / "rows.csv", HERE / "other_seed.csv") if path.exists()]
-    rows = pd.concat([pd.read_csv(path) for path in files])
+    rows = pd.concat([pd.read_csv(HERE / name) for name in files])
     kinds = zip(rows["end"], rows["change"], rows["changed"], strict=True)
     side = (rows["language"] == rows["target"]).map({True: "target", False: "source"})
     rows = rows.assign(
@@ -107,7 +109,31 @@ def list_differences(
     return table
 
 
+def list_over_targets(changes: pd.DataFrame) -> pd.DataFrame:
+    """Return the effects in the target over targets, seeds averaged, and the comparisons of the plan."""
+    table = []
+    of_target = changes[
+        (changes["side"] == "target") & changes["effect"].isin(["gain", "loss", "gain, random"])
+    ]
+    for (task, effect), group in target_changes.groupby(["task", "effect"], sort=False):
+        points = group.pivot_table(index="target", columns="part", values="points")
+        for name, (parts, subtracted) in DIFFERENCES.items():
+            if subtracted:
+                points[name] = points[parts].sum(axis=1) - points[subtracted].sum(axis=1)
+        for part, values in points.items():
+            summary = mean_std(values.tolist())
+            table.append((task, effect, part, summary.n, summary.mean, summary.low, summary.high))
+    columns = ["task", "effect", "part", "targets", "points", "low", "high"]
+    return pd.DataFrame(table, columns=columns).round(3)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        write_rows(sys.argv[1])
-    list_effects(read_changes()).to_csv(HERE / "effects.csv", index=False)
+    for folder, file in zip(sys.argv[1:], ("rows.csv", "rows-other.csv"), strict=False):
+        write_rows(folder, file)
+    own_changes = read_changes("rows.csv", "other_seed.csv")
+    list_effects(own_changes).to_csv(HERE / "effects.csv", index=False)
+    if (HERE / "rows-other.csv").exists():
+        other_changes = read_changes("rows-other.csv")
+        list_effects(other_changes).to_csv(HERE / "effects-other.csv", index=False)
+        all_changes = pd.concat([own_changes, other_changes])
+        list_over_targets(all_changes).to_csv(HERE / "effects-all.csv", index=False)
