@@ -112,7 +112,7 @@ def list_differences(
 def list_over_targets(changes: pd.DataFrame) -> pd.DataFrame:
     """Return the effects in the target over targets, seeds averaged, and the comparisons of the plan."""
     table = []
-    of_target = changes[
+    target_changes = changes[
         (changes["side"] == "target") & changes["effect"].isin(["gain", "loss", "gain, random"])
     ]
     for (task, effect), group in target_changes.groupby(["task", "effect"], sort=False):

@@ -193,9 +193,13 @@ def _read_entry(entry: object, folder: Path) -> Provenance:
 
 
 def check_undamaged(run: Path) -> None:
-    """Raise StorageError where a file of a run's model, or of the one it is a difference from, is damaged."""
+    """Raise StorageError where a file of a run's model, or of the one it is a difference from, is damaged.
+
+    An encoder that was prepared for the recipe (from a GGUF file, or with another mask) has no record. Its
+    fingerprint is checked when the difference is loaded.
+    """
     checked_runs = set[Path]()
-    while run not in checked_runs:
+    while run not in checked_runs and (not checked_runs or is_file(run, RECORD)):
         checked_runs.add(run)
         _, checksums = read_with_checksums(run)
         model_checksums = {
