@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
+from pathlib import Path
 from typing import ClassVar, cast
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.records import DataRead
+from isogloss.core.records import DataRead, base_of
 from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
 from isogloss.data.corpora.own import KNOWN
 from isogloss.data.corpus import Split, is_translation
@@ -308,6 +309,16 @@ class FineTune(Run):
         if size is None:
             size = TRAIN_SIZES.get(self.corpus.partition(":")[0])
         return min(size, self.examples) if size and self.examples else size or self.examples or None
+
+    def weights(self, context: RunContext) -> str:
+        """Return its folder. An encoder that is prepared for the recipe is prepared here, if needed.
+
+        A model of few weights is read together with its encoder.
+        """
+        folder = super().weights(context)
+        if base_of(Path(folder)):
+            self.encoder.weights(context)
+        return folder
 
     def make(self, context: RunContext) -> RunResult:
         """Train the model, and save it."""

@@ -235,7 +235,7 @@ def _subject(context: RunContext, run: Run) -> Subject:
     return Subject(
         id=identity(run),
         rows=tuple(context.store.record(run).rows) if context.store.is_finished(run) else (),
-        folder=context.store.model(run),
+        folder=Path(run.weights(context)) if fine_tuned([run]) else context.store.model(run),
         trained_length=run.trained_length,
     )
 
@@ -245,7 +245,7 @@ def _model(context: RunContext, run: Run) -> Model:
     from isogloss.training.precision import device
 
     [model] = fine_tuned([run])
-    head = model.solves.head(context.store.model(model), seed=None, attention=fastest_attention())
+    head = model.solves.head(Path(model.weights(context)), seed=None, attention=fastest_attention())
     return head.to(device()).eval()
 
 
@@ -303,7 +303,7 @@ class _Inputs:
     @cached_property
     def folder(self) -> Path:
         """The folder of the model."""
-        return self.context.store.model(self.model)
+        return Path(self.model.weights(self.context))
 
     @cached_property
     def trained_on(self) -> list[Example]:

@@ -1,5 +1,6 @@
 """Models that store only what was trained load again, whatever encoder they were trained on."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,21 @@ def test_a_changed_weight_of_a_prepared_encoder_is_found_on_loading(study: isogl
                 isogloss.load_model(model)
     finally:
         weights.write_bytes(content)
+
+
+@pytest.mark.slow
+def test_a_prepared_encoder_that_is_missing_is_prepared_again_to_measure(
+    study: isogloss.Result, tmp_path: Path
+) -> None:
+    """As on a second machine of a study in a bucket, where only finished runs are shared."""
+    runs = tmp_path / "runs"
+    shutil.copytree(study.out, runs, symlinks=True)
+    for path in runs.glob("*/model"):
+        if not (path.parent / "record.json").exists():
+            shutil.rmtree(path.parent)
+    more = '\n[[measure]]\nname = "scores"\nsplit = "dev"\nexamples = 4\nlanguages = ["qab"]\n'
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text((study.out.parent / "recipe.toml").read_text(encoding="utf-8") + more, encoding="utf-8")
+    result = isogloss.run(recipe, out=runs, jobs=1, report=False)
+    assert not result.outcome.failed
+    assert len(result.outcome.made) == MODELS
