@@ -58,6 +58,7 @@ FROM_RUNS = {
     "real_weights/lottery/shuffled_verses.py",
     "rows.py",
     "seed_axes/axes.py",
+    "shared_direction/gemma.py",
     "shared_direction/make_files.py",
     "shared_direction/make_runs.py",
     "under_specified/add_seeds.py",

@@ -83,6 +83,28 @@ def test_seeds_and_languages_without_a_pair_are_left_out(tmp_path):
     assert (gain.language, gain.seeds, gain.gain) == ("qad", 1, pytest.approx(10))
 
 
+def test_each_corpus_has_the_baseline_of_its_own_source(tmp_path):
+    names = []
+    for corpus, source in (("ud", "qaa"), ("masakhapos", "qab")):
+        base = model(corpus=corpus, source=[source])
+        few_shot = model("few-shot", corpus=corpus, source=[source], target=["qad"], fields={"shots": 5})
+        for content, score in ((base, 0.5), (few_shot, 0.6)):
+            names.append(write(tmp_path, content))
+            names.append(
+                write(tmp_path, measure("scores", [content], corpus=corpus), scores(content, {"qad": score}))
+            )
+    write_plan(tmp_path, names)
+    gains = measured_gains(tmp_path)
+    assert [(gain.option, gain.gain) for gain in gains] == [("few-shot", pytest.approx(10))]
+
+
+def test_a_baseline_on_adjusted_encoders_only_is_refused(tmp_path):
+    names = write_scored(tmp_path, model(encoder=adjust()), {"qad": 0.5})
+    write_plan(tmp_path, names)
+    with pytest.raises(ConfigError, match="source-only"):
+        measured_gains(tmp_path)
+
+
 def test_a_folder_without_scores_or_baseline_is_refused(tmp_path):
     small_study(tmp_path / "study")
     with pytest.raises(ConfigError, match=r"'bilingua'.*'bilingual'"):

@@ -62,6 +62,8 @@ class AdvisedOption:
     seeds: int
     """Fewest seeds of a language."""
     labels: int
+    missing_labels: int
+    """Labels that do not exist yet."""
     hours: float
     """Hours of computing and annotation."""
     needs: str = ""
@@ -140,10 +142,10 @@ class Advice:
 
     def _slower_labels(self) -> list[str]:
         choice = self.choice
-        if choice is None or not choice.labels:
+        if choice is None or not choice.missing_labels:
             return []
-        computing = choice.hours - choice.labels * self.minutes / 60
-        minutes = (self.hours - computing) * 60 / choice.labels
+        computing_hours = choice.hours - choice.missing_labels * self.minutes / 60
+        minutes = (self.hours - computing_hours) * 60 / choice.missing_labels
         without = [option for option in self.options if option.labels < choice.labels]
         next_choice = best_option(without, self.hours)
         instead = f"{next_choice.name} ({next_choice.gain:+.1f})" if next_choice else "nothing that is known"
@@ -264,6 +266,7 @@ def _option(name: str, gains: Sequence[Gain], target: str, *, minutes: float, la
     mean_low, mean_high = mean_interval(points)
     low, high = next_language_interval(points)
     labels = max(gain.labels for gain in gains)
+    missing_labels = max(0, labels - labelled)
     return AdvisedOption(
         name=name,
         gain=fmean(points),
@@ -274,7 +277,8 @@ def _option(name: str, gains: Sequence[Gain], target: str, *, minutes: float, la
         languages=tuple(gain.language for gain in gains),
         seeds=min(gain.seeds for gain in gains),
         labels=labels,
-        hours=fmean(gain.hours for gain in gains) + max(0, labels - labelled) * minutes / 60,
+        missing_labels=missing_labels,
+        hours=fmean(gain.hours for gain in gains) + missing_labels * minutes / 60,
         needs=gains[0].needs,
         measured=next((gain.gain for gain in gains if gain.language == target), math.nan),
     )

@@ -17,7 +17,7 @@ from isogloss.reports.measurements import Measurements, PlannedRun, read_measure
 from isogloss.reports.names import name_systems, original_names
 from isogloss.store import local_folder
 
-SHARED_KINDS = ("pretrain", "pretrained", "align")
+SHARED_KINDS = ("pretrain", "align")
 """Kinds of runs whose hours are no part of an option: every option of an encoder shares them."""
 
 Pair = Mapping[str, Any]
@@ -34,10 +34,10 @@ def measured_gains(
     """Compute the gain of each system in a folder of runs over a baseline, by language: means over seeds.
 
     ``runs`` is a folder of runs or its URL. The baseline is the method ``against`` (as the report names it)
-    on the encoder before any adjustment. Pairs have the same seed, and languages are no source of either. An
-    option is named after the method, the encoder's label if it is adjusted, and the source if it differs.
-    Systems that read all labels of a target are left out, as their number is not known. ConfigError without
-    scores or without the baseline.
+    on the encoder before any adjustment, with the first source of each corpus. Pairs have the same seed, and
+    languages are no source of either. An option is named after the method, the encoder's label if it is
+    adjusted, and the source if it differs. Systems that read all labels of a target are left out, as their
+    number is not known. ConfigError without scores or without the baseline.
 
     Device: none. Cost: reads the records.
 
@@ -55,7 +55,14 @@ def measured_gains(
     rows = rows.assign(original=rows["encoder.original"].map(originals))
     check_named("--against", "system", set(rows["system"]), against)
     is_baseline = (rows["system"] == against) & (rows["encoder.adjusted"] == "")
-    baselines = rows[is_baseline & (rows["source"] == rows[is_baseline]["source"].iloc[0])]
+    if not is_baseline.any():
+        raise ConfigError(
+            f"--against {against}: it was scored on adjusted encoders only. Score it on the encoder before "
+            f"the adjustment, too, or name another method."
+        )
+    baselines = rows[is_baseline]
+    own_source = baselines.groupby(TEST_SET)["source"].transform("first")
+    baselines = baselines[baselines["source"] == own_source]
     pairs = rows.merge(
         baselines[[*TEST_SET, "seed", "language", "score", "source", "way"]],
         on=[*TEST_SET, "seed", "language"],
