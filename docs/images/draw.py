@@ -314,6 +314,24 @@ def advice(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
+def machine_translations(axes: Axes) -> None:
+    """Accuracy in eleven languages by the consistency on translations, of people and of two systems."""
+    rows = pd.read_csv(RESULTS / "machine_translations/rows.csv")
+    is_human = rows.translation == "human, translated half"
+    is_machine = rows.translation.str.endswith("into English")
+    for name, color, marker, chosen_rows in (
+        ("machine, into English", BLUE, "o", rows[is_machine]),
+        ("human", ORANGE, "s", rows[is_human]),
+    ):
+        axes.plot(
+            *(100 * chosen_rows[column] for column in ("consistency", "accuracy")),
+            marker, ms=4, alpha=0.6, mec="none", color=color, label=name,
+        )  # fmt: skip
+    axes.set_xlabel("pairs with one label, percent")
+    axes.set_ylabel("accuracy, percent")
+    axes.legend(frameon=False, fontsize=7)
+
+
 def seed_axes(axes: Axes) -> None:
     """Mean change of the targets along each axis of twenty seeds, and along random directions as long."""
     rows = pd.read_csv(RESULTS / "seed_axes/walk.csv")
@@ -637,7 +655,7 @@ def intervals(axes: Axes, texts: list[tuple[str, pd.DataFrame]], column: str) ->
 
 
 PICTURES: list[Callable[[Axes], None]] = [
-    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, seed_axes, advice, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
+    seeds, lottery, further_tasks, paths, mixing, adjusting, gradients, choosing, averaging, distance_dial, shared_direction, baselines, seed_parts, head_first, seed_axes, advice, machine_translations, module_swap, claims, verdicts, steps, before_and_after, tasks, files_read, gpu, memory,
     study_topics, study_names, study_swahili, study_french, study_arabic,
 ]  # fmt: skip
 

@@ -92,7 +92,11 @@ def read_studies() -> Iterator[pd.DataFrame]:
     rows = pd.read_csv(HERE / "rows.csv")
     from_other = rows["source"] != "en"
     rows["option"] = rows["option"].where(~from_other, rows["task"].map(OTHER_SOURCES))
-    yield rows[(rows["language"] != "en") & (rows["language"] != rows["source"])].assign(encoder=GEMMA)
+    rows = rows[(rows["language"] != "en") & (rows["language"] != rows["source"])]
+    # A seed of an option counts if it was scored in every target.
+    targets = rows.groupby(["task", "option", "seed"])["language"].transform("nunique")
+    all_targets = targets.groupby([rows["task"], rows["option"]]).transform("max")
+    yield rows[targets == all_targets].assign(encoder=GEMMA)
     lottery = pd.read_csv(RESULTS / "real_weights/lottery/rows.csv")
     arms = pd.Series(list(zip(lottery["encoder"], lottery["method"], strict=True)), index=lottery.index)
     lottery = lottery.assign(option=arms.map(LOTTERY), score=100 * lottery["score"], encoder=GEMMA)
@@ -118,8 +122,12 @@ def list_gains(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the mean gain over seeds of each option and language, paired by seed."""
     base = scores[scores["option"] == BASE].set_index(["task", "language", "seed"])["score"]
     options = scores[scores["option"] != BASE].set_index(["task", "language", "seed"])
-    gain = (options["score"] - base.reindex(options.index)).rename("gain")
-    table = options.assign(gain=gain).dropna(subset=["gain"]).reset_index()
+    base_scores = base.reindex(options.index)
+    # An average is compared with the mean of its models.
+    means = base.groupby(["task", "language"]).mean()
+    places = options.index.droplevel("seed")
+    base_scores = base_scores.where(options["option"] != "average of 3", means.reindex(places).to_numpy())
+    table = options.assign(gain=options["score"] - base_scores).dropna(subset=["gain"]).reset_index()
     keys = ["task", "encoder", "option", "language"]
     return table.groupby(keys).agg(gain=("gain", "mean"), seeds=("seed", "nunique")).reset_index()
 

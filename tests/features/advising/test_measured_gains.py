@@ -83,6 +83,27 @@ def test_seeds_and_languages_without_a_pair_are_left_out(tmp_path):
     assert (gain.language, gain.seeds, gain.gain) == ("qad", 1, pytest.approx(10))
 
 
+def test_an_average_is_compared_with_the_mean_of_its_models(tmp_path):
+    names = []
+    bases = [model(seed=seed) for seed in (0, 1, 2)]
+    for base, score in zip(bases, (0.3, 0.6, 0.6), strict=True):
+        names += write_scored(tmp_path, base, {"qad": score})
+    averaged = {
+        "kind": "fine-tune",
+        **{name: bases[0][name] for name in ("encoder", "corpus", "task", "source", "optimization", "data")},
+        "method": {"kind": "average"},
+        "target": [],
+        "treebanks": [],
+        "examples": 160,
+        "seed": 0,
+        "parts": bases,
+    }
+    names += write_scored(tmp_path, averaged, {"qad": 0.55})
+    write_plan(tmp_path, names)
+    [gain] = measured_gains(tmp_path)
+    assert gain.gain == pytest.approx(5)
+
+
 def test_each_corpus_has_the_baseline_of_its_own_source(tmp_path):
     names = []
     for corpus, source in (("ud", "qaa"), ("masakhapos", "qab")):

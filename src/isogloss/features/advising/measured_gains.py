@@ -37,7 +37,8 @@ def measured_gains(
     on the encoder before any adjustment, with the first source of each corpus. Pairs have the same seed, and
     languages are no source of either. An option is named after the method, the encoder's label if it is
     adjusted, and the source if it differs. Systems that read all labels of a target are left out, as their
-    number is not known. ConfigError without scores or without the baseline.
+    number is not known. Averages of the baseline's models are compared with the mean over all its seeds.
+    ConfigError without scores or without the baseline.
 
     Device: none. Cost: reads the records.
 
@@ -58,7 +59,7 @@ def measured_gains(
     if not is_baseline.any():
         raise ConfigError(
             f"--against {against}: it was scored on adjusted encoders only. Score it on the encoder before "
-            f"the adjustment, too, or name another method."
+            f"the adjustment as well, or name another method."
         )
     baselines = rows[is_baseline]
     own_source = baselines.groupby(TEST_SET)["source"].transform("first")
@@ -68,6 +69,11 @@ def measured_gains(
         on=[*TEST_SET, "seed", "language"],
         suffixes=("", ".baseline"),
     )
+    # An average is compared with the mean of its models.
+    means = baselines.groupby([*TEST_SET, "language"])["score"].mean().rename("score.mean")
+    pairs = pairs.join(means, on=[*TEST_SET, "language"])
+    is_average = pairs["average.of"] == against
+    pairs["score.baseline"] = pairs["score.baseline"].where(~is_average, pairs["score.mean"])
     is_same = (pairs["way"] == pairs["way.baseline"]) & (pairs["source"] == pairs["source.baseline"])
     pairs = pairs[~(is_same & (pairs["encoder.adjusted"] == ""))]
     return list(_gains(pairs, Costs(measurements)))

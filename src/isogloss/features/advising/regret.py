@@ -2,7 +2,7 @@
 
 Each language is held out in turn. Advice comes from the other languages of the task. Its regret is the gain
 of the best option that fits into the hours, or 0 for nothing, minus the gain of the advised option. *Always
-the same* option has regrets too, and so has *nothing*.
+the same* option and *nothing* have regrets as well.
 """
 
 from collections.abc import Sequence
