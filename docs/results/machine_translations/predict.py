@@ -10,6 +10,7 @@ import gzip
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import isogloss
 
@@ -26,7 +27,7 @@ CODES = {
     "vi": "vie_Latn",
     "zh": "zho_Hans",
 }
-SPLITS = ("test", "dev")
+SPLITS: tuple[Literal["test", "dev"], ...] = ("test", "dev")
 COLUMNS = (
     "seed",
     "language",
