@@ -44,9 +44,11 @@ def read_test(folder: str, language: str) -> tuple[list[list[str]], list[tuple[s
 def score(model: isogloss.Model, network: nn.Module, test: tuple[list, list]) -> float:
     """Return the accuracy of a network in percent."""
     words, gold = test
-    predicted = replace(model, network=network).predict(words)
+    tags_of_sentences = replace(model, network=network).predict(words)
     pairs = [
-        pair for tags, right in zip(predicted, gold, strict=True) for pair in zip(tags, right, strict=True)
+        pair
+        for tags, right in zip(tags_of_sentences, gold, strict=True)
+        for pair in zip(tags, right, strict=True)
     ]
     return 100 * sum(tag == right for tag, right in pairs) / len(pairs)
 
@@ -83,14 +85,14 @@ def score_arms(folder: str, seed: int, source_folder: str, folders: Mapping[str,
 
 
 if __name__ == "__main__":
-    data, table, seed_text, base, *named_folders = sys.argv[1:]
+    data, table, seed_text, base, *arguments = sys.argv[1:]
     torch.set_num_threads(1)
     is_new = not Path(table).exists()
     with Path(table).open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         if is_new:
             writer.writerow(("seed", "language", "arm", "score"))
-        named = dict(item.split("=", 1) for item in named_folders)
-        for row in score_arms(data, int(seed_text), base, named):
+        folders = dict(argument.split("=", 1) for argument in arguments)
+        for row in score_arms(data, int(seed_text), base, folders):
             writer.writerow((*row[:3], round(row[3], 4)))
             file.flush()
