@@ -23,6 +23,7 @@ TEXTS = {
     "by",
     "command",
     "corpus",
+    "encoder",
     "inputs",
     "language",
     "languages",
@@ -45,6 +46,7 @@ TYPES |= {name for name, home in isogloss._HOMES.items() if home.endswith((".err
 TYPES |= {"Compared", "Comparison", "Prediction", "SourceCandidate", "States", "WordLinks"}
 TYPES |= {"MixingTrace", "Outcome", "PlannedRun", "Progress", "Record", "Report", "Search"}
 TYPES |= {"Trial", "TextModel", "TextTokenizer", "ExpectedScore", "LabelConsistency"}
+TYPES |= {"Advice", "AdvisedOption", "Gain", "Regret"}
 TYPES |= {name for name in isogloss.__all__ if name.endswith("Table")}
 """Public names that are no functions, or take what functions have made."""
 

@@ -424,6 +424,14 @@ def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder
 
 
 HELD_BY = {
+    "Advice": "test_the_largest_gain_that_fits_into_the_hours_is_advised",
+    "AdvisedOption": "test_the_interval_is_the_prediction_interval_of_scipy",
+    "Gain": "test_a_file_is_read_as_it_is_written",
+    "Regret": "test_regret_is_that_of_the_definition",
+    "advise": "test_the_largest_gain_that_fits_into_the_hours_is_advised",
+    "held_out_regret": "test_regret_is_that_of_the_definition",
+    "measured_gains": "test_gains_are_means_over_seeds_of_paired_scores_in_targets",
+    "read_gains": "test_a_file_is_read_as_it_is_written",
     "ExpectedScore": "test_without_signals_it_is_the_plain_interval",
     "LabelConsistency": "test_a_model_is_consistent_with_itself_and_by_chance_with_noise",
     "Search": "test_few_values_are_all_tried_once",

@@ -7,6 +7,7 @@ import pytest
 
 import isogloss
 from command_line import Command
+from each import each
 from isogloss.core.errors import IsoglossError
 from isogloss.core.records import base_of
 
@@ -107,16 +108,15 @@ def test_every_model_is_exported_and_predicts_as_before(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("a b c\n", encoding="utf-8")
-    for run in study.runs:
-        if run.kind == "fine-tune":
-            outputs = []
-            exported_folder = tmp_path / run.id
-            assert command("export", run.folder, exported_folder).status == 0
-            for folder in (run.folder, exported_folder):
-                result = command("predict", folder, text, "--language", "qab")
-                assert result.status == 0, result.err
-                outputs.append(result.out)
-            assert outputs[0] == outputs[1], run
+    for run in each(run for run in study.runs if run.kind == "fine-tune"):
+        outputs = []
+        exported_folder = tmp_path / run.id
+        assert command("export", run.folder, exported_folder).status == 0
+        for folder in (run.folder, exported_folder):
+            result = command("predict", folder, text, "--language", "qab")
+            assert result.status == 0, result.err
+            outputs.append(result.out)
+        assert outputs[0] == outputs[1], run
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def test_a_method_is_labelled_by_its_own_peft(plan):
         ({"rank": 4}, "kind:"),
         ({"kind": "lora", "rnak": 4}, "rnak: peft lora "),
         ({"kind": "lora", "rank": 0}, "rank: found 0; expected at least 1."),
-        ({"kind": "lora", "modules": ["qeury"]}, "modules.0: found 'qeury'; expected"),
+        ({"kind": "lora", "modules": ["qeury"]}, "modules[0]: found 'qeury'; expected"),
         ({"kind": "lt-sft", "share": 0}, "share: found 0; expected more than 0."),
         ({"kind": "none", "rank": 4}, "rank: peft none "),
     ],

@@ -108,7 +108,9 @@ def test_a_table_that_cannot_work_is_refused(name, tmp_path):
 
 
 def test_both_tables_work_without_the_change(tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    planned_runs = []
     for text in (NEW, CONTINUED):
-        recipe = tmp_path / "recipe.toml"
         recipe.write_text(text, encoding="utf-8")
-        plan_recipe(str(recipe), out=tmp_path / "runs")
+        planned_runs.append(len(plan_recipe(str(recipe), out=tmp_path / "runs").runs))
+    assert planned_runs == [1, 1]

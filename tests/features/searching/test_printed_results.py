@@ -50,6 +50,10 @@ def compared_files(tmp_path):
 
 
 RETURNED = {
+    "Advice": lambda _: isogloss.advise("upos", "sw"),
+    "AdvisedOption": lambda _: isogloss.advise("upos", "sw").options[0],
+    "Gain": lambda _: isogloss.read_gains()[0],
+    "Regret": lambda _: isogloss.held_out_regret("upos")[0],
     "States": lambda _: isogloss.states(*make_model("bert"), WORDS),
     "WordLinks": lambda _: isogloss.align([WORDS], [WORDS])[0],
     "SourceCandidate": lambda _: isogloss.rank_sources("sw", ["en", "qqx"])[0],
@@ -96,6 +100,10 @@ def test_studies_and_models_print_in_few_characters(study_folder, tiny_runs):
 
 RETURNED_CLASSES = {
     *(
+        "Advice",
+        "AdvisedOption",
+        "Gain",
+        "Regret",
         "ExpectedScore",
         "LabelConsistency",
         "States",

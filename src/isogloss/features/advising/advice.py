@@ -45,9 +45,9 @@ OTHER_MINUTES = 1.0
 Verdict = Literal["helps", "not known", "harms"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdvisedOption:
-    """One option: its gain in the next language, what is known of it, and its hours."""
+    """One option: its gain in the next language, what is known of it, and its hours. It prints as a line."""
 
     name: str
     gain: float
@@ -88,6 +88,13 @@ class AdvisedOption:
     def gain_per_hour(self) -> float:
         """Points per hour. nan without any cost."""
         return self.gain / self.hours if self.hours else math.nan
+
+    def __repr__(self) -> str:
+        """State the option, its gain and its hours."""
+        return (
+            f"{self.name}: {self.gain:+.1f} points in {len(self.languages)} languages, {self.verdict}, "
+            f"{self.hours:.1f} hours"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

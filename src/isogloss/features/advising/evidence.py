@@ -90,7 +90,7 @@ def _rows(file: File) -> Iterator[tuple[int, dict[str, str]]]:
         )
     for line_number, cells in lines:
         if len(cells) > len(columns):
-            raise file.broken(line_number, f"{len(cells)} cells", f"{len(columns)}, as in the first line")
+            raise file.broken(line_number, f"{len(cells)} cells", f"{len(columns)}, one for each column")
         row = dict(zip(columns, cells, strict=False))
         yield line_number, {name: row.get(name, "").strip() for name in Gain._fields}
 
