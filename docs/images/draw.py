@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from isogloss import read_gains
 from isogloss.core.languages import language_name
-from isogloss.features.advising.advice import next_language_interval
+from isogloss.features.advising.advice import predict_next_gain
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
@@ -305,7 +305,7 @@ def advice(axes: Axes) -> None:
             axes.plot(
                 values, [height + offset] * len(values), "o", ms=3.5, alpha=0.7, mec="none", color=color
             )
-            low, high = next_language_interval(values)
+            low, high = predict_next_gain(values)
             axes.plot([low, high], [height + offset] * 2, color=color, lw=1.2)
         axes.plot([], [], "o-", ms=3.5, color=color, label=title)
     axes.axvline(0, color="#bbb", lw=0.8)

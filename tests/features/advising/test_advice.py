@@ -14,7 +14,7 @@ from scipy import stats
 
 from isogloss import advise
 from isogloss.core.errors import ConfigError
-from isogloss.features.advising.advice import next_language_interval
+from isogloss.features.advising.advice import predict_next_gain
 
 Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
 
@@ -30,11 +30,11 @@ DISTRIBUTIONS: dict[str, Draw] = {
 
 def test_the_interval_is_the_prediction_interval_of_scipy():
     values = [3.0, 7.0, 4.5, 9.0]
-    low, high = next_language_interval(values)
+    low, high = predict_next_gain(values)
     half_width = stats.t(3).ppf(0.9) * stdev(values) * sqrt(1 + 1 / 4)
     assert (low, high) == pytest.approx((fmean(values) - half_width, fmean(values) + half_width))
-    assert all(isnan(end) for end in next_language_interval([1.0, 2.0, 2.5]))
-    assert next_language_interval([2.0] * 4) == (2.0, 2.0)
+    assert all(isnan(end) for end in predict_next_gain([1.0, 2.0, 2.5]))
+    assert predict_next_gain([2.0] * 4) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize("n", [4, 6, 12])
@@ -42,7 +42,7 @@ def test_the_interval_is_the_prediction_interval_of_scipy():
 def test_the_interval_covers_the_next_language(name: str, n: int) -> None:
     random = np.random.default_rng(5)
     draws = [DISTRIBUTIONS[name](random, n + 1) for _ in range(2000)]
-    intervals = [next_language_interval(draw[:-1].tolist()) for draw in draws]
+    intervals = [predict_next_gain(draw[:-1].tolist()) for draw in draws]
     covered = fmean(low <= draw[-1] <= high for draw, (low, high) in zip(draws, intervals, strict=True))
     assert 0.75 < covered < 0.95
 

@@ -64,6 +64,13 @@ def test_a_repeated_row_is_refused_with_both_lines(tmp_path):
         read_gains(write(tmp_path, HEAD, *ROWS, ROWS[0]))
 
 
+def test_languages_are_read_under_any_of_their_codes(tmp_path):
+    gains = read_gains(write(tmp_path, HEAD, ROWS[0].replace(",de,", ",deu_Latn,")))
+    assert [gain.language for gain in gains] == ["de"]
+    with pytest.raises(DataError, match=r"gains\.csv:3: .*line 2"):
+        read_gains(write(tmp_path, HEAD, ROWS[0], ROWS[0].replace(",de,", ",deu,")))
+
+
 def test_a_file_without_rows_is_refused(tmp_path):
     for lines in ((HEAD,), (HEAD, ""), ("",)):
         with pytest.raises(DataError, match=r"gains\.csv"):

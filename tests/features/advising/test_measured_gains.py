@@ -54,7 +54,8 @@ def test_shots_adjusted_encoders_and_other_sources_are_options_with_costs(tmp_pa
 
 
 def test_hours_are_those_of_all_runs_that_an_option_needed(tmp_path):
-    base, on_adjusted = model(), model(encoder=adjust())
+    base = model()
+    on_adjusted = model(encoder=adjust())
     pretrained = write(tmp_path, pretrain())
     adjusted = write(tmp_path, adjust(), needs=[pretrained])
     names = [pretrained, adjusted]

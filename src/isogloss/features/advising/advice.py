@@ -115,14 +115,14 @@ class Advice:
     @cached_property
     def choice(self) -> AdvisedOption | None:
         """The option that is advised. None if none is known to help in these hours."""
-        return best_option(self.options, self.hours)
+        return choose_option(self.options, self.hours)
 
     @property
     def equal_options(self) -> list[AdvisedOption]:
         """Options that help in these hours and whose mean difference from the choice is not known."""
         if self.choice is None:
             return []
-        by_option = _by_option(self.gains)
+        by_option = _group_by_option(self.gains)
         chosen_gains = by_option[self.choice.name]
         return [
             option
@@ -135,9 +135,13 @@ class Advice:
 
     def changes(self) -> list[str]:
         """List what would change the choice: hours, slower labels, and options that are not known yet."""
-        return [*self._longer(), *self._slower_labels(), *self._unknown()]
+        return [
+            *self._describe_longer_options(),
+            *self._describe_slower_labels(),
+            *self._describe_unknown_options(),
+        ]
 
-    def _longer(self) -> list[str]:
+    def _describe_longer_options(self) -> list[str]:
         texts = []
         choice = self.choice
         for option in sorted(self.options, key=lambda option: option.hours):
@@ -147,18 +151,18 @@ class Advice:
                 choice = option
         return texts
 
-    def _slower_labels(self) -> list[str]:
+    def _describe_slower_labels(self) -> list[str]:
         choice = self.choice
         if choice is None or not choice.missing_labels:
             return []
         computing_hours = choice.hours - choice.missing_labels * self.minutes / 60
         minutes = (self.hours - computing_hours) * 60 / choice.missing_labels
         without = [option for option in self.options if option.labels < choice.labels]
-        next_choice = best_option(without, self.hours)
+        next_choice = choose_option(without, self.hours)
         instead = f"{next_choice.name} ({next_choice.gain:+.1f})" if next_choice else "nothing that is known"
         return [f"if it takes more than {minutes:.1f} minutes to label an example: {instead}"]
 
-    def _unknown(self) -> list[str]:
+    def _describe_unknown_options(self) -> list[str]:
         least = self.choice.gain if self.choice else 0.0
         return [
             f"{option.name} ({option.gain:+.1f}), if it were known: {option.doubt}"
@@ -204,7 +208,7 @@ def advise(
     >>> advice.choice is None or advice.choice.hours <= 1
     True
     """
-    evidence = _select(read_gains() if gains is None else gains, task, encoder)
+    evidence = _select_gains(read_gains() if gains is None else gains, task, encoder)
     targets = languages_named([target]) if target else ("",)
     if len(targets) > 1:
         raise ConfigError(
@@ -212,8 +216,8 @@ def advise(
         )
     minutes = MINUTES.get(task, OTHER_MINUTES) if minutes is None else minutes
     options = [
-        _option(name, of_option, targets[0], minutes=minutes, labelled=labelled)
-        for name, of_option in _by_option(evidence).items()
+        _combine(name, of_option, targets[0], minutes=minutes, labelled=labelled)
+        for name, of_option in _group_by_option(evidence).items()
     ]
     return Advice(
         task=task,
@@ -226,13 +230,13 @@ def advise(
     )
 
 
-def best_option(options: Iterable[AdvisedOption], hours: float) -> AdvisedOption | None:
+def choose_option(options: Iterable[AdvisedOption], hours: float) -> AdvisedOption | None:
     """Return the option with the largest mean gain among those that help and fit into the hours."""
-    useful = [option for option in options if option.verdict == "helps" and option.hours <= hours]
-    return max(useful, key=lambda option: option.gain, default=None)
+    helping_options = [option for option in options if option.verdict == "helps" and option.hours <= hours]
+    return max(helping_options, key=lambda option: option.gain, default=None)
 
 
-def mean_interval(gains: Sequence[float]) -> tuple[float, float]:
+def estimate_mean(gains: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % interval of the mean over languages. nan for fewer than four languages."""
     if len(gains) < FEWEST:
         return math.nan, math.nan
@@ -240,7 +244,7 @@ def mean_interval(gains: Sequence[float]) -> tuple[float, float]:
     return summary.low, summary.high
 
 
-def next_language_interval(gains: Sequence[float]) -> tuple[float, float]:
+def predict_next_gain(gains: Sequence[float]) -> tuple[float, float]:
     """Return the 80 % interval of the gain in one more language. nan for fewer than four languages."""
     n = len(gains)
     if n < FEWEST:
@@ -249,7 +253,7 @@ def next_language_interval(gains: Sequence[float]) -> tuple[float, float]:
     return fmean(gains) - margin, fmean(gains) + margin
 
 
-def _select(gains: Sequence[Gain], task: str, encoder: str) -> list[Gain]:
+def _select_gains(gains: Sequence[Gain], task: str, encoder: str) -> list[Gain]:
     """Return the gains of a task with an encoder. Default: the encoder with most languages."""
     check_named("task", "evidence for task", {gain.task for gain in gains}, task)
     of_task = [gain for gain in gains if gain.task == task]
@@ -261,17 +265,19 @@ def _select(gains: Sequence[Gain], task: str, encoder: str) -> list[Gain]:
     return [gain for gain in of_task if gain.encoder == encoder]
 
 
-def _by_option(gains: Iterable[Gain]) -> dict[str, list[Gain]]:
+def _group_by_option(gains: Iterable[Gain]) -> dict[str, list[Gain]]:
     by_option: dict[str, list[Gain]] = {}
     for gain in gains:
         by_option.setdefault(gain.option, []).append(gain)
     return by_option
 
 
-def _option(name: str, gains: Sequence[Gain], target: str, *, minutes: float, labelled: int) -> AdvisedOption:
+def _combine(
+    name: str, gains: Sequence[Gain], target: str, *, minutes: float, labelled: int
+) -> AdvisedOption:
     points = [gain.gain for gain in gains]
-    mean_low, mean_high = mean_interval(points)
-    low, high = next_language_interval(points)
+    mean_low, mean_high = estimate_mean(points)
+    low, high = predict_next_gain(points)
     labels = max(gain.labels for gain in gains)
     missing_labels = max(0, labels - labelled)
     return AdvisedOption(
@@ -295,5 +301,5 @@ def _differs(some_gains: Sequence[Gain], other_gains: Sequence[Gain]) -> bool:
     """Return whether the 95 % interval of the mean difference is above or below 0."""
     others = {gain.language: gain.gain for gain in other_gains}
     differences = [gain.gain - others[gain.language] for gain in some_gains if gain.language in others]
-    low, high = mean_interval(differences)
+    low, high = estimate_mean(differences)
     return low > 0 or high < 0

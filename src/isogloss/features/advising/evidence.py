@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError
+from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, disk_file
 from isogloss.data.formats.tables import read_csv
 
@@ -47,7 +48,7 @@ def read_gains(path: str | Path = "") -> list[Gain]:
     """Read a CSV file of gains: a row for each task, encoder, option and language.
 
     ``path`` is the file. Default: the shipped one. Raises DataError, with file and line, for a missing
-    column, an empty cell, a broken number or a repeated row.
+    column, an empty cell, a broken number or a repeated row. Any code of a language is understood.
 
     Device: none. Cost: reads the file.
 
@@ -111,7 +112,7 @@ def _parse(file: File, line_number: int, row: dict[str, str]) -> Gain:
         task=row["task"],
         encoder=row["encoder"],
         option=row["option"],
-        language=row["language"],
+        language=canonical_language(row["language"]),
         gain=gain,
         seeds=seeds,
         labels=labels,

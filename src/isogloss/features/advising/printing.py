@@ -60,9 +60,9 @@ def print_advice(request: AdviceRequest, *, output: OutputOptions) -> None:
     if output.as_json:
         _emit(advice, regrets)
         return
-    show_line(_title(advice, request, labelled))
+    show_line(_format_title(advice, request, labelled))
     show_line(_describe_evidence(advice))
-    Display().table(HEAD, _rows(advice))
+    Display().table(HEAD, _format_rows(advice))
     for line in _conclude(advice):
         show_line(line)
     _print_regrets(regrets)
@@ -108,7 +108,7 @@ def _count_labelled(request: AdviceRequest) -> int:
         return 0
 
 
-def _title(advice: Advice, request: AdviceRequest, labelled: int) -> str:
+def _format_title(advice: Advice, request: AdviceRequest, labelled: int) -> str:
     place = language(advice.target) if advice.target else "a language without labels"
     given = f"{count(labelled, 'example')} of {request.corpus} have labels" if labelled else ""
     is_assumed = request.minutes is None
@@ -117,40 +117,40 @@ def _title(advice: Advice, request: AdviceRequest, labelled: int) -> str:
     if is_assumed:
         minutes += ", an assumption (--minutes)"
     facts = "; ".join(part for part in (minutes, given) if part)
-    return f"{advice.task} in {place}, within {_hours(advice.hours)}: {facts}"
+    return f"{advice.task} in {place}, within {_format_hours(advice.hours)}: {facts}"
 
 
 def _describe_evidence(advice: Advice) -> str:
     languages = {gain.language for gain in advice.gains}
     seeds = {gain.seeds for gain in advice.gains}
-    few, many = min(seeds), max(seeds)
-    of_seeds = count(few, "seed") if few == many else f"{few} to {many} seeds"
+    fewest = min(seeds)
+    of_seeds = count(fewest, "seed") if len(seeds) == 1 else f"{fewest} to {max(seeds)} seeds"
     return (
         f"Evidence: encoder {advice.encoder}, {count(len(languages), 'language')}, {of_seeds} each. Gain in "
         f"points over a source-only model, with intervals of the mean and of the next language."
     )
 
 
-def _rows(advice: Advice) -> list[tuple[str, ...]]:
+def _format_rows(advice: Advice) -> list[tuple[str, ...]]:
     return [
         (
             option.name,
             f"{option.gain:+.1f}",
-            _interval(option.mean_low, option.mean_high),
-            _interval(option.low, option.high),
+            _format_interval(option.mean_low, option.mean_high),
+            _format_interval(option.low, option.high),
             f"{option.hours:.2f}",
             "–" if math.isnan(option.gain_per_hour) else f"{option.gain_per_hour:+.1f}",
-            _verdict(option, advice),
+            _format_verdict(option, advice),
         )
         for option in advice.options
     ]
 
 
-def _verdict(option: AdvisedOption, advice: Advice) -> str:
+def _format_verdict(option: AdvisedOption, advice: Advice) -> str:
     if option is advice.choice:
         return "do this"
     if option.verdict == "helps" and option.hours > advice.hours:
-        return f"takes {_hours(option.hours)}"
+        return f"takes {_format_hours(option.hours)}"
     if option.verdict == "not known":
         return f"don't know: {option.doubt}"
     return option.verdict
@@ -161,7 +161,7 @@ def _conclude(advice: Advice) -> list[str]:
     if advice.choice is not None and advice.choice.needs:
         lines.append(f"It needs {advice.choice.needs}.")
     if advice.equal_options:
-        names = [f"{option.name} ({_hours(option.hours)})" for option in advice.equal_options]
+        names = [f"{option.name} ({_format_hours(option.hours)})" for option in advice.equal_options]
         lines.append(f"Not distinguishable from it over these languages: {and_list(names)}")
     measured = [option for option in advice.options if not math.isnan(option.measured)]
     if measured:
@@ -190,7 +190,7 @@ def _print_regrets(regrets: Sequence[Regret]) -> None:
             (
                 regret.rule if regret.rule in (ADVICE, NOTHING) else f"always {regret.rule}",
                 f"{regret.regret:.1f}",
-                _interval(regret.low, regret.high),
+                _format_interval(regret.low, regret.high),
                 f"{regret.worst:.1f}",
                 regret.languages,
             )
@@ -209,9 +209,9 @@ def _emit(advice: Advice, regrets: Sequence[Regret]) -> None:
         emit({name: or_none(value) for name, value in regret._asdict().items()})
 
 
-def _interval(low: float, high: float) -> str:
+def _format_interval(low: float, high: float) -> str:
     return "–" if math.isnan(low) else f"{low:+.1f} to {high:+.1f}"
 
 
-def _hours(hours: float) -> str:
+def _format_hours(hours: float) -> str:
     return "1 hour" if hours == 1 else f"{hours:.1f} hours"
