@@ -67,6 +67,14 @@ def test_the_corpus_gives_the_task_and_labels_that_exist(command, evidence, tmp_
     assert "hi: free" in " ".join(command(*request, "--language", "hi", "--hours", 0.5).out.split())
 
 
+def test_a_broken_split_of_the_corpus_is_an_error(command, evidence, tmp_path):
+    folder = tmp_path / "data" / "masakhapos" / "sw"
+    folder.mkdir(parents=True)
+    (folder / "train.txt").write_text("nyumba NOUN\nnyumba\n", encoding="utf-8")
+    request = ("advise", "--evidence", evidence, "--corpus", "masakhapos", "--data", tmp_path / "data")
+    assert "train.txt:2" in command(*request, "--language", "sw").message
+
+
 def test_runs_are_evidence_too(command, tmp_path):
     small_study(tmp_path)
     text = " ".join(command("advise", tmp_path).out.split())

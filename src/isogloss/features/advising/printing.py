@@ -8,6 +8,7 @@ from pathlib import Path
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
 from isogloss.data.corpora.own import register_corpus
 from isogloss.data.sources import Sources
@@ -102,10 +103,15 @@ def _count_labelled(request: AdviceRequest) -> int:
     if not request.corpus or not request.language:
         return 0
     corpus = register_corpus(request.corpus, request.data)
+    sources = Sources(request.data)
+    language_code = languages_named([request.language])[0]
     try:
-        return len(Sources(request.data).examples(corpus, request.language, "train"))
-    except DataError:
+        sources.fingerprint(corpus, language_code, "train")
+    except DataError:  # It has no such split. A broken one is an error below.
         return 0
+    if sources.lacks_labels(corpus, language_code, "train"):
+        return 0
+    return len(sources.examples(corpus, language_code, "train"))
 
 
 def _format_title(advice: Advice, request: AdviceRequest, labelled: int) -> str:
